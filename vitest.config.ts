@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const host = fileURLToPath(new URL("npm/tidegate/src/engine/host-node.ts", import.meta.url));
+
+/** The programs that run inside a database are files of their own language; the build takes them as text too. */
+const programs = {
+  name: "programs-as-text",
+  enforce: "pre" as const,
+  load(id: string): string | undefined {
+    return /\.(lua|sql)$/.test(id) ? `export default ${JSON.stringify(readFileSync(id, "utf8"))};` : undefined;
+  },
+};
+
+/** `unit` tests the source; every other project tests what the build made, as a user has it. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        plugins: [programs],
+        resolve: { alias: { "#engine-host": host } },
+        test: { name: "unit", include: ["npm/tidegate/{src,test}/**/*.test.ts"] },
+      },
+      ...["vectors", "convex", "threads", "hosts", "stores", "middleware", "client", "examples", "readme", "bench"].map(
+        (name) => ({
+          plugins: [programs],
+          resolve: { alias: { "#engine-host": host } },
+          test: {
+            name,
+            include: [`tests/${name}/**/*.test.ts`],
+            exclude: ["**/node_modules/**"],
+            testTimeout: 60_000,
+            hookTimeout: 120_000,
+          },
+        }),
+      ),
+      {
+        test: {
+          name: "packaging",
+          include: ["tests/packaging/**/*.test.ts"],
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+          // One folder with the installed tarball serves all files, one after another.
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
