@@ -1,0 +1,168 @@
+//! One row per number that comes from outside. The check, the sentence of the error, the documentation and the tests
+//! all read the row; the JavaScript package's table is generated from it.
+
+use crate::error::InputError;
+use crate::number::floor;
+
+/// A number (or text) that a caller gives, and that has a row in [`BOUNDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Field {
+    /// Tokens added per period.
+    Rate = 0,
+    /// Length of the period, ms.
+    Period = 1,
+    /// Most tokens that accumulate.
+    Capacity = 2,
+    /// Most tokens that may be owed.
+    MaxReserved = 3,
+    /// Offset of the window grid from 0 UTC, ms.
+    Start = 4,
+    /// Independent parts that share the limit.
+    Shards = 5,
+    /// Tokens that a call is about.
+    Count = 6,
+    /// The clock, ms since the Unix epoch.
+    Now = 7,
+    /// Tokens of a state.
+    Value = 8,
+    /// Time of a state, ms since the Unix epoch.
+    Ts = 9,
+}
+
+/// The range of one field.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Which number this row is about.
+    pub field: Field,
+    /// Its name in the public API.
+    pub name: &'static str,
+    /// The end of the sentence "`name` must be …".
+    pub expects: &'static str,
+    /// Least legal number.
+    pub min: f64,
+    /// Greatest legal number.
+    pub max: f64,
+    /// Whether `min` itself is out of range.
+    pub above_min: bool,
+    /// Whether only whole numbers are legal.
+    pub whole: bool,
+}
+
+/// 2^40: the most tokens, and the longest period in ms. Small enough that sums and products keep their low bits.
+const LARGEST: f64 = 1_099_511_627_776.0;
+/// 2^52: the clock's end, about the year 144,680. Whole ms up to here are exact, and so are their differences.
+pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
+
+const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
+    Bound { field, name, expects, min, max, above_min: false, whole }
+}
+
+/// Every field that is checked, in the order of [`Field`].
+pub const BOUNDS: [Bound; 10] = [
+    Bound {
+        above_min: true,
+        ..row(Field::Rate, "rate", "a finite number of tokens above 0 and up to 1099511627776", 0.0, LARGEST, false)
+    },
+    row(Field::Period, "period", "a whole number of ms from 1 to 1099511627776", 1.0, LARGEST, true),
+    row(Field::Capacity, "capacity", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
+    row(Field::MaxReserved, "maxReserved", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
+    row(
+        Field::Start,
+        "start",
+        "a whole number of ms from -4503599627370496 to 4503599627370496",
+        -CLOCK_END,
+        CLOCK_END,
+        true,
+    ),
+    row(Field::Shards, "shards", "a whole number from 1 to 65536", 1.0, 65_536.0, true),
+    row(Field::Count, "count", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
+    row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, CLOCK_END, false),
+    row(Field::Value, "value", "a finite number of tokens", f64::MIN, f64::MAX, false),
+    row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
+];
+
+impl Bound {
+    /// The row of `field`.
+    #[must_use]
+    pub const fn of(field: Field) -> &'static Bound {
+        #[expect(clippy::indexing_slicing, reason = "Field has one variant per row; a test walks them all")]
+        &BOUNDS[field as usize]
+    }
+
+    /// Passes `value` on, or says how it breaks the rule. `-0` becomes `0`.
+    #[inline]
+    pub fn check(&self, value: f64) -> Result<f64, InputError> {
+        let below = if self.above_min { value <= self.min } else { value < self.min };
+        if value.is_nan() || below || value > self.max || (self.whole && floor(value) != value) {
+            return Err(InputError { field: self.field, value });
+        }
+        Ok(value + 0.0)
+    }
+}
+
+/// Checks a count of tokens: finite, 0 to 2^40.
+#[inline]
+pub fn check_count(count: f64) -> Result<f64, InputError> {
+    Bound::of(Field::Count).check(count)
+}
+
+/// Checks a clock reading: 0 to 2^52 ms since the Unix epoch. A fraction is floored first.
+#[inline]
+pub fn check_now(now: f64) -> Result<f64, InputError> {
+    if !now.is_finite() {
+        return Err(InputError { field: Field::Now, value: now });
+    }
+    match Bound::of(Field::Now).check(floor(now)) {
+        Ok(whole) => Ok(whole),
+        Err(_) => Err(InputError { field: Field::Now, value: now }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::format;
+    use std::string::ToString;
+
+    #[test]
+    fn every_row_stands_where_its_field_points_and_its_sentence_tells_its_numbers() {
+        for (i, b) in BOUNDS.iter().enumerate() {
+            assert_eq!(b.field as usize, i);
+            assert_eq!(Bound::of(b.field).name, b.name);
+            if b.max < f64::MAX {
+                assert!(b.expects.ends_with(&format!(" {}", b.max)), "{}", b.expects);
+                let from = if b.above_min { format!("above {}", b.min) } else { format!("from {}", b.min) };
+                assert!(b.expects.contains(&from), "{}", b.expects);
+            }
+            assert_eq!(b.expects.contains("whole"), b.whole);
+        }
+    }
+
+    #[test]
+    fn the_edges_of_every_row_pass_and_the_numbers_beyond_them_do_not() {
+        for b in &BOUNDS {
+            assert!(b.check(b.max).is_ok());
+            assert_eq!(b.check(b.min).is_ok(), !b.above_min);
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                assert!(b.check(bad).is_err(), "{} {bad}", b.name);
+            }
+            if b.max < f64::MAX {
+                assert!(b.check(b.max.next_up()).is_err());
+                assert!(b.check(b.min.next_down()).is_err());
+                assert_eq!(b.check(b.max - 0.5).is_ok(), !b.whole, "{}", b.name);
+            }
+        }
+        let negative = check_count(-1.0).unwrap_err().to_string();
+        assert_eq!(negative, "`count` must be a finite number of tokens from 0 to 1099511627776; got -1");
+    }
+
+    #[test]
+    fn a_fractional_clock_is_floored_and_minus_zero_becomes_zero() {
+        assert_eq!(check_now(7.9), Ok(7.0));
+        assert!(check_now(-0.5).is_err());
+        assert_eq!(check_now(-0.0).map(f64::to_bits), Ok(0));
+        assert_eq!(check_count(-0.0).map(f64::to_bits), Ok(0));
+    }
+}

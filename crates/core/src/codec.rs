@@ -1,0 +1,67 @@
+//! A state as 16 bytes: `value`, then `ts`, little-endian doubles.
+
+use crate::state::State;
+use core::fmt;
+
+/// Length of an encoded state.
+pub const STATE_BYTES: usize = 16;
+
+/// Bytes that are not a state: wrong length, or a number that is not finite. Never to be taken for a fresh key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorruptState {
+    /// How many bytes there were.
+    pub length: usize,
+}
+
+impl fmt::Display for CorruptState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.length == STATE_BYTES {
+            f.write_str("a state must be two finite little-endian doubles; got one that is not finite")
+        } else {
+            write!(f, "a state must be 16 bytes; got {}", self.length)
+        }
+    }
+}
+
+impl core::error::Error for CorruptState {}
+
+/// Writes a state as 16 bytes.
+///
+/// ```
+/// # use tidegate_core::{State, decode, encode};
+/// let state = State::new(2.5, 1_000.0).unwrap();
+/// assert_eq!(decode(&encode(state)), Ok(state));
+/// assert!(decode(&[0; 15]).is_err());
+/// ```
+#[must_use]
+pub fn encode(state: State) -> [u8; STATE_BYTES] {
+    let [a, b, c, d, e, f, g, h] = state.value.to_le_bytes();
+    let [i, j, k, l, m, n, o, p] = state.ts.to_le_bytes();
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+}
+
+/// Reads a state back, or says that the bytes are corrupt.
+pub fn decode(bytes: &[u8]) -> Result<State, CorruptState> {
+    let corrupt = CorruptState { length: bytes.len() };
+    let (value, ts) = bytes.split_first_chunk::<8>().ok_or(corrupt)?;
+    let ts: &[u8; 8] = ts.try_into().map_err(|_| corrupt)?;
+    State::new(f64::from_le_bytes(*value), f64::from_le_bytes(*ts)).map_err(|_| corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_value_then_ts_in_little_endian() {
+        let state = State { value: 1.0, ts: 2.0 };
+        assert_eq!(encode(state), [0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0x40]);
+    }
+
+    #[test]
+    fn what_does_not_decode_is_corrupt() {
+        assert_eq!(decode(&[]), Err(CorruptState { length: 0 }));
+        assert_eq!(decode(&[0; 17]), Err(CorruptState { length: 17 }));
+        assert_eq!(decode(&[0xff; 16]), Err(CorruptState { length: 16 }));
+    }
+}

@@ -1,0 +1,65 @@
+//! Rate limiting on two numbers.
+//!
+//! A limit on one key is a [`State`]: `value`, the tokens that were there at `ts`, and `ts` itself. A [`Policy`] and a
+//! clock say the rest. Nothing here reads a clock, keeps a map or allocates: the caller brings the state and the
+//! time, and gets back a [`Decision`] and, where something was taken, the state to keep.
+//!
+//! ```
+//! use tidegate_core::{Config, Kind, Policy, Reason};
+//!
+//! let policy = Policy::new(&Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::TokenBucket) })?;
+//! let rule = policy.rule(0.0);
+//! let first = rule.take(None, 5_000.0, 10.0, false);
+//! assert!(first.decision.ok);
+//! let denied = rule.take(first.write, 5_000.0, 1.0, false);
+//! assert_eq!(denied.decision.retry_at, Some(5_100.0)); // exact: granted then, denied one ms before
+//! assert_eq!(denied.write, None); // a denial is free
+//! # Ok::<(), tidegate_core::InputError>(())
+//! ```
+//!
+//! Every operation is a fixed sequence of IEEE 754 double operations, so any host that evaluates the same sequence
+//! (the Lua and SQL renderings do) gets the same bits.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::integer_division_remainder_used
+    )
+)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+mod all;
+mod bounds;
+mod codec;
+mod decision;
+mod error;
+mod fixed_window;
+mod identity;
+mod number;
+mod policy;
+mod rule;
+mod search;
+mod shards;
+mod state;
+mod take;
+mod token_bucket;
+
+pub use all::{Request, latest, take_all};
+pub use bounds::{BOUNDS, Bound, Field, check_count, check_now};
+pub use codec::{CorruptState, STATE_BYTES, decode, encode};
+pub use decision::{Decision, Outcome, Reason};
+pub use error::InputError;
+pub use identity::{MAX_KEY_BYTES, MAX_NAME_BYTES, TextError, check_key, check_name, default_start, write_identity};
+pub use policy::{Config, Kind, Policy};
+pub use rule::{MAX_NOW_MS, MAX_SKEW_MS, Rule};
+pub use shards::{Pool, join, pick_two, split_into, take_better};
+pub use state::State;

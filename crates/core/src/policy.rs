@@ -1,0 +1,165 @@
+//! What a limit is: checked once, then only read.
+
+use crate::bounds::{Bound, Field};
+use crate::error::InputError;
+use crate::rule::Rule;
+
+/// How tokens come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Continuously, `rate` per `period`.
+    TokenBucket,
+    /// `rate` at once, at the start of each window of `period` ms.
+    FixedWindow,
+}
+
+/// A policy as the caller wrote it, unchecked. Zero is a value: what is absent is `None`.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// How tokens come back.
+    pub kind: Kind,
+    /// Tokens added per period: above 0, up to 2^40.
+    pub rate: f64,
+    /// Length of the period: whole ms, 1 to 2^40.
+    pub period: f64,
+    /// Most tokens that accumulate: 0 to 2^40; default `rate`. With 0 every grant is a reservation, evenly spaced.
+    pub capacity: Option<f64>,
+    /// Most tokens that may be owed: 0 to 2^40; default without end.
+    pub max_reserved: Option<f64>,
+    /// Fixed window only: offset of the window grid from 0 UTC, whole ms; default derived from the key.
+    pub start: Option<f64>,
+    /// Independent parts that share the limit: 1 to 65,536; default 1.
+    pub shards: Option<f64>,
+}
+
+impl Config {
+    /// A config of `kind` with nothing else said; `rate` and `period` are still to be set.
+    #[must_use]
+    pub const fn new(kind: Kind) -> Config {
+        Config { kind, rate: f64::NAN, period: f64::NAN, capacity: None, max_reserved: None, start: None, shards: None }
+    }
+}
+
+/// A checked policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    kind: Kind,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    max_reserved: f64,
+    start: Option<f64>,
+    shards: u32,
+    ms_per_token: f64,
+}
+
+impl Policy {
+    /// Checks a config, field by field in the order of [`BOUNDS`](crate::BOUNDS).
+    ///
+    /// ```
+    /// use tidegate_core::{Config, Kind, Policy};
+    /// let zero = Config { rate: 0.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };
+    /// assert_eq!(
+    ///     Policy::new(&zero).unwrap_err().to_string(),
+    ///     "`rate` must be a finite number of tokens above 0 and up to 1099511627776; got 0"
+    /// );
+    /// ```
+    pub fn new(config: &Config) -> Result<Policy, InputError> {
+        let optional = |field, value: Option<f64>| value.map(|v| Bound::of(field).check(v)).transpose();
+        let rate = Bound::of(Field::Rate).check(config.rate)?;
+        let period = Bound::of(Field::Period).check(config.period)?;
+        Ok(Policy {
+            kind: config.kind,
+            rate,
+            period,
+            capacity: optional(Field::Capacity, config.capacity)?.unwrap_or(rate),
+            max_reserved: optional(Field::MaxReserved, config.max_reserved)?.unwrap_or(f64::INFINITY),
+            start: optional(Field::Start, config.start)?,
+            shards: optional(Field::Shards, config.shards)?.unwrap_or(1.0) as u32,
+            ms_per_token: period / rate,
+        })
+    }
+
+    /// How tokens come back.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Tokens added per period.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Length of the period, ms.
+    #[must_use]
+    pub fn period(&self) -> f64 {
+        self.period
+    }
+
+    /// Most tokens that accumulate.
+    #[must_use]
+    pub fn capacity(&self) -> f64 {
+        self.capacity
+    }
+
+    /// Most tokens that may be owed; infinite where nothing was said.
+    #[must_use]
+    pub fn max_reserved(&self) -> f64 {
+        self.max_reserved
+    }
+
+    /// The window grid's offset, where the config gave one.
+    #[must_use]
+    pub fn start(&self) -> Option<f64> {
+        self.start
+    }
+
+    /// How many parts share the limit.
+    #[must_use]
+    pub fn shards(&self) -> u32 {
+        self.shards
+    }
+
+    /// Whether evaluating it needs the key: only a fixed window without `start` does.
+    #[must_use]
+    #[inline]
+    pub fn start_is_derived(&self) -> bool {
+        matches!(self.kind, Kind::FixedWindow) && self.start.is_none()
+    }
+
+    /// The numbers that one evaluation of the whole limit needs. `start` is the
+    /// [default](crate::default_start), read only where the config gave none.
+    #[must_use]
+    #[inline]
+    pub fn rule(&self, start: f64) -> Rule {
+        Rule {
+            kind: self.kind,
+            rate: self.rate,
+            period: self.period,
+            capacity: self.capacity,
+            max_reserved: self.max_reserved,
+            start: match self.start {
+                Some(given) => given,
+                None => start,
+            },
+            ms_per_token: self.ms_per_token,
+        }
+    }
+
+    /// The same for one shard: rate, capacity and reserve divided by how many there are.
+    #[must_use]
+    #[inline]
+    pub fn shard_rule(&self, start: f64) -> Rule {
+        let shards = f64::from(self.shards);
+        let whole = self.rule(start);
+        Rule {
+            rate: self.rate / shards,
+            capacity: self.capacity / shards,
+            max_reserved: self.max_reserved / shards,
+            ms_per_token: self.ms_per_token * shards,
+            ..whole
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The exact instant behind an estimate.
+
+use crate::number::{ceil, floor, max, min};
+
+/// The least whole number in `(no, last]` for which `yes` holds, or `None` where it does not even hold at `last`.
+///
+/// `yes` must be monotone, and is known not to hold at `no`. The closed form's `estimate` is where the search starts;
+/// rounding puts it off by a step or two at most in practice, so two evaluations settle nearly every call. It gallops
+/// from there and then bisects, so about 110 evaluations bound the worst.
+#[inline(always)]
+pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
+    let mut no = no;
+    if last <= no {
+        return None;
+    }
+    let mut at = min(max(ceil(estimate), no + 1.0), last);
+    let mut step = 1.0;
+    if yes(at) {
+        loop {
+            let before = at - step;
+            if before <= no {
+                break;
+            }
+            if !yes(before) {
+                no = before;
+                break;
+            }
+            at = before;
+            step *= 2.0;
+        }
+    } else {
+        loop {
+            if at >= last {
+                return None;
+            }
+            no = at;
+            at = min(at + step, last);
+            step *= 2.0;
+            if yes(at) {
+                break;
+            }
+        }
+    }
+    // Exact: both are whole and at most 2^53 apart.
+    while at - no > 1.0 {
+        let middle = no + floor((at - no) / 2.0);
+        if middle <= no || middle >= at {
+            break; // only for states beyond 2^53, where whole numbers are no longer dense
+        }
+        if yes(middle) {
+            at = middle;
+        } else {
+            no = middle;
+        }
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use core::cell::Cell;
+
+    #[test]
+    fn it_finds_the_edge_from_any_estimate_in_bounded_steps() {
+        const LAST: f64 = 4_503_599_627_370_496.0;
+        for edge in [1.0, 2.0, 3.0, 1000.0, 123_456_789.0, LAST - 1.0, LAST] {
+            for estimate in [f64::NEG_INFINITY, -5.0, 0.5, 1.0, 999.0, 1e9, LAST, 1e300, f64::INFINITY, f64::NAN] {
+                let asked = Cell::new(0);
+                let found = least(0.0, LAST, estimate, |t| {
+                    asked.set(asked.get() + 1);
+                    t >= edge
+                });
+                assert_eq!(found, Some(edge), "from {estimate}");
+                assert!(asked.get() <= 110, "{} evaluations", asked.get());
+            }
+        }
+        // Windows counted from a ts that is not an instant at all: no longer exact, yet it ends.
+        for (no, last) in [(0.0, 1e300), (-1e300, 1e300), (1e300, 1.5e300), (1e15, f64::MAX), (f64::MIN, f64::MAX)] {
+            for edge in [no, no / 3.0 + last / 3.0, last, f64::INFINITY] {
+                for estimate in [f64::NEG_INFINITY, 0.0, 1e17, 1e299, f64::NAN] {
+                    let asked = Cell::new(0);
+                    let found = least(no, last, estimate, |t| {
+                        asked.set(asked.get() + 1);
+                        t >= edge
+                    });
+                    assert!(found.is_none_or(|t| t.is_finite()) && asked.get() < 2300, "{} evaluations", asked.get());
+                }
+            }
+        }
+        assert_eq!(least(0.0, 10.0, 3.0, |_| false), None);
+        assert_eq!(least(10.0, 10.0, 3.0, |_| true), None);
+        assert_eq!(least(7.0, 10.0, 0.0, |_| true), Some(8.0));
+    }
+}

@@ -1,0 +1,201 @@
+//! One limit in several parts, so that no single row is everybody's.
+//!
+//! A request takes from the better of two distinct random shards. Where that one denies, all shards are taken as one
+//! pool, all or nothing; so a request is denied only when the shards together cannot grant it.
+
+use crate::decision::{Decision, Outcome, Reason};
+use crate::number::{floor, max, min};
+use crate::policy::{Kind, Policy};
+use crate::rule::{MAX_NOW_MS, Rule};
+use crate::search::least;
+use crate::state::State;
+
+/// Two distinct shards of `shards` (at least 2) from one uniform random number in [0, 1).
+#[must_use]
+pub fn pick_two(random: f64, shards: u32) -> (u32, u32) {
+    let others = f64::from(shards) - 1.0;
+    let pair = min(floor(random * (f64::from(shards) * others)), f64::from(shards) * others - 1.0);
+    let first = floor(pair / others);
+    let second = pair - first * others;
+    let second = if second >= first { second + 1.0 } else { second };
+    (first as u32, second as u32)
+}
+
+/// Takes from the shard of two that holds more (the first, where they are equal). Returns which, and its outcome.
+///
+/// One shard lends nothing: with `reserve` too, what it does not hold is asked of the [`Pool`], which may well hold it.
+/// So a reservation waits only for tokens that are nowhere, and until they are there, exactly.
+///
+/// The decision's `value` is of the whole limit, estimated from the two; `reset_at` is the later of the two. Where it
+/// is denied, ask the [`Pool`].
+#[must_use]
+pub fn take_better(policy: &Policy, start: f64, pair: [Option<State>; 2], now: f64, count: f64) -> (usize, Outcome) {
+    let rule = policy.shard_rule(start);
+    let [a, b] = pair;
+    let (at_a, at_b) = (rule.refill(a, now), rule.refill(b, now));
+    let (which, state, other, at_other) = if at_b.value > at_a.value { (1, b, a, at_a) } else { (0, a, b, at_b) };
+    let mut outcome = rule.take(state, now, count, false);
+    let decision = &mut outcome.decision;
+    decision.value = (decision.value + at_other.value) * (f64::from(policy.shards()) / 2.0);
+    decision.ts = max(decision.ts, at_other.ts);
+    decision.reset_at = max(decision.reset_at, rule.full_at(other, now));
+    (which, outcome)
+}
+
+/// All shards of a limit, taken as one. `states` has one place per shard; a shard without a state counts as full.
+///
+/// Tokens are counted by what is missing: the pool holds `capacity` less the sum of what each shard lacks. So it is
+/// full exactly where every shard is, whatever a division of the capacity rounds to.
+#[derive(Debug)]
+pub struct Pool<'a> {
+    whole: Rule,
+    shard: Rule,
+    shards: f64,
+    states: &'a mut [Option<State>],
+    now: f64,
+}
+
+impl<'a> Pool<'a> {
+    /// The pool of `states` at `now`.
+    pub fn new(policy: &Policy, start: f64, states: &'a mut [Option<State>], now: f64) -> Pool<'a> {
+        for state in states.iter_mut() {
+            *state = Rule::known(*state, now);
+        }
+        Pool {
+            whole: policy.rule(start),
+            shard: policy.shard_rule(start),
+            shards: f64::from(policy.shards()),
+            states,
+            now,
+        }
+    }
+
+    fn missing(&self, t: f64) -> f64 {
+        self.missing_of(t, |state| *state)
+    }
+
+    /// What all shards lack at `t`, each in the state that `of` says.
+    fn missing_of(&self, t: f64, of: impl Fn(&Option<State>) -> Option<State>) -> f64 {
+        let lacks = |state: &Option<State>| match of(state) {
+            None => 0.0,
+            some => self.shard.capacity - self.shard.refill(some, t).value,
+        };
+        self.states.iter().map(lacks).fold(0.0, |sum, one| sum + one)
+    }
+
+    /// The whole limit's tokens now, as one state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let fresh = self.shard.refill(None, self.now).ts;
+        let ts = self.states.iter().map(|s| self.shard.refill(*s, self.now).ts).fold(fresh, max);
+        State { value: self.whole.capacity - self.missing(self.now), ts }
+    }
+
+    /// Takes `count` from all shards together, or from none. Where it is granted and `count` is above 0, every place
+    /// of `states` holds what is to be written; else nothing is.
+    pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
+        let floor = self.whole.floor(reserve);
+        if self.whole.exceeds_capacity(count, reserve) {
+            return Decision::never(self.now);
+        }
+        let value = self.state().value - count;
+        if value < floor {
+            let retry_at = self.least_time(count, floor);
+            return self.decision(false, retry_at, if retry_at.is_none() { Some(Reason::ExceedsClock) } else { None });
+        }
+        let spread = if count > 0.0 { Some(self.even(self.missing(self.now) + count)) } else { None };
+        // Of the new states: a shard that was full before it lent to the others earns again.
+        let retry_at = if value >= 0.0 { None } else { self.least_time_of(spread, value, 0.0, 0.0) };
+        if value < 0.0 && retry_at.is_none() {
+            return self.decision(false, None, Some(Reason::ExceedsClock));
+        }
+        if let Some(value) = spread {
+            self.spread(value);
+        }
+        self.decision(true, retry_at, None)
+    }
+
+    /// Brings back `count` tokens, evenly. Returns whether there is anything to write.
+    pub fn give(&mut self, count: f64) -> (Decision, bool) {
+        let writes = count > 0.0 && self.states.iter().any(Option::is_some);
+        if writes {
+            self.spread(self.even(max(self.missing(self.now) - count, 0.0)));
+        }
+        (self.settled(), writes)
+    }
+
+    /// Takes `count` tokens that are already spent, evenly. Returns whether there is anything to write.
+    pub fn charge(&mut self, count: f64) -> (Decision, bool) {
+        if count > 0.0 {
+            self.spread(self.even(self.missing(self.now) + count));
+        }
+        (self.settled(), count > 0.0)
+    }
+
+    fn settled(&self) -> Decision {
+        let retry_at = if self.state().value >= 0.0 { None } else { self.least_time(0.0, 0.0) };
+        Decision { reserved: false, ..self.decision(true, retry_at, None) }
+    }
+
+    /// What each shard holds where all lack the same, and together `missing`.
+    fn even(&self, missing: f64) -> f64 {
+        self.shard.capacity - missing / self.shards
+    }
+
+    fn spread(&mut self, value: f64) {
+        for state in self.states.iter_mut() {
+            *state = Some(State { value, ts: self.shard.refill(*state, self.now).ts });
+        }
+    }
+
+    fn least_time(&self, count: f64, floor: f64) -> Option<f64> {
+        self.least_time_of(None, self.state().value, count, floor)
+    }
+
+    /// Least whole ms after `now` at which `count` tokens are there above `floor`. With `spread`, each shard is taken
+    /// to hold that much now. `value` is what all hold now.
+    fn least_time_of(&self, spread: Option<f64>, value: f64, count: f64, floor: f64) -> Option<f64> {
+        let lacking = (count + floor) - value;
+        let estimate = match self.whole.kind {
+            Kind::TokenBucket => self.now + (lacking * self.whole.period) / self.whole.rate,
+            Kind::FixedWindow => self.now + (lacking / self.whole.rate) * self.whole.period,
+        };
+        let holds = |t: f64| {
+            let missing = match spread {
+                None => self.missing(t),
+                Some(value) => {
+                    self.missing_of(t, |state| Some(State { value, ts: self.shard.refill(*state, self.now).ts }))
+                }
+            };
+            (self.whole.capacity - missing) - count >= floor
+        };
+        least(self.now, MAX_NOW_MS, estimate, holds)
+    }
+
+    fn decision(&self, ok: bool, retry_at: Option<f64>, reason: Option<Reason>) -> Decision {
+        let State { value, ts } = self.state();
+        let reset_at = self.states.iter().map(|s| self.shard.full_at(*s, self.now)).fold(self.now, max);
+        Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
+    }
+}
+
+/// Divides a state's tokens over `parts`, for shards or leases. [`join`] brings back the same sum, to the bit.
+pub fn split_into(state: State, parts: &mut [State]) {
+    let Some((last, rest)) = parts.split_last_mut() else { return };
+    let share = state.value / (rest.len() as f64 + 1.0);
+    let mut given = 0.0;
+    for part in rest {
+        *part = State { value: share, ts: state.ts };
+        given += share;
+    }
+    // Exact by Sterbenz's lemma: what is given is between half and all of the value. So `join` adds up to it again.
+    *last = State { value: state.value - given, ts: state.ts };
+}
+
+/// The sum of states, in their order; `None` of none. Refill them all to one `now` first: the latest `ts` is kept.
+#[must_use]
+pub fn join(parts: &[State]) -> Option<State> {
+    let (first, rest) = parts.split_first()?;
+    let add = |sum: State, part: &State| State { value: sum.value + part.value, ts: max(sum.ts, part.ts) };
+    Some(rest.iter().fold(*first, add))
+}

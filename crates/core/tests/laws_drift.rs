@@ -1,0 +1,92 @@
+//! Law 5: against exact arithmetic the value is off by rounding alone, and rounding does not pile up to a token.
+
+mod law;
+
+use law::{calls, cases, instants, limits, rule};
+use proptest::prelude::*;
+use tidegate_core::State;
+use tidegate_oracle::Limit;
+use tidegate_oracle::exact::{self, Exact, rational};
+use tidegate_oracle::tolerance::{Tolerance, ulp};
+
+proptest! {
+    #![proptest_config(cases(4000))]
+
+    /// Each step is off by less than 3 ulp of the largest number in it: what is earned is rounded as a product and as
+    /// a quotient, the sum and the difference once each. A full state is exact again.
+    #[test]
+    fn a_history_stays_by_the_exact_one(limit in limits(), from in instants(), calls in calls(1..60), far: bool) {
+        let (rule, exact, full) = (rule(&limit), Exact::new(&limit), rational(limit.most()));
+        let (mut now, mut state, mut twin): (f64, Option<State>, Option<exact::State>) = (from, None, None);
+        let mut tolerance = Tolerance::default();
+        for call in &calls {
+            now = call.now(&limit, now, far);
+            let (count, ms) = (call.count(&limit), now as i128);
+            let (got, exactly) = (rule.refill(state, now), exact.refill(twin.as_ref(), ms));
+            let before = tolerance;
+            if got.value() == limit.most() && exactly.value == full {
+                tolerance = Tolerance::default();
+            }
+            tolerance.step(1.0, limit.most().max(count).max(got.value().abs()));
+            prop_assert!(tolerance.same(got.value(), &exactly.value), "{} {}", got.value(), exactly.value);
+            prop_assert_eq!(got.ts(), exactly.ts as f64);
+            let outcome = match call.op {
+                0..=5 => rule.take(state, now, count, false),
+                6..=8 => rule.take(state, now, count, true),
+                9 => rule.give(state, now, count),
+                _ => rule.charge(state, now, count),
+            };
+            if let Some(write) = outcome.write {
+                // What the doubles decided, followed exactly.
+                let tokens = rational(count);
+                let answer = if call.op == 9 { exact.give(twin.as_ref(), ms, &tokens) } else { exact.charge(twin.as_ref(), ms, &tokens) };
+                tolerance.step(1.0, write.value());
+                state = Some(write);
+                twin = answer.write;
+            } else {
+                tolerance = before; // nothing was stored, and a broken clock may be right again
+            }
+        }
+    }
+}
+
+/// 10^7 grants that never fill it up, at capacity 10^6: the exact value is a whole number of (1024 * period)ths.
+fn long_run(limit: Limit, seed: u64) -> f64 {
+    const GRANTS: u32 = 10_000_000;
+    let rule = rule(&limit);
+    let mut random = tidegate_oracle::random::Random(seed);
+    let (period, rate, capacity) = (limit.period as i128, limit.rate as i128, limit.most() as i128);
+    let unit = 1024 * period;
+    let mut now = 1_763_640_000_000i128;
+    let mut state = rule.charge(None, now as f64, 200_000.0).write;
+    let (mut exact, mut then) = ((capacity - 200_000) * unit, now);
+    let (mut granted, mut worst) = (0, 0f64);
+    while granted < GRANTS {
+        now += i128::from(random.below(8));
+        // Steered to the upper part, where an ulp is largest, and never full.
+        let demand = if exact > capacity * unit * 9 / 10 { 5600 } else { 1400 };
+        let count = 1 + random.below(2 * 1024 * demand) as i128;
+        let outcome = rule.take(state, now as f64, count as f64 / 1024.0, false);
+        let Some(write) = outcome.write else { continue };
+        let earned = (now - then) * rate * 1024;
+        assert!(exact + earned < capacity * unit, "full");
+        exact = exact + earned - count * period;
+        then = now;
+        state = Some(write);
+        granted += 1;
+        let whole = exact.div_euclid(unit);
+        let rest = exact.rem_euclid(unit) as f64 / unit as f64;
+        worst = worst.max(((write.value() - whole as f64) - rest).abs());
+    }
+    worst
+}
+
+#[test]
+fn ten_million_grants_drift_by_less_than_a_thousandth_of_a_token() {
+    let limit = Limit::bucket(999_983_000.0, 999_979.0).capacity(1e6);
+    let worst = long_run(limit, 5);
+    println!("off by at most {worst} tokens");
+    assert!(worst < 1e-3, "{worst}");
+    assert!(worst < 1e7 * ulp(1e6), "{worst}");
+    assert!(worst > 0.0, "nothing was rounded: the run proves nothing");
+}

@@ -1,0 +1,101 @@
+//! Law 2, exact retry, and all instants that are told. Also: every answer is that of the plain evaluation, to the bit.
+
+mod law;
+
+use law::{calls, core_bits, instants, legal_limits, limits, naive_bits, naive_state, rule, sound, states};
+use proptest::prelude::*;
+use tidegate_core::{MAX_NOW_MS, Rule, State};
+use tidegate_oracle::naive;
+
+fn with_state() -> impl Strategy<Value = (tidegate_oracle::Limit, Option<State>, f64)> {
+    limits().prop_flat_map(|limit| states(limit).prop_map(move |(state, now)| (limit, state, now)))
+}
+
+/// `retryAt` is exact: not 1 ms sooner, not 1 ms later.
+fn exact(
+    rule: &Rule,
+    state: Option<State>,
+    now: f64,
+    count: f64,
+    reserve: bool,
+    part: f64,
+) -> Result<(), TestCaseError> {
+    let outcome = rule.take(state, now, count, reserve);
+    let d = outcome.decision;
+    let granted = |t: f64| rule.check(state, t, count, reserve).ok;
+    if !d.ok {
+        prop_assert_eq!(outcome.write, None);
+        match d.retry_at {
+            Some(at) => {
+                prop_assert!(at > now);
+                prop_assert!(granted(at), "denied at its retryAt {}", at);
+                prop_assert!(!granted(at - 1.0), "granted before its retryAt {}", at);
+                prop_assert!(!granted(now + ((at - 1.0 - now) * part).floor()));
+                prop_assert!(granted(at + ((MAX_NOW_MS - at) * part).floor()));
+            }
+            None => prop_assert!(!granted(MAX_NOW_MS) || !granted(now)),
+        }
+    } else if let Some(at) = d.retry_at {
+        let after = outcome.write.or(state);
+        prop_assert!(d.reserved && reserve && at > now);
+        prop_assert!(rule.refill(after, at).value() >= 0.0);
+        prop_assert!(rule.refill(after, at - 1.0).value() < 0.0);
+    }
+    let kept = outcome.write.or(state).filter(|s| !Rule::is_broken(*s, now));
+    if let (Some(kept), true) = (kept, d.reason.map(|r| r.as_str()) != Some("exceeds capacity")) {
+        let at = d.reset_at;
+        prop_assert_eq!(at, rule.full_at(Some(kept), now));
+        prop_assert!(at >= now);
+        prop_assert!(rule.refill(Some(kept), at).value() >= rule.capacity() || at == MAX_NOW_MS);
+        prop_assert!(at <= kept.ts().max(now) || rule.refill(Some(kept), at - 1.0).value() < rule.capacity());
+    }
+    sound(&d)
+}
+
+proptest! {
+    #![proptest_config(law::cases(100_000))]
+
+    #[test]
+    fn granted_at_retry_at_and_denied_1_ms_before(
+        (limit, state, now) in with_state(), share in 0.0..1.3f64, reserve: bool, part in 0.0..1.0f64,
+    ) {
+        let rule = rule(&limit);
+        exact(&rule, state, now, share * limit.most(), reserve, part)?;
+        exact(&rule, state, now, limit.most(), reserve, part)?;
+        exact(&rule, state, now, 0.0, reserve, part)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(law::cases(20_000))]
+
+    #[test]
+    fn every_answer_is_that_of_the_plain_evaluation_to_the_bit((limit, state, now) in with_state(), count in 0.0..3.0f64, reserve: bool) {
+        let (rule, plain, count) = (rule(&limit), naive_state(state), count * limit.rate);
+        prop_assert_eq!(core_bits(&rule.take(state, now, count, reserve)), naive_bits(&naive::take(&limit, plain, now, count, reserve)));
+        prop_assert_eq!(core_bits(&rule.give(state, now, count)), naive_bits(&naive::give(&limit, plain, now, count)));
+        prop_assert_eq!(core_bits(&rule.charge(state, now, count)), naive_bits(&naive::charge(&limit, plain, now, count)));
+        prop_assert_eq!(rule.full_at(state, now), naive::full_at(&limit, plain, now));
+    }
+
+    #[test]
+    fn so_it_is_for_any_legal_limit_and_history(limit in legal_limits(), from in instants(), calls in calls(1..12)) {
+        let (rule, mut now, mut state) = (rule(&limit), from, None);
+        for call in calls {
+            now = call.now(&limit, now, true);
+            let (count, plain) = (call.count(&limit), naive_state(state));
+            let (outcome, expected) = match call.op {
+                0..=5 => (rule.take(state, now, count, false), naive::take(&limit, plain, now, count, false)),
+                6..=8 => (rule.take(state, now, count, true), naive::take(&limit, plain, now, count, true)),
+                9 => (rule.give(state, now, count), naive::give(&limit, plain, now, count)),
+                _ => (rule.charge(state, now, count), naive::charge(&limit, plain, now, count)),
+            };
+            prop_assert_eq!(core_bits(&outcome), naive_bits(&expected));
+            sound(&outcome.decision)?;
+            state = outcome.write.or(state);
+            if let (true, Some(at)) = (call.retries, outcome.decision.retry_at) {
+                now = at;
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Laws 3, 4 and 7: a denial is free, forgetting is free, and several limits are taken all or none.
+
+mod law;
+
+use law::{calls, cases, core_bits, instants, limits, rule, states};
+use proptest::prelude::*;
+use tidegate_core::{Outcome, Request, State, take_all};
+
+proptest! {
+    #![proptest_config(cases(100_000))]
+
+    #[test]
+    fn what_is_denied_or_checked_is_not_written_and_is_told_the_same(
+        (limit, (state, now)) in limits().prop_flat_map(|limit| (Just(limit), states(limit))), count in 0.0..3.0f64, reserve: bool,
+    ) {
+        let rule = rule(&limit);
+        for count in [count * limit.most(), count * limit.rate, 0.0] {
+            let outcome = rule.take(state, now, count, reserve);
+            prop_assert_eq!(outcome.write.is_some(), outcome.decision.ok && count > 0.0);
+            prop_assert_eq!(rule.check(state, now, count, reserve), outcome.decision);
+            if let Some(write) = outcome.write {
+                prop_assert_eq!((write.value(), write.ts()), (outcome.decision.value, outcome.decision.ts));
+            } else if outcome.decision.reason.is_none() {
+                let refilled = rule.refill(state, now);
+                prop_assert_eq!((refilled.value(), refilled.ts()), (outcome.decision.value, outcome.decision.ts));
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_take_all_writes_nothing(
+        asked in proptest::collection::vec(limits().prop_flat_map(|limit| (Just(limit), states(limit), 0.0..1.5f64, any::<bool>())), 1..6),
+        now in instants(),
+    ) {
+        let requests: Vec<Request> = asked.iter().map(|(limit, (state, _), share, reserve)| {
+            Request { rule: rule(limit), state: *state, count: share * limit.most(), reserve: *reserve }
+        }).collect();
+        let alone: Vec<Outcome> = requests.iter().map(|r| r.rule.take(r.state, now, r.count, r.reserve)).collect();
+        let mut outcomes = alone.clone();
+        let (ok, at) = take_all(&requests, now, &mut outcomes);
+        prop_assert_eq!(ok, alone.iter().all(|o| o.decision.ok));
+        let mut deciding = Vec::new();
+        for (outcome, alone) in outcomes.iter().zip(&alone) {
+            prop_assert_eq!(outcome.decision, alone.decision);
+            prop_assert_eq!(outcome.write, if ok { alone.write } else { None });
+            if alone.decision.ok == ok {
+                deciding.push(alone.decision.retry_at);
+            }
+        }
+        let latest = deciding.iter().flatten().copied().reduce(f64::max);
+        prop_assert_eq!(at, if !ok && deciding.contains(&None) { None } else { latest });
+        if let (false, Some(at)) = (ok, at) {
+            // Nobody else having taken, all are granted then (each from what is stored).
+            let mut then = alone;
+            let known = requests.iter().all(|r| r.state.is_none_or(|s| s.ts() - now <= law::MAX_SKEW_MS));
+            prop_assert!(!known || take_all(&requests, at, &mut then).0);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(20_000))]
+
+    #[test]
+    fn from_reset_at_on_a_dropped_state_changes_no_answer(
+        limit in limits(), from in instants(), calls in calls(1..12), later in 0.0..3.0f64, counts in [0.0..1.5f64, 0.0..1.5f64],
+    ) {
+        let rule = rule(&limit);
+        let (mut now, mut state): (f64, Option<State>) = (from, None);
+        for call in &calls {
+            now = call.now(&limit, now, false);
+            let count = call.count(&limit);
+            let outcome = match call.op {
+                0..=5 => rule.take(state, now, count, false),
+                6..=8 => rule.take(state, now, count, true),
+                9 => rule.give(state, now, count),
+                _ => rule.charge(state, now, count),
+            };
+            state = outcome.write.or(state);
+            let full_at = rule.full_at(state, now);
+            prop_assert!(outcome.decision.reason.is_some() || outcome.decision.reset_at == full_at);
+            let then = (full_at + (later * limit.period).floor()).min(law::CLOCK_END);
+            if rule.refill(state, then).value() < limit.most() {
+                prop_assert_eq!(full_at, law::CLOCK_END);
+                continue;
+            }
+            for t in [full_at, then] {
+                for reserve in [false, true] {
+                    let count = counts[usize::from(reserve)] * limit.most();
+                    prop_assert_eq!(core_bits(&rule.take(state, t, count, reserve)), core_bits(&rule.take(None, t, count, reserve)));
+                    prop_assert_eq!(core_bits(&rule.charge(state, t, count)), core_bits(&rule.charge(None, t, count)));
+                    prop_assert_eq!(rule.give(state, t, count).decision, rule.give(None, t, count).decision);
+                }
+                prop_assert_eq!(rule.project(state, t), rule.project(None, t));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The rules in rational numbers: no rounding anywhere, and every instant from its closed form.
+
+use crate::limit::{Kind, Limit};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{Signed, ToPrimitive, Zero};
+
+const CLOCK_END: i128 = 1 << 52;
+const MAX_SKEW_MS: i128 = 3_600_000;
+
+/// A double as the rational number that it is.
+///
+/// # Panics
+/// On NaN and the infinities.
+#[must_use]
+pub fn rational(x: f64) -> BigRational {
+    BigRational::from_float(x).expect("a finite number")
+}
+
+fn whole(x: i128) -> BigRational {
+    BigRational::from_integer(BigInt::from(x))
+}
+
+fn ceil(x: &BigRational) -> Option<i128> {
+    x.ceil().to_integer().to_i128()
+}
+
+/// The two numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Tokens at `ts`.
+    pub value: BigRational,
+    /// ms.
+    pub ts: i128,
+}
+
+impl State {
+    /// From doubles; `ts` must be whole.
+    #[must_use]
+    pub fn of(value: f64, ts: f64) -> State {
+        State { value: rational(value), ts: ts as i128 }
+    }
+}
+
+/// A limit with its window grid settled.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    pub(crate) kind: Kind,
+    pub(crate) rate: BigRational,
+    pub(crate) period: i128,
+    pub(crate) capacity: BigRational,
+    pub(crate) max_reserved: Option<BigRational>,
+    pub(crate) start: i128,
+}
+
+/// What a call answers, and what is to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Granted.
+    pub ok: bool,
+    /// Tokens.
+    pub value: BigRational,
+    /// ms.
+    pub ts: i128,
+    /// ms.
+    pub retry_at: Option<i128>,
+    /// ms.
+    pub reset_at: i128,
+    /// Granted for later.
+    pub reserved: bool,
+    /// The new state.
+    pub write: Option<State>,
+}
+
+impl Exact {
+    /// The limit in rationals; `shards` is left aside.
+    #[must_use]
+    pub fn new(limit: &Limit) -> Exact {
+        Exact {
+            kind: limit.kind,
+            rate: rational(limit.rate),
+            period: limit.period as i128,
+            capacity: rational(limit.most()),
+            max_reserved: limit.max_reserved.map(rational),
+            start: limit.start.unwrap_or(0.0) as i128,
+        }
+    }
+
+    /// One of `n` equal parts.
+    #[must_use]
+    pub fn part(&self, n: usize) -> Exact {
+        let n = whole(n as i128);
+        Exact {
+            rate: &self.rate / &n,
+            capacity: &self.capacity / &n,
+            max_reserved: self.max_reserved.as_ref().map(|tokens| tokens / &n),
+            ..self.clone()
+        }
+    }
+
+    fn index(&self, t: i128) -> i128 {
+        Integer::div_floor(&(t - self.start), &self.period)
+    }
+
+    fn known(state: Option<&State>, now: i128) -> Option<&State> {
+        state.filter(|s| s.ts - now <= MAX_SKEW_MS)
+    }
+
+    /// Tokens that come back between two instants, uncapped.
+    #[must_use]
+    pub fn earned(&self, from: i128, to: i128) -> BigRational {
+        match self.kind {
+            Kind::TokenBucket => whole((to - from).max(0)) * &self.rate / whole(self.period),
+            Kind::FixedWindow => whole((self.index(to) - self.index(from)).max(0)) * &self.rate,
+        }
+    }
+
+    /// The state at `now`.
+    #[must_use]
+    pub fn refill(&self, state: Option<&State>, now: i128) -> State {
+        let begun = match self.kind {
+            Kind::TokenBucket => now,
+            Kind::FixedWindow => self.start + self.index(now) * self.period,
+        };
+        let Some(s) = Self::known(state, now) else { return State { value: self.capacity.clone(), ts: begun } };
+        let ahead = match self.kind {
+            Kind::TokenBucket => now <= s.ts,
+            Kind::FixedWindow => self.index(now) <= self.index(s.ts),
+        };
+        let value = (&s.value + self.earned(s.ts, now)).min(self.capacity.clone());
+        State { value, ts: if ahead { s.ts } else { begun } }
+    }
+
+    /// Whether the state holds `tokens` at `now`, and else the least whole ms at which it does.
+    #[must_use]
+    pub fn least(&self, s: &State, now: i128, tokens: &BigRational) -> Option<i128> {
+        if self.refill(Some(s), now).value >= *tokens {
+            return Some(now);
+        }
+        let lacking = tokens - &s.value;
+        let t = match self.kind {
+            Kind::TokenBucket => s.ts + ceil(&(lacking * whole(self.period) / &self.rate))?,
+            Kind::FixedWindow => self.start + (self.index(s.ts) + ceil(&(lacking / &self.rate))?) * self.period,
+        };
+        (t <= CLOCK_END).then_some(t)
+    }
+
+    /// The least whole ms from which on the state is as good as none.
+    #[must_use]
+    pub fn full_at(&self, state: Option<&State>, now: i128) -> i128 {
+        let Some(s) = Self::known(state, now) else { return now };
+        self.least(s, s.ts.max(now), &self.capacity).unwrap_or(CLOCK_END).min(CLOCK_END)
+    }
+
+    pub(crate) fn never(now: i128) -> Answer {
+        let value = BigRational::zero();
+        Answer { ok: false, value, ts: now, retry_at: None, reset_at: now, reserved: false, write: None }
+    }
+
+    /// What a request may leave behind at the least; `None` where that is anything.
+    pub(crate) fn floor(&self, reserve: bool) -> Option<BigRational> {
+        if reserve { self.max_reserved.as_ref().map(|tokens| -tokens) } else { Some(BigRational::zero()) }
+    }
+
+    /// Takes.
+    #[must_use]
+    pub fn take(&self, state: Option<&State>, now: i128, count: &BigRational, reserve: bool) -> Answer {
+        let floor = self.floor(reserve);
+        if floor.as_ref().is_some_and(|floor| &self.capacity - count < *floor) {
+            return Self::never(now);
+        }
+        let r = self.refill(state, now);
+        let v = &r.value - count;
+        let denied = |retry_at: Option<i128>| Answer {
+            ok: false,
+            value: r.value.clone(),
+            ts: r.ts,
+            retry_at,
+            reset_at: self.full_at(state, now),
+            reserved: false,
+            write: None,
+        };
+        if let Some(floor) = floor.filter(|floor| v < *floor) {
+            return denied(Self::known(state, now).and_then(|s| self.least(s, now, &(count + floor))));
+        }
+        let answer = self.settled(state, State { value: v.clone(), ts: r.ts }, now, count.is_positive());
+        if v.is_negative() && answer.retry_at.is_none() {
+            return denied(None);
+        }
+        Answer { reserved: v.is_negative(), ..answer }
+    }
+
+    fn settled(&self, state: Option<&State>, after: State, now: i128, writes: bool) -> Answer {
+        let retry_at = if after.value.is_negative() { self.least(&after, now, &BigRational::zero()) } else { None };
+        let reset_at = self.full_at(if writes { Some(&after) } else { state }, now);
+        let (value, ts) = (after.value.clone(), after.ts);
+        Answer { ok: true, value, ts, retry_at, reset_at, reserved: false, write: writes.then_some(after) }
+    }
+
+    /// Brings back.
+    #[must_use]
+    pub fn give(&self, state: Option<&State>, now: i128, count: &BigRational) -> Answer {
+        let r = self.refill(state, now);
+        let after = State { value: (&r.value + count).min(self.capacity.clone()), ts: r.ts };
+        self.settled(state, after, now, count.is_positive() && Self::known(state, now).is_some())
+    }
+
+    /// Takes what was already spent.
+    #[must_use]
+    pub fn charge(&self, state: Option<&State>, now: i128, count: &BigRational) -> Answer {
+        let r = self.refill(state, now);
+        self.settled(state, State { value: &r.value - count, ts: r.ts }, now, count.is_positive())
+    }
+}

@@ -1,0 +1,135 @@
+//! What a limit is, as a caller writes it.
+
+use crate::json::number;
+use crate::key::default_start;
+use serde_json::{Map, Value};
+
+/// How tokens come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Continuously.
+    TokenBucket,
+    /// At the start of each window.
+    FixedWindow,
+}
+
+/// A limit; the field names are the public API's. All numbers are taken to be legal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// How tokens come back.
+    pub kind: Kind,
+    /// Tokens per period.
+    pub rate: f64,
+    /// ms.
+    pub period: f64,
+    /// Most tokens that accumulate; default `rate`.
+    pub capacity: Option<f64>,
+    /// Most tokens that may be owed; default without end.
+    pub max_reserved: Option<f64>,
+    /// Offset of the window grid, ms; default from the key.
+    pub start: Option<f64>,
+    /// Parts that share the limit; default 1.
+    pub shards: Option<f64>,
+}
+
+impl Limit {
+    /// A token bucket.
+    #[must_use]
+    pub const fn bucket(rate: f64, period: f64) -> Limit {
+        let kind = Kind::TokenBucket;
+        Limit { kind, rate, period, capacity: None, max_reserved: None, start: None, shards: None }
+    }
+
+    /// A fixed window.
+    #[must_use]
+    pub const fn window(rate: f64, period: f64) -> Limit {
+        Limit { kind: Kind::FixedWindow, ..Limit::bucket(rate, period) }
+    }
+
+    /// With this capacity.
+    #[must_use]
+    pub const fn capacity(self, capacity: f64) -> Limit {
+        Limit { capacity: Some(capacity), ..self }
+    }
+
+    /// With this bound on what may be owed.
+    #[must_use]
+    pub const fn max_reserved(self, tokens: f64) -> Limit {
+        Limit { max_reserved: Some(tokens), ..self }
+    }
+
+    /// With this window grid.
+    #[must_use]
+    pub const fn start(self, ms: f64) -> Limit {
+        Limit { start: Some(ms), ..self }
+    }
+
+    /// In this many parts.
+    #[must_use]
+    pub const fn shards(self, shards: f64) -> Limit {
+        Limit { shards: Some(shards), ..self }
+    }
+
+    /// Most tokens that accumulate.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        self.capacity.unwrap_or(self.rate)
+    }
+
+    /// The least that a request may leave behind.
+    #[must_use]
+    pub fn floor(&self, reserve: bool) -> f64 {
+        match (reserve, self.max_reserved) {
+            (false, _) => 0.0,
+            (true, None) => f64::NEG_INFINITY,
+            (true, Some(tokens)) => -tokens,
+        }
+    }
+
+    /// With the window grid settled: the given start, or the one of this name and key.
+    #[must_use]
+    pub fn settled(&self, name: &str, key: Option<&[u16]>) -> Limit {
+        match self.kind {
+            Kind::TokenBucket => *self,
+            Kind::FixedWindow => self.start(self.start.unwrap_or_else(|| default_start(name, key, self.period))),
+        }
+    }
+
+    /// The part that one shard is.
+    #[must_use]
+    pub fn part(&self) -> Limit {
+        let shards = self.shards.unwrap_or(1.0);
+        Limit {
+            rate: self.rate / shards,
+            capacity: Some(self.most() / shards),
+            max_reserved: self.max_reserved.map(|tokens| tokens / shards),
+            shards: None,
+            ..*self
+        }
+    }
+
+    /// As the vectors write it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let kind = match self.kind {
+            Kind::TokenBucket => "token bucket",
+            Kind::FixedWindow => "fixed window",
+        };
+        let mut fields = Map::new();
+        fields.insert("kind".into(), kind.into());
+        let numbers = [
+            ("rate", Some(self.rate)),
+            ("period", Some(self.period)),
+            ("capacity", self.capacity),
+            ("maxReserved", self.max_reserved),
+            ("start", self.start),
+            ("shards", self.shards),
+        ];
+        for (name, given) in numbers {
+            if let Some(x) = given {
+                fields.insert(name.into(), number(x));
+            }
+        }
+        Value::Object(fields)
+    }
+}

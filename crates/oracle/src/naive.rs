@@ -1,0 +1,165 @@
+//! The rules in doubles, in their stated order, and a search that is slow and sure.
+
+use crate::limit::{Kind, Limit};
+
+/// 2^52 ms.
+pub const CLOCK_END: f64 = 4_503_599_627_370_496.0;
+/// One hour, in ms.
+pub const MAX_SKEW_MS: f64 = 3_600_000.0;
+
+/// The two numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// Tokens at `ts`.
+    pub value: f64,
+    /// ms.
+    pub ts: f64,
+}
+
+/// What a call answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Granted.
+    pub ok: bool,
+    /// Tokens.
+    pub value: f64,
+    /// ms.
+    pub ts: f64,
+    /// ms.
+    pub retry_at: Option<f64>,
+    /// ms.
+    pub reset_at: f64,
+    /// Granted for later.
+    pub reserved: bool,
+    /// Why no wait helps.
+    pub reason: Option<&'static str>,
+}
+
+pub(crate) fn min(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+fn index(limit: &Limit, t: f64) -> f64 {
+    ((t - limit.start.unwrap_or(0.0)) / limit.period).floor()
+}
+
+fn window(limit: &Limit, number: f64) -> f64 {
+    limit.start.unwrap_or(0.0) + number * limit.period
+}
+
+/// The state, unless its clock was broken.
+#[must_use]
+pub fn known(state: Option<State>, now: f64) -> Option<State> {
+    state.filter(|s| s.ts - now <= MAX_SKEW_MS)
+}
+
+/// The state at `now`.
+#[must_use]
+pub fn refill(limit: &Limit, state: Option<State>, now: f64) -> State {
+    let capacity = limit.most();
+    match (limit.kind, known(state, now)) {
+        (Kind::TokenBucket, None) => State { value: capacity, ts: now },
+        (Kind::FixedWindow, None) => State { value: capacity, ts: window(limit, index(limit, now)) },
+        (Kind::TokenBucket, Some(s)) if now <= s.ts => State { value: min(s.value, capacity), ts: s.ts },
+        (Kind::TokenBucket, Some(s)) => {
+            State { value: min(s.value + ((now - s.ts) * limit.rate) / limit.period, capacity), ts: now }
+        }
+        (Kind::FixedWindow, Some(s)) => {
+            let (current, stored) = (index(limit, now), index(limit, s.ts));
+            if current <= stored {
+                return State { value: min(s.value, capacity), ts: s.ts };
+            }
+            let value = min(s.value + limit.rate * (current - stored), capacity);
+            State { value, ts: window(limit, current) }
+        }
+    }
+}
+
+/// The least whole ms from `from` to the clock's end at which `holds`: plain bisection.
+pub fn first_ms(from: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
+    if from > CLOCK_END || !holds(CLOCK_END) {
+        return None;
+    }
+    let (mut low, mut high) = (from.ceil() as u64, CLOCK_END as u64);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle as f64) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(high as f64)
+}
+
+/// The least whole ms from which on the state is as good as none.
+#[must_use]
+pub fn full_at(limit: &Limit, state: Option<State>, now: f64) -> f64 {
+    let Some(s) = known(state, now) else { return now };
+    let from = if s.ts > now { s.ts } else { now };
+    first_ms(from, |t| refill(limit, Some(s), t).value >= limit.most()).unwrap_or(CLOCK_END)
+}
+
+/// A request that no wait helps.
+#[must_use]
+pub fn never(now: f64) -> Decision {
+    let reason = Some("exceeds capacity");
+    Decision { ok: false, value: 0.0, ts: now, retry_at: None, reset_at: now, reserved: false, reason }
+}
+
+/// Takes; the second is what is to be written.
+#[must_use]
+pub fn take(limit: &Limit, state: Option<State>, now: f64, count: f64, reserve: bool) -> (Decision, Option<State>) {
+    let floor = limit.floor(reserve);
+    if limit.most() - count < floor {
+        return (never(now), None);
+    }
+    let r = refill(limit, state, now);
+    let v = r.value - count;
+    if v >= floor {
+        let after = State { value: v, ts: r.ts };
+        let paid_at = if v >= 0.0 { None } else { first_ms(now, |t| refill(limit, Some(after), t).value >= 0.0) };
+        if v >= 0.0 || paid_at.is_some() {
+            return settled(limit, state, after, now, count, paid_at, v < 0.0);
+        }
+    }
+    let retry_at = if v >= floor { None } else { first_ms(now, |t| refill(limit, state, t).value - count >= floor) };
+    let reason = if retry_at.is_none() { Some("exceeds clock") } else { None };
+    let reset_at = full_at(limit, state, now);
+    (Decision { ok: false, value: r.value, ts: r.ts, retry_at, reset_at, reserved: false, reason }, None)
+}
+
+fn settled(
+    limit: &Limit,
+    before: Option<State>,
+    after: State,
+    now: f64,
+    count: f64,
+    retry_at: Option<f64>,
+    reserved: bool,
+) -> (Decision, Option<State>) {
+    let write = if count > 0.0 { Some(after) } else { None };
+    let reset_at = full_at(limit, write.or(before), now);
+    (Decision { ok: true, value: after.value, ts: after.ts, retry_at, reset_at, reserved, reason: None }, write)
+}
+
+fn paid_at(limit: &Limit, after: State, now: f64) -> Option<f64> {
+    if after.value >= 0.0 { None } else { first_ms(now, |t| refill(limit, Some(after), t).value >= 0.0) }
+}
+
+/// Brings back unused tokens. Without a known state nothing is written: it is full already.
+#[must_use]
+pub fn give(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Decision, Option<State>) {
+    let r = refill(limit, state, now);
+    let after = State { value: min(r.value + count, limit.most()), ts: r.ts };
+    let written = if known(state, now).is_some() { count } else { 0.0 };
+    settled(limit, state, after, now, written, paid_at(limit, after, now), false)
+}
+
+/// Takes what was already spent.
+#[must_use]
+pub fn charge(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Decision, Option<State>) {
+    let r = refill(limit, state, now);
+    let after = State { value: r.value - count, ts: r.ts };
+    settled(limit, state, after, now, count, paid_at(limit, after, now), false)
+}

@@ -1,0 +1,148 @@
+//! Shards in doubles. A request picks two distinct shards from one random number and takes from the one that holds
+//! more (the first picked, where they are equal). Where that denies, all are one pool, counted by what is missing:
+//! the capacity less the sum, in the shards' order, of what each lacks. What the pool grants is then spread evenly.
+
+use crate::limit::Limit;
+use crate::naive::{Decision, State, first_ms, full_at, known, never, refill, take};
+
+/// Two distinct shards of `n`: `floor(random * n * (n - 1))` counts the ordered pairs.
+#[must_use]
+pub fn pick(random: f64, n: usize) -> (usize, usize) {
+    let pairs = n * (n - 1);
+    let pair = ((random * pairs as f64) as usize).min(pairs - 1);
+    let (first, second) = (pair / (n - 1), pair % (n - 1));
+    (first, if second >= first { second + 1 } else { second })
+}
+
+/// The shards of one limit at one instant. `states` is what is stored after each call.
+#[derive(Debug)]
+pub struct Shards<'a> {
+    /// The whole limit.
+    pub whole: Limit,
+    /// What is stored, one place for each shard.
+    pub states: &'a mut [Option<State>],
+    /// ms.
+    pub now: f64,
+}
+
+fn latest(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+impl Shards<'_> {
+    fn missing(&self, states: &[Option<State>], t: f64) -> f64 {
+        let part = self.whole.part();
+        let mut sum = 0.0;
+        for state in states {
+            sum += match known(*state, self.now) {
+                None => 0.0,
+                some => part.most() - refill(&part, some, t).value,
+            };
+        }
+        sum
+    }
+
+    fn evenly(&self, missing: f64) -> Vec<Option<State>> {
+        let part = self.whole.part();
+        let value = part.most() - missing / self.states.len() as f64;
+        let ts = |state: &Option<State>| refill(&part, *state, self.now).ts;
+        self.states.iter().map(|state| Some(State { value, ts: ts(state) })).collect()
+    }
+
+    fn paid_at(&self, states: &[Option<State>], count: f64, floor: f64) -> Option<f64> {
+        self.paid_after(self.now, states, count, floor)
+    }
+
+    fn paid_after(&self, from: f64, states: &[Option<State>], count: f64, floor: f64) -> Option<f64> {
+        first_ms(from, |t| (self.whole.most() - self.missing(states, t)) - count >= floor)
+    }
+
+    /// All shards' tokens, as one state.
+    #[must_use]
+    pub fn sum(&self, states: &[Option<State>]) -> State {
+        let part = self.whole.part();
+        let ts = states.iter().map(|s| refill(&part, *s, self.now).ts).fold(f64::NEG_INFINITY, latest);
+        State { value: self.whole.most() - self.missing(states, self.now), ts }
+    }
+
+    fn told(&self, states: &[Option<State>], ok: bool, retry_at: Option<f64>) -> Decision {
+        let State { value, ts } = self.sum(states);
+        let part = self.whole.part();
+        let reset_at = states.iter().map(|s| full_at(&part, *s, self.now)).fold(self.now, latest);
+        let reason = if ok || retry_at.is_some() { None } else { Some("exceeds clock") };
+        Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
+    }
+
+    /// The two shards that `random` picks, the better one first.
+    #[must_use]
+    pub fn better(&self, random: f64) -> (usize, usize) {
+        let part = self.whole.part();
+        let (a, b) = pick(random, self.states.len());
+        let value = |i: usize| refill(&part, self.states[i], self.now).value;
+        if value(b) > value(a) { (b, a) } else { (a, b) }
+    }
+
+    /// Takes from the better of two, else from the pool. The second is whether one shard sufficed.
+    pub fn take(&mut self, random: f64, count: f64, reserve: bool) -> (Decision, bool) {
+        let part = self.whole.part();
+        let (better, other) = self.better(random);
+        let (mut decision, write) = take(&part, self.states[better], self.now, count, false);
+        if !decision.ok {
+            return (self.take_from_all(count, reserve), false);
+        }
+        let at_other = refill(&part, self.states[other], self.now);
+        decision.value = (decision.value + at_other.value) * (self.states.len() as f64 / 2.0);
+        decision.ts = latest(decision.ts, at_other.ts);
+        decision.reset_at = latest(decision.reset_at, full_at(&part, self.states[other], self.now));
+        if write.is_some() {
+            self.states[better] = write;
+        }
+        (decision, true)
+    }
+
+    /// Takes from all together, or from none.
+    pub fn take_from_all(&mut self, count: f64, reserve: bool) -> Decision {
+        let floor = self.whole.floor(reserve);
+        if self.whole.most() - count < floor {
+            return never(self.now);
+        }
+        let v = self.sum(self.states).value - count;
+        if v < floor {
+            return self.told(self.states, false, self.paid_at(self.states, count, floor));
+        }
+        let after =
+            if count > 0.0 { self.evenly(self.missing(self.states, self.now) + count) } else { self.states.to_vec() };
+        // After `now`: spreading may round a debt of less than an ulp away, and it is a reservation all the same.
+        let paid_at = if v >= 0.0 { None } else { self.paid_after(self.now + 1.0, &after, 0.0, 0.0) };
+        if v < 0.0 && paid_at.is_none() {
+            return self.told(self.states, false, None);
+        }
+        let decision = self.told(&after, true, paid_at);
+        self.states.copy_from_slice(&after);
+        decision
+    }
+
+    /// Brings back unused tokens, evenly.
+    pub fn give(&mut self, count: f64) -> Decision {
+        let missing = self.missing(self.states, self.now) - count;
+        if count > 0.0 && self.states.iter().any(|s| known(*s, self.now).is_some()) {
+            let after = self.evenly(if missing > 0.0 { missing } else { 0.0 });
+            self.states.copy_from_slice(&after);
+        }
+        self.settled()
+    }
+
+    /// Takes what was already spent, evenly.
+    pub fn charge(&mut self, count: f64) -> Decision {
+        if count > 0.0 {
+            let after = self.evenly(self.missing(self.states, self.now) + count);
+            self.states.copy_from_slice(&after);
+        }
+        self.settled()
+    }
+
+    fn settled(&self) -> Decision {
+        let retry_at = if self.sum(self.states).value >= 0.0 { None } else { self.paid_at(self.states, 0.0, 0.0) };
+        Decision { reserved: false, ..self.told(self.states, true, retry_at) }
+    }
+}

@@ -1,0 +1,43 @@
+//! Random histories: the cases that nobody thought of.
+
+use crate::history::History;
+use crate::limit::Limit;
+use crate::random::Random;
+
+/// How a random history moves.
+#[derive(Clone, Copy)]
+pub(crate) struct Wander<'a> {
+    /// Operations to choose from; `reserve` is a `take` with `reserve`.
+    pub ops: &'a [&'a str],
+    /// Counts to choose from.
+    pub counts: &'a [f64],
+    /// Clock steps to choose from, ms.
+    pub steps: &'a [f64],
+}
+
+/// A history of `calls` random calls. After a denial it sometimes comes back exactly when told, or 1 ms before.
+pub(crate) fn wander(name: &str, limit: Limit, from: f64, seed: u64, calls: usize, how: Wander<'_>) -> String {
+    let mut random = Random(seed);
+    let mut history = History::new(name, limit);
+    let mut now = from;
+    for _ in 0..calls {
+        let count = Some(random.of(how.counts)).filter(|count| *count != 1.0);
+        match random.of(how.ops) {
+            "project" => history.project(now),
+            "reset" => history.reset(now),
+            "reserve" => drop(history.step("take", now, count, true)),
+            op => {
+                let decision = history.step(op, now, count, false);
+                if let (Some(at), true) = (decision.retry_at, random.below(3) == 0) {
+                    if at - 1.0 >= now {
+                        history.step("take", at - 1.0, count, false);
+                    }
+                    history.step("take", at, count, false);
+                    now = at;
+                }
+            }
+        }
+        now = (now + random.of(how.steps)).clamp(0.0, 4_503_599_627_370_496.0);
+    }
+    history.finish()
+}
