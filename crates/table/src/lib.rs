@@ -1,0 +1,40 @@
+//! The in-memory store: identity to two numbers.
+//!
+//! * Bounded by `max_keys`. When full, the fullest state of a bounded sample goes first, so a flood of new keys cannot
+//!   wash out a debtor; dropping a state that is not full is counted.
+//! * A state past its `full_at` is dropped in passing: no timers, no sweep. The table grows one small segment at a
+//!   time, so there is no pause, however large it is.
+//! * A key is stood for by a keyed 128-bit hash (SipHash-1-3 with a secret of the table's own): 32 bytes a key,
+//!   whatever its length. The odds that any two of 10^9 keys meet are below 10^-20, and nobody can aim without the
+//!   secret.
+//!
+//! ```
+//! use tidegate_core::{Config, Kind, Policy};
+//! use tidegate_table::{Call, Limit, Table};
+//!
+//! let mut table = Table::new(1_000_000, [1, 2]); // the secret: random, from the host
+//! let policy = Policy::new(&Config { rate: 1.0, period: 1000.0, ..Config::new(Kind::TokenBucket) })?;
+//! let limit = Limit::new(table.secret(), "login", policy);
+//! assert!(table.decide(&limit, Some(b"ann"), Call::at(0.0)).ok);
+//! assert!(!table.decide(&limit, Some(b"ann"), Call::at(999.0)).ok);
+//! assert!(table.decide(&limit, Some(b"ann"), Call::at(1000.0)).ok);
+//! # Ok::<(), tidegate_core::InputError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod dump;
+mod limit;
+mod packed;
+mod segment;
+mod shared;
+mod states;
+mod table;
+pub mod wire;
+
+pub use call::{Call, Member, Op};
+pub use dump::CorruptDump;
+pub use limit::{Digest, Limit};
+pub use shared::SharedTable;
+pub use table::{Stats, Table};

@@ -1,0 +1,108 @@
+//! A named policy, and the hash that stands for its keys.
+
+use siphasher::sip128::SipHasher13;
+use tidegate_core::{Policy, Rule, default_start, write_identity};
+
+/// What stands for one identity in a table: a keyed 128-bit hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+}
+
+impl Digest {
+    /// What stands for nothing.
+    pub const NONE: Digest = Digest { low: 0, high: 0 };
+
+    // One copy: it is the largest piece of code here, and a call costs less than what it hashes.
+    #[inline(never)]
+    fn of(keys: (u64, u64), bytes: &[u8]) -> Digest {
+        let (low, high) = SipHasher13::new_with_keys(keys.0, keys.1).hash(bytes).as_u64();
+        Digest { low, high }
+    }
+}
+
+/// A policy under its name, prepared for one table.
+///
+/// The name goes into the hash once, here: each limit hashes its keys under a secret of its own, itself the hash of the
+/// name under the table's. So a call hashes nothing but the key, and two limits never meet.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    name: String,
+    policy: Policy,
+    rule: Rule,
+    derives_start: bool,
+    keys: (u64, u64),
+    keyless: Digest,
+    shards: Vec<Digest>,
+}
+
+impl Limit {
+    /// Prepares `policy` under `name` for the table with this secret. The name must have passed
+    /// [`check_name`](tidegate_core::check_name).
+    #[must_use]
+    pub fn new(secret: [u64; 2], name: &str, policy: Policy) -> Limit {
+        let table = (secret[0], secret[1]);
+        let identity = |shard| write_identity(name, shard, None, |bytes| Digest::of(table, bytes));
+        let keyless = identity(None).unwrap_or(Digest { low: 0, high: 0 });
+        let shards =
+            if policy.shards() > 1 { (0..policy.shards()).filter_map(|i| identity(Some(i))).collect() } else { vec![] };
+        Limit {
+            name: name.to_owned(),
+            policy,
+            rule: policy.rule(0.0),
+            derives_start: policy.start_is_derived(),
+            keys: (keyless.low, keyless.high),
+            keyless,
+            shards,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The hash that stands for `key` under this limit, of the limit as a whole.
+    #[must_use]
+    #[inline]
+    pub fn digest(&self, key: Option<&[u8]>) -> Digest {
+        match key {
+            Some(key) => Digest::of(self.keys, key),
+            None => self.keyless,
+        }
+    }
+
+    /// The hash of one shard of what `whole` stands for: two meet as rarely as any two hashes do.
+    #[inline]
+    pub(crate) fn shard(&self, whole: Digest, shard: u32) -> Digest {
+        match self.shards.get(shard as usize) {
+            Some(salt) => Digest { low: whole.low ^ salt.low, high: whole.high ^ salt.high },
+            None => whole,
+        }
+    }
+
+    /// The start of the key's window grid; 0 where none is needed.
+    pub(crate) fn start(&self, key: Option<&[u8]>) -> f64 {
+        if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
+    }
+
+    /// The rule of an unsharded limit, where it is the same for every key.
+    #[inline]
+    pub(crate) fn common_rule(&self) -> Option<&Rule> {
+        if self.derives_start { None } else { Some(&self.rule) }
+    }
+
+    /// The rule of an unsharded limit for `key`.
+    #[inline(never)]
+    pub(crate) fn rule(&self, key: Option<&[u8]>) -> Rule {
+        if self.derives_start { self.policy.rule(self.start(key)) } else { self.rule }
+    }
+}

@@ -1,0 +1,147 @@
+//! A state and the 128 bits of its digest in 32 bytes that also tell when the state is full.
+//!
+//! `ts` is whole ms between -2^40 and 2^52 + an hour, so 53 bits hold it exactly. The other 11 of that word take the
+//! lowest bits of the digest, and their place in the digest's word takes the time from `ts` to `full_at`, rounded up by
+//! at most 1/32. So an entry says by itself when it may go, under no matter which policy. The time to full takes the
+//! longest to compute: kept out of the words that the next call on the key waits for, it costs that call nothing.
+
+use crate::limit::Digest;
+use tidegate_core::State;
+
+/// Bits of the time to full: 6 of exponent, 5 of fraction. As many of the digest stand beside `ts`.
+const FULL_BITS: u32 = 11;
+const FULL_MASK: u64 = (1 << FULL_BITS) - 1;
+const FRACTION_BITS: u32 = 5;
+const FRACTIONS: u64 = 1 << FRACTION_BITS;
+/// Keeps the packed time above 0 for every `ts` there is (a window can begin up to one period before 0 UTC).
+const BIAS: f64 = 1_099_511_627_777.0;
+
+/// A place of the table; all zeros where nobody is.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+pub(crate) struct Entry {
+    high: u64,
+    low_and_full: u64,
+    value: f64,
+    time: u64,
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn new(digest: Digest, state: State, full_at: f64) -> Entry {
+        let mut entry = Entry { high: digest.high, low_and_full: digest.low, value: 0.0, time: digest.low & FULL_MASK };
+        entry.set(state, full_at);
+        entry
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, state: State, full_at: f64) {
+        self.value = state.value();
+        self.time = ((state.ts() + BIAS) as i64 as u64) << FULL_BITS | self.time & FULL_MASK;
+        self.low_and_full = self.low_and_full & !FULL_MASK | round_up((full_at - state.ts()) as i64 as u64);
+    }
+
+    #[inline]
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.time == 0
+    }
+
+    /// The half of the digest that orders a segment.
+    #[inline]
+    pub(crate) fn high(&self) -> u64 {
+        self.high
+    }
+
+    #[inline]
+    pub(crate) fn digest(&self) -> Digest {
+        Digest { high: self.high, low: self.low_and_full & !FULL_MASK | self.time & FULL_MASK }
+    }
+
+    #[inline]
+    fn ts(&self) -> f64 {
+        (self.time >> FULL_BITS) as i64 as f64 - BIAS
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        State::from_state(self.value, self.ts())
+    }
+
+    /// Whether a table can have written it.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.is_vacant() && State::new(self.value, self.ts()).is_ok()
+    }
+
+    /// When the state is full at the latest: exact below 32 ms, else up to 1/32 of the time late, never early.
+    #[inline]
+    pub(crate) fn full_at(&self) -> f64 {
+        self.ts() + expand(self.low_and_full & FULL_MASK) as i64 as f64
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let numbers = [self.high, self.low_and_full, self.value.to_bits(), self.time];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Entry {
+        let mut numbers = bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
+        let mut next = || numbers.next().unwrap_or_default();
+        Entry { high: next(), low_and_full: next(), value: f64::from_bits(next()), time: next() }
+    }
+}
+
+/// A length of time as exponent and fraction, rounded up.
+#[inline]
+fn round_up(ms: u64) -> u64 {
+    if ms < FRACTIONS {
+        return ms;
+    }
+    let shift = 63 - ms.leading_zeros() - FRACTION_BITS;
+    let code = (u64::from(shift) << FRACTION_BITS) + (ms >> shift);
+    code + u64::from(ms & ((1 << shift) - 1) != 0)
+}
+
+#[inline]
+fn expand(code: u64) -> u64 {
+    match code >> FRACTION_BITS {
+        0 => code,
+        exponent => (FRACTIONS + (code & (FRACTIONS - 1))) << (exponent - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_time_is_rounded_up_by_at_most_a_thirty_second(bits in 0u32..53, low: u64) {
+            let ms = (1u64 << bits) + (low & ((1 << bits) - 1));
+            let back = expand(round_up(ms));
+            prop_assert!(round_up(ms) < 1 << FULL_BITS);
+            prop_assert!(back >= ms && back - ms <= ms / 32, "{ms} {back}");
+            prop_assert_eq!(expand(round_up(back)), back);
+        }
+
+        #[test]
+        fn a_state_comes_back_to_the_bit(value: f64, ts in -(1i64 << 40)..(1 << 52) + 3_600_000, after in 0u64..1 << 52, high: u64, low: u64) {
+            prop_assume!(value.is_finite());
+            let state = State::new(value, ts as f64).unwrap();
+            let digest = Digest { high, low };
+            let mut entry = Entry::new(digest, State::new(1.0, 5.0).unwrap(), 6.0);
+            entry.set(state, ts as f64 + after as f64);
+            prop_assert_eq!(entry.digest(), digest);
+            prop_assert!(!entry.is_vacant());
+            let back = entry.state();
+            prop_assert_eq!((back.value().to_bits(), back.ts()), (value.to_bits(), ts as f64));
+            prop_assert!(entry.full_at() >= ts as f64 + after as f64);
+            let copy = Entry::from_bytes(&entry.to_bytes());
+            prop_assert_eq!(copy.to_bytes(), entry.to_bytes());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! One part of the table: an array in the order of the hashes, with gaps (ordered linear probing).
+//!
+//! An entry stands at the place its hash points to, or after it where others of lesser hash stand there. So a search
+//! ends at the first greater hash, found or not; and an array is rebuilt in one pass, in order, while what is full by
+//! now is left out. Parts are small, so no rebuild is a pause.
+
+use crate::limit::Digest;
+use crate::packed::Entry;
+
+/// Where a digest stands, or where it would have to be put.
+pub(crate) enum Place {
+    Found(usize),
+    Vacant(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segment {
+    places: Vec<Entry>,
+    /// How many places hashes point to; the rest takes what is pushed over the end.
+    span: u32,
+    used: u32,
+    /// Where the search for a state to drop goes on.
+    hand: usize,
+}
+
+/// States looked at for the fullest when there is no room.
+const SAMPLE: usize = 128;
+
+/// At most this much of the span is used: 7/8.
+const FULL: (u32, u32) = (7, 8);
+/// A rebuilt array has this many places for 7 entries, so that a quarter more fit before the next.
+const ROOM: (u32, u32) = (10, 7);
+
+impl Segment {
+    /// Where hashes of this height point to.
+    #[inline]
+    fn home(&self, high: u64) -> usize {
+        (((high >> 32) * u64::from(self.span)) >> 32) as usize
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, digest: Digest) -> Place {
+        let home = self.home(digest.high);
+        for (offset, entry) in self.places.get(home..).unwrap_or_default().iter().enumerate() {
+            if entry.high() < digest.high && !entry.is_vacant() {
+                continue;
+            }
+            if entry.is_vacant() || entry.high() > digest.high {
+                return Place::Vacant(home + offset);
+            }
+            if entry.digest() == digest {
+                return Place::Found(home + offset);
+            }
+        }
+        Place::Vacant(self.places.len())
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&Entry> {
+        self.places.get(place).filter(|entry| !entry.is_vacant())
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut Entry> {
+        self.places.get_mut(place)
+    }
+
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.places.iter().filter(|entry| !entry.is_vacant())
+    }
+
+    /// Puts a new entry in; `place` is where [`find`](Segment::find) said. Returns how many full ones went on the way.
+    pub(crate) fn insert(&mut self, place: usize, entry: Entry, now: f64) -> u32 {
+        let mut place = place;
+        let mut dropped = 0;
+        let mut room = ROOM.0;
+        while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
+            || !self.put(place, entry)
+        {
+            // Either it is full, or (rarely) too many were pushed over its end, and it takes still more room.
+            dropped += self.rebuild(now, room);
+            room += 3;
+            place = match self.find(entry.digest()) {
+                Place::Found(place) | Place::Vacant(place) => place,
+            };
+        }
+        self.used += 1;
+        dropped
+    }
+
+    /// Shifts what stands at `place` up to the next gap; false where there is none.
+    fn put(&mut self, place: usize, entry: Entry) -> bool {
+        let Some(tail) = self.places.get_mut(place..) else { return false };
+        let Some(gap) = tail.iter().position(Entry::is_vacant) else { return false };
+        tail.copy_within(0..gap, 1);
+        if let Some(first) = tail.first_mut() {
+            *first = entry;
+        }
+        true
+    }
+
+    /// Removes the entry at `place` and closes the gap behind it.
+    pub(crate) fn remove(&mut self, place: usize) {
+        let mut gap = place;
+        while let Some(next) = self.get(gap + 1).copied() {
+            if self.home(next.high()) == gap + 1 {
+                break;
+            }
+            if let Some(slot) = self.places.get_mut(gap) {
+                *slot = next;
+            }
+            gap += 1;
+        }
+        if let Some(slot) = self.places.get_mut(gap) {
+            *slot = Entry::default();
+            self.used -= 1;
+        }
+    }
+
+    /// Drops the fullest of a bounded sample of its states; the first that is full by now, where there is one. Returns
+    /// whether it was, or `None` where there is nobody.
+    ///
+    /// The sample goes round, so each state is met in its turn, and where there are few all are looked at. A debtor goes
+    /// only where all the others that were met owe more.
+    pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
+        let mut best: Option<(f64, usize)> = None;
+        let mut met = 0;
+        for _ in 0..self.places.len() {
+            if self.hand >= self.places.len() {
+                self.hand = 0;
+            }
+            if let Some(entry) = self.get(self.hand) {
+                let full_at = entry.full_at();
+                if best.is_none_or(|(least, _)| full_at < least) {
+                    best = Some((full_at, self.hand));
+                }
+                met += 1;
+                if full_at <= now || met == SAMPLE {
+                    break;
+                }
+            }
+            self.hand += 1;
+        }
+        let (full_at, place) = best?;
+        self.remove(place);
+        Some(full_at <= now)
+    }
+
+    /// Writes the array anew, sized for what is not yet full. Returns how many were.
+    fn rebuild(&mut self, now: f64, room: u32) -> u32 {
+        let live = self.places.iter().filter(|entry| !entry.is_vacant() && entry.full_at() > now);
+        let kept = live.clone().count() as u32;
+        let span = ((kept + 1) * room / ROOM.1).max(6);
+        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, hand: 0 };
+        rebuilt.places.reserve_exact(span as usize + span as usize / 32 + 10);
+        for entry in live {
+            let at = rebuilt.home(entry.high()).max(rebuilt.places.len());
+            rebuilt.places.resize(at, Entry::default());
+            rebuilt.places.push(*entry);
+        }
+        let length = rebuilt.places.len().max(rebuilt.places.capacity());
+        rebuilt.places.resize(length, Entry::default());
+        let dropped = self.used - kept;
+        *self = rebuilt;
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! A segment against a map, and its order.
+
+use super::{Place, Segment};
+use crate::limit::Digest;
+use crate::packed::Entry;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use tidegate_core::State;
+
+impl Segment {
+    /// What the search relies on: ascending hashes, each at its home or after it with no gap between.
+    pub(crate) fn check(&self) {
+        let mut last = 0;
+        let mut used = 0;
+        for (place, entry) in self.places.iter().enumerate().filter(|(_, entry)| !entry.is_vacant()) {
+            assert!(entry.high() >= last, "hashes descend at {place}");
+            last = entry.high();
+            used += 1;
+            let home = self.home(entry.high());
+            assert!(home <= place, "an entry stands at {place}, before its home {home}");
+            assert!(self.places[home..place].iter().all(|e| !e.is_vacant()), "a gap before {place}, after home {home}");
+        }
+        assert_eq!(used, self.used, "entries in use");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(Digest, f64, u32),
+    Remove(Digest),
+    Wait(u32),
+}
+
+/// Few and extreme hashes, equal upper halves and lower ones that differ in one bit: everything that may collide.
+fn digest() -> impl Strategy<Value = Digest> {
+    let high = prop_oneof![
+        Just(0),
+        Just(u64::MAX),
+        (0u64..8).prop_map(|i| i << 61),
+        (0u64..4).prop_map(|i| u64::MAX - i),
+        0u64..4,
+        any::<u64>()
+    ];
+    let low = prop_oneof![0u64..3, Just(1 << 11), Just(u64::MAX), Just(u64::MAX - 1)];
+    (high, low).prop_map(|(high, low)| Digest { low, high })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (digest(), -1e9..1e9f64, 0u32..5000).prop_map(|(d, value, full)| Step::Write(d, value, full)),
+        2 => digest().prop_map(Step::Remove),
+        1 => (0u32..3000).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn it_is_a_map_that_forgets_what_is_full(steps in prop::collection::vec(step(), 1..300)) {
+        let mut segment = Segment::default();
+        let mut model: HashMap<(u64, u64), Entry> = HashMap::new();
+        let mut now = 1000.0;
+        for step in steps {
+            match step {
+                Step::Wait(ms) => now += f64::from(ms),
+                Step::Write(digest, value, full) => {
+                    let state = State::new(value, now).unwrap();
+                    let full_at = now + f64::from(full);
+                    let entry = Entry::new(digest, state, full_at);
+                    match segment.find(digest) {
+                        Place::Found(place) => segment.get_mut(place).unwrap().set(state, full_at),
+                        Place::Vacant(place) => {
+                            let dropped = segment.insert(place, entry, now);
+                            if dropped > 0 {
+                                let before = model.len();
+                                model.retain(|_, entry| entry.full_at() > now);
+                                prop_assert_eq!((before - model.len()) as u32, dropped);
+                            }
+                        }
+                    }
+                    model.insert((digest.low, digest.high), entry);
+                }
+                Step::Remove(digest) => {
+                    let found = match segment.find(digest) {
+                        Place::Found(place) => {
+                            segment.remove(place);
+                            true
+                        }
+                        Place::Vacant(_) => false,
+                    };
+                    prop_assert_eq!(found, model.remove(&(digest.low, digest.high)).is_some());
+                }
+            }
+            segment.check();
+            prop_assert_eq!(segment.entries().count(), model.len());
+            for ((low, high), expected) in &model {
+                let Place::Found(place) = segment.find(Digest { low: *low, high: *high }) else {
+                    return Err(TestCaseError::fail(format!("{low:x} {high:x} is lost")));
+                };
+                prop_assert_eq!(segment.get(place).unwrap().to_bytes(), expected.to_bytes());
+            }
+            prop_assert!(segment.places() <= 4 * model.len() + 40, "{} places for {}", segment.places(), model.len());
+        }
+    }
+}

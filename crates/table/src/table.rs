@@ -1,0 +1,142 @@
+//! The table of one thread.
+
+use crate::limit::Digest;
+use crate::packed::Entry;
+use crate::segment::{Place, Segment};
+use crate::states::States;
+use tidegate_core::State;
+
+/// Keys of one segment when the table is full: small enough to rebuild in some 20 microseconds.
+const SEGMENT_KEYS: usize = 1024;
+
+/// What a table holds and what it has dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// States held now.
+    pub keys: usize,
+    /// The most it may hold.
+    pub max_keys: usize,
+    /// States dropped for want of room that were not full: each was a client whose debt was forgiven.
+    pub evicted: u64,
+    /// Full states dropped; losing one loses nothing.
+    pub expired: u64,
+    /// Bytes of memory taken by the places for states, used and free.
+    pub bytes: usize,
+}
+
+/// States by identity, for one thread. See the [crate's documentation](crate).
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) segments: Vec<Segment>,
+    secret: [u64; 2],
+    max_keys: usize,
+    pub(crate) keys: usize,
+    evicted: u64,
+    expired: u64,
+}
+
+pub(crate) fn segments_for(max_keys: usize) -> usize {
+    (max_keys / SEGMENT_KEYS).next_power_of_two().clamp(1, 1 << 20)
+}
+
+impl Table {
+    /// An empty table for at most `max_keys` states (at least 1), hashing under `secret`, 128 random bits.
+    #[must_use]
+    pub fn new(max_keys: usize, secret: [u64; 2]) -> Table {
+        let max_keys = max_keys.max(1);
+        Table {
+            segments: vec![Segment::default(); segments_for(max_keys)],
+            secret,
+            max_keys,
+            keys: 0,
+            evicted: 0,
+            expired: 0,
+        }
+    }
+
+    /// What its limits hash under.
+    #[must_use]
+    pub fn secret(&self) -> [u64; 2] {
+        self.secret
+    }
+
+    /// What it holds and has dropped.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let places: usize = self.segments.iter().map(Segment::places).sum();
+        Stats {
+            keys: self.keys,
+            max_keys: self.max_keys,
+            evicted: self.evicted,
+            expired: self.expired,
+            bytes: places * size_of::<Entry>() + self.segments.len() * size_of::<Segment>(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn segment_of(&self, digest: Digest) -> usize {
+        digest.low as usize & (self.segments.len() - 1)
+    }
+
+    /// Puts in what [`Segment::find`] did not find.
+    #[cold]
+    pub(crate) fn insert(&mut self, digest: Digest, entry: Entry, now: f64) {
+        let segment = self.segment_of(digest);
+        if self.keys >= self.max_keys {
+            self.make_room(segment, now);
+        }
+        let Some(segment) = self.segments.get_mut(segment) else { return };
+        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
+        let dropped = segment.insert(place, entry, now);
+        self.expired += u64::from(dropped);
+        self.keys = self.keys + 1 - dropped as usize;
+    }
+
+    /// Drops the fullest state of the segment that a new one goes to, or of the next one where nobody is there. So
+    /// every segment of a full table keeps its size, and with it the choice of whom to drop.
+    fn make_room(&mut self, segment: usize, now: f64) {
+        let (before, from) = self.segments.split_at_mut(segment);
+        match from.iter_mut().chain(before).find_map(|segment| segment.drop_fullest(now)) {
+            Some(true) => self.expired += 1,
+            Some(false) => self.evicted += 1,
+            None => return,
+        }
+        self.keys -= 1;
+    }
+}
+
+impl States for Table {
+    #[inline]
+    fn read(&self, digest: Digest) -> Option<State> {
+        let segment = self.segments.get(self.segment_of(digest))?;
+        match segment.find(digest) {
+            Place::Found(place) => Some(segment.get(place)?.state()),
+            Place::Vacant(_) => None,
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) {
+        let at = self.segment_of(digest);
+        if let Some(segment) = self.segments.get_mut(at)
+            && let Place::Found(place) = segment.find(digest)
+            && let Some(entry) = segment.get_mut(place)
+        {
+            return entry.set(state, full_at);
+        }
+        self.insert(digest, Entry::new(digest, state, full_at), now);
+    }
+
+    fn remove(&mut self, digest: Digest) {
+        let at = self.segment_of(digest);
+        if let Some(segment) = self.segments.get_mut(at)
+            && let Place::Found(place) = segment.find(digest)
+        {
+            segment.remove(place);
+            self.keys -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! A decision as plain numbers, the way both bindings hand it over: a status word, and eight doubles.
+
+use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_now};
+
+use crate::call::{Call, Op};
+
+/// Granted.
+pub const OK: u32 = 1;
+/// Granted for later.
+pub const RESERVED: u32 = 1 << 1;
+/// There is a state to write (pure evaluations only).
+pub const WRITES: u32 = 1 << 2;
+/// Where the [`Reason`](tidegate_core::Reason) stands, two bits.
+pub const REASON_SHIFT: u32 = 3;
+/// An [`InputError`]: the lowest byte is the [`Field`].
+pub const INPUT_ERROR: u32 = 1 << 8;
+/// Something that is not the caller's numbers: a handle that is not (or no longer) there.
+pub const BROKEN: u32 = 1 << 9;
+
+/// Asks for tokens to be owed; the lowest two bits of the flags are the [`Op`].
+pub const RESERVE: u32 = 1 << 2;
+
+/// How many doubles a decision takes: value, ts, remaining, retryAt (NaN where there is none), resetAt, then the state
+/// to write: value, ts.
+pub const NUMBERS: usize = 8;
+
+/// Reads the numbers of a call, or the error to answer with.
+#[inline(always)]
+pub fn call(now: f64, count: f64, flags: u32, random: f64) -> Result<Call, u32> {
+    let op = match flags & 3 {
+        0 => Op::Take,
+        1 => Op::Check,
+        2 => Op::Give,
+        _ => Op::Charge,
+    };
+    let count = check_count(count).map_err(refuse)?;
+    let now = check_now(now).map_err(refuse)?;
+    Ok(Call { op, now, count, reserve: flags & RESERVE != 0, random })
+}
+
+/// An error as a status word.
+#[must_use]
+pub fn refuse(error: InputError) -> u32 {
+    INPUT_ERROR | error.field as u32
+}
+
+/// Writes a decision's numbers and returns its status word.
+#[inline(always)]
+pub fn tell(decision: &Decision, numbers: &mut [f64; NUMBERS]) -> u32 {
+    numbers[0] = decision.value;
+    numbers[1] = decision.ts;
+    numbers[2] = decision.remaining();
+    numbers[3] = decision.retry_at.unwrap_or(f64::NAN);
+    numbers[4] = decision.reset_at;
+    let reason = decision.reason.map_or(0, |reason| reason as u32);
+    (u32::from(decision.ok) * OK) | (u32::from(decision.reserved) * RESERVED) | (reason << REASON_SHIFT)
+}
+
+/// Writes the state that a pure evaluation would store.
+#[inline]
+pub fn tell_write(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
+    let Some(state) = write else { return 0 };
+    numbers[5] = state.value();
+    numbers[6] = state.ts();
+    WRITES
+}
+
+/// A policy from its numbers. `given` has a bit per optional field, in the order of [`Field`]: what is not given is not
+/// read.
+pub fn policy(kind: u32, given: u32, numbers: [f64; 6]) -> Result<Policy, InputError> {
+    let [rate, period, capacity, max_reserved, start, shards] = numbers;
+    let optional = |field: Field, value: f64| (given & 1 << field as u32 != 0).then_some(value);
+    Policy::new(&Config {
+        kind: if kind == 0 { Kind::TokenBucket } else { Kind::FixedWindow },
+        rate,
+        period,
+        capacity: optional(Field::Capacity, capacity),
+        max_reserved: optional(Field::MaxReserved, max_reserved),
+        start: optional(Field::Start, start),
+        shards: optional(Field::Shards, shards),
+    })
+}

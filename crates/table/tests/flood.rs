@@ -1,0 +1,59 @@
+//! A flood of new keys through a table much larger than one sample: a debtor is still a debtor afterwards.
+
+use std::sync::Arc;
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_table::{Call, Limit, SharedTable, Table};
+
+const NOW: f64 = 1e12;
+const CAPACITY: u32 = 10;
+
+fn policy() -> Policy {
+    Policy::new(&Config { rate: f64::from(CAPACITY), period: 60_000.0, ..Config::new(Kind::TokenBucket) })
+        .expect("a policy within every bound")
+}
+
+#[test]
+fn a_debtor_outlasts_a_flood_wherever_in_the_table_it_is() {
+    for (max_keys, seeds) in [(1_000, 12), (10_000, 4)] {
+        for seed in 0..seeds {
+            let mut table = Table::new(max_keys, [seed, 2]);
+            let limit = Limit::new(table.secret(), "api", policy());
+            for _ in 0..CAPACITY {
+                assert!(table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok);
+            }
+            for i in 0..200_000u32 {
+                table.decide(&limit, Some(&i.to_le_bytes()), Call::at(NOW));
+            }
+            assert!(!table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok, "{max_keys} keys, seed {seed}");
+            let stats = table.stats();
+            assert!(stats.keys <= max_keys && stats.evicted > 0, "{stats:?}");
+        }
+    }
+}
+
+#[test]
+fn the_shared_table_keeps_its_debtors_too() {
+    for seed in 0..4 {
+        let table = Arc::new(SharedTable::new(4_096, [seed, 3]));
+        let limit = Limit::new(table.secret(), "api", policy());
+        for _ in 0..CAPACITY {
+            assert!(table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok);
+        }
+        let floods: Vec<_> = (0..2u32)
+            .map(|thread| {
+                let (table, limit) = (Arc::clone(&table), limit.clone());
+                std::thread::spawn(move || {
+                    for i in 0..100_000u32 {
+                        table.decide(&limit, Some(&(i * 2 + thread).to_le_bytes()), Call::at(NOW));
+                    }
+                })
+            })
+            .collect();
+        for flood in floods {
+            flood.join().expect("a flood that does not panic");
+        }
+        assert!(!table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok, "seed {seed}");
+        // Two threads may each add one before either sees that the table is full.
+        assert!(table.stats().keys <= 4_096 + 2, "{:?}", table.stats());
+    }
+}

@@ -1,0 +1,200 @@
+//! The table against a map that never forgets, its bound, whom it drops, and its bytes.
+
+use proptest::prelude::*;
+use std::collections::HashMap;
+use tidegate_core::{Config, Kind, Policy, State};
+use tidegate_table::{Call, Limit, Op, Table};
+
+const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
+
+fn bucket(rate: f64, period: f64) -> Policy {
+    Policy::new(&Config { rate, period, ..Config::new(Kind::TokenBucket) }).unwrap()
+}
+
+fn policies() -> Vec<(&'static str, Policy)> {
+    let window = Config { rate: 5.0, period: 700.0, start: Some(13.0), ..Config::new(Kind::FixedWindow) };
+    let slow = Config { rate: 3.0, period: 60_000.0, max_reserved: Some(4.0), ..Config::new(Kind::TokenBucket) };
+    vec![
+        ("bucket", bucket(10.0, 1000.0)),
+        ("window", Policy::new(&window).unwrap()),
+        ("slow", Policy::new(&slow).unwrap()),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    limit: usize,
+    key: u8,
+    op: Op,
+    count: f64,
+    reserve: bool,
+    wait: u16,
+    reset: bool,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let op = prop_oneof![4 => Just(Op::Take), 1 => Just(Op::Check), 1 => Just(Op::Give), 1 => Just(Op::Charge)];
+    let count = prop_oneof![Just(1.0), Just(0.0), 0.01..12.0f64];
+    let rest =
+        (any::<bool>(), prop_oneof![3 => Just(0u16), 3 => 0u16..40, 1 => 0u16..3000], prop::bool::weighted(0.05));
+    (0usize..3, 0u8..60, op, count, rest).prop_map(|(limit, key, op, count, (reserve, wait, reset))| Step {
+        limit,
+        key,
+        op,
+        count,
+        reserve,
+        wait,
+        reset,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Where there is room, the table answers as a map does that keeps every state for ever: what it forgets was full.
+    #[test]
+    fn it_answers_as_a_map_that_forgets_nothing(steps in prop::collection::vec(step(), 1..500)) {
+        let mut table = Table::new(100_000, SECRET);
+        let limits: Vec<Limit> = policies().into_iter().map(|(name, p)| Limit::new(table.secret(), name, p)).collect();
+        let mut model: HashMap<(usize, u8), State> = HashMap::new();
+        let mut now = 1e12;
+        for step in steps {
+            now += f64::from(step.wait);
+            let (limit, key) = (&limits[step.limit], [step.key]);
+            let rule = limit.policy().rule(0.0);
+            let stored = model.get(&(step.limit, step.key)).copied();
+            prop_assert_eq!(table.value(limit, Some(&key), now), rule.refill(stored, now));
+            if step.reset {
+                table.reset(limit, Some(&key));
+                model.remove(&(step.limit, step.key));
+                continue;
+            }
+            let Step { op, count, reserve, .. } = step;
+            let got = table.decide(limit, Some(&key), Call { op, now, count, reserve, random: 0.0 });
+            let (expected, write) = match op {
+                Op::Check => (rule.check(stored, now, count, reserve), None),
+                Op::Take => { let o = rule.take(stored, now, count, reserve); (o.decision, o.write) }
+                Op::Give => { let o = rule.give(stored, now, count); (o.decision, o.write) }
+                Op::Charge => { let o = rule.charge(stored, now, count); (o.decision, o.write) }
+            };
+            prop_assert_eq!(got, expected);
+            if let Some(write) = write {
+                model.insert((step.limit, step.key), write);
+            }
+        }
+        let stats = table.stats();
+        prop_assert!(stats.keys <= model.len());
+        prop_assert_eq!(stats.evicted, 0);
+    }
+
+    /// Whatever comes, it holds no more than it may, and every state is accounted for.
+    #[test]
+    fn it_holds_no_more_than_it_may(max_keys in 1usize..40, keys in prop::collection::vec((0u16..200, 0u16..2000), 1..600)) {
+        let mut table = Table::new(max_keys, SECRET);
+        let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
+        let (mut now, mut granted) = (1e12, 0);
+        for (key, wait) in keys {
+            now += f64::from(wait / 8);
+            let before = table.stats();
+            granted += usize::from(table.decide(&limit, Some(&key.to_le_bytes()), Call::at(now)).ok);
+            let stats = table.stats();
+            prop_assert!(stats.keys <= max_keys);
+            let gone = (stats.evicted + stats.expired) - (before.evicted + before.expired);
+            prop_assert!(stats.keys + gone as usize == before.keys || stats.keys + gone as usize == before.keys + 1);
+            prop_assert!(gone <= 1 || stats.expired > before.expired);
+        }
+        prop_assert!(granted > 0);
+    }
+
+    #[test]
+    fn any_bytes_restore_or_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..160, flip in any::<u8>()) {
+        prop_assert!(Table::restore(10, &bytes).is_err() || bytes.len() >= 32);
+        let mut table = Table::new(10, SECRET);
+        let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
+        for key in 0u8..4 {
+            table.decide(&limit, Some(&[key]), Call::at(5e11));
+        }
+        let mut dump = table.dump();
+        dump[at] ^= flip;
+        if let Ok(mut restored) = Table::restore(10, &dump) {
+            for key in 0u8..8 {
+                let limit = Limit::new(restored.secret(), "one", bucket(2.0, 1000.0));
+                let d = restored.decide(&limit, Some(&[key]), Call::at(5e11 + 1.0));
+                prop_assert!(d.value.is_finite() && d.ts.is_finite() && d.reset_at.is_finite());
+            }
+            prop_assert!(restored.stats().keys <= 10);
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_new_keys_does_not_wash_out_debtors() {
+    for max_keys in [20, 200, 5000] {
+        let mut table = Table::new(max_keys, SECRET);
+        let limit = Limit::new(table.secret(), "one", bucket(10.0, 60_000.0));
+        let debtors: Vec<[u8; 5]> = (0..max_keys as u32 / 10)
+            .map(|i| [[1].as_slice(), &i.to_le_bytes()].concat().try_into().unwrap())
+            .collect();
+        for key in &debtors {
+            table.decide(&limit, Some(key), Call { op: Op::Charge, count: 500.0, ..Call::at(0.0) });
+        }
+        for i in 0u32..100_000 {
+            table.decide(&limit, Some(&i.to_le_bytes()), Call::at(f64::from(i / 1000)));
+        }
+        for key in &debtors {
+            let value = table.value(&limit, Some(key), 100.0).value();
+            assert!(value < -400.0, "a debtor of 490 tokens was forgotten: {value}, at {max_keys} keys");
+        }
+        let stats = table.stats();
+        assert_eq!(stats.keys, max_keys);
+        assert_eq!(stats.evicted + stats.expired, (debtors.len() + 100_000 - max_keys) as u64);
+        assert_eq!(stats.expired, 0);
+    }
+}
+
+#[test]
+fn what_is_full_goes_in_passing() {
+    let mut table = Table::new(1_000_000, SECRET);
+    let limit = Limit::new(table.secret(), "one", bucket(1.0, 1000.0));
+    for i in 0u32..200_000 {
+        table.decide(&limit, Some(&i.to_le_bytes()), Call::at(f64::from(i)));
+    }
+    // A thousand at a time are not full. There are 976 parts, each with room for a few more.
+    let stats = table.stats();
+    assert!(stats.keys < 10_000, "{stats:?}");
+    assert_eq!(stats.keys as u64 + stats.expired, 200_000);
+    assert_eq!(stats.evicted, 0);
+}
+
+#[test]
+fn a_dump_restores_every_answer() {
+    let mut table = Table::new(10_000, SECRET);
+    let policies = policies();
+    let limits: Vec<Limit> = policies.iter().map(|(name, p)| Limit::new(table.secret(), name, *p)).collect();
+    for i in 0u32..3000 {
+        let call = Call { op: Op::Charge, count: f64::from(i % 17) + 0.3, ..Call::at(1e12 + f64::from(i)) };
+        table.decide(&limits[i as usize % 3], Some(&(i % 500).to_le_bytes()), call);
+    }
+    let restored = Table::restore(10_000, &table.dump()).unwrap();
+    let again: Vec<Limit> = policies.iter().map(|(name, p)| Limit::new(restored.secret(), name, *p)).collect();
+    for i in 0u32..600 {
+        for (a, b) in limits.iter().zip(&again) {
+            let key = i.to_le_bytes();
+            assert_eq!(table.value(a, Some(&key), 1e12 + 4000.0), restored.value(b, Some(&key), 1e12 + 4000.0));
+        }
+    }
+    assert_eq!(restored.stats().keys, table.stats().keys);
+    let small = Table::restore(100, &table.dump()).unwrap();
+    assert_eq!(small.stats().keys, 100);
+}
+
+#[test]
+fn a_dump_that_names_an_identity_twice_is_corrupt() {
+    let mut table = Table::new(10, SECRET);
+    let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
+    table.decide(&limit, Some(b"a"), Call::at(1.0));
+    let mut dump = table.dump();
+    dump.extend_from_within(32..64);
+    dump[24] = 2;
+    assert!(Table::restore(10, &dump).is_err());
+}
