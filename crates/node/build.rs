@@ -1,0 +1,5 @@
+//! Tells the linker that Node.js brings the Node-API symbols.
+
+fn main() {
+    napi_build::setup();
+}

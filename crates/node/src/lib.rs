@@ -1,0 +1,14 @@
+//! The engine as a Node.js addon: one table for the whole process, shared by all worker threads.
+//!
+//! [`decide`] is the hot call and goes through Node-API by hand: a macro-generated method costs ten times as much. Its
+//! numbers come and go through a `Float64Array` that the thread lends once. Everything else is by macro. Nothing here
+//! decides, and no panic leaves an export.
+
+// napi registers exports only outside of tests.
+#![cfg_attr(test, allow(dead_code))]
+
+mod decide;
+mod key;
+mod several;
+mod shared;
+mod thread;

@@ -1,0 +1,154 @@
+//! What the module holds: limits and tables by number, and the two places that the host reads and writes.
+
+use core::cell::RefCell;
+use tidegate_core::{MAX_KEY_BYTES, State};
+use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
+use tidegate_table::{Digest, Limit, Table};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The length that says: no key.
+pub(crate) const NO_KEY: u32 = u32::MAX;
+/// The length that says: the limit and key of the last call.
+pub(crate) const SAME_KEY: u32 = u32::MAX - 1;
+
+/// One request of an all-or-nothing call, staged.
+pub(crate) struct Staged {
+    pub(crate) limit: u32,
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) count: f64,
+    pub(crate) reserve: bool,
+    pub(crate) random: f64,
+}
+
+/// Where the host writes a key: it may write whole words of 4 bytes, so a little past the longest key.
+const KEY_ROOM: usize = MAX_KEY_BYTES + 8;
+
+#[repr(align(8))]
+pub(crate) struct KeyBytes(pub(crate) [u8; KEY_ROOM]);
+
+pub(crate) struct Engine {
+    pub(crate) key: KeyBytes,
+    pub(crate) numbers: [f64; NUMBERS],
+    pub(crate) limits: Vec<Option<Limit>>,
+    pub(crate) tables: Vec<Option<Table>>,
+    pub(crate) staged: Vec<Staged>,
+    pub(crate) pool: Vec<[f64; 2]>,
+    pub(crate) pool_states: Vec<Option<State>>,
+    /// Length and digest of the last key.
+    pub(crate) last: (u32, Digest),
+}
+
+thread_local! {
+    static ENGINE: RefCell<Engine> = const {
+        RefCell::new(Engine {
+            key: KeyBytes([0; KEY_ROOM]),
+            numbers: [0.0; NUMBERS],
+            limits: Vec::new(),
+            tables: Vec::new(),
+            staged: Vec::new(),
+            pool: Vec::new(),
+            pool_states: Vec::new(),
+            last: (NO_KEY, Digest::NONE),
+        })
+    };
+}
+
+#[inline]
+pub(crate) fn with<R>(run: impl FnOnce(&mut Engine) -> R) -> R {
+    ENGINE.with_borrow_mut(run)
+}
+
+/// The key that the host wrote, or none.
+#[inline]
+pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {
+    if length == NO_KEY { None } else { key.0.get(..(length as usize).min(MAX_KEY_BYTES)) }
+}
+
+/// Bytes of a key that the host writes word by word.
+const SHORT: usize = 24;
+
+/// Hands the key to `read`, a short one from a copy: the host has just written it in words of four bytes, and a
+/// hash that reads eight at a time would wait until they have left the processor's store buffer.
+#[inline]
+pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> R {
+    if length as usize > SHORT {
+        return read(key_of(key, length));
+    }
+    let mut copy = [0; SHORT];
+    let (words, _) = key.0.as_chunks::<8>();
+    for (place, word) in copy.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        let [a, b, c, d, e, f, g, h] = *word;
+        let (low, high) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        *place = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
+    }
+    read(copy.get(..length as usize))
+}
+
+/// Puts `item` where nobody is, and returns its number.
+pub(crate) fn put<T>(items: &mut Vec<Option<T>>, item: T) -> u32 {
+    let free = items.iter().position(Option::is_none);
+    let at = free.unwrap_or(items.len());
+    if let Some(slot) = items.get_mut(at) {
+        *slot = Some(item);
+    } else {
+        items.push(Some(item));
+    }
+    at as u32
+}
+
+pub(crate) fn get<T>(items: &[Option<T>], at: u32) -> Option<&T> {
+    items.get(at as usize)?.as_ref()
+}
+
+/// Where the host writes a key (or a name): 1024 bytes, aligned to 8, and 8 more that are never read.
+#[wasm_bindgen]
+#[must_use]
+pub fn key_at() -> usize {
+    with(|engine| engine.key.0.as_ptr() as usize)
+}
+
+/// Where the host reads an answer's numbers.
+#[wasm_bindgen]
+#[must_use]
+pub fn numbers_at() -> usize {
+    with(|engine| engine.numbers.as_ptr() as usize)
+}
+
+/// A limit for the table with this number (`u32::MAX`: for none). Its name is `length` bytes at [`key_at`]; its
+/// policy the rest. Returns its number, or a negative status word.
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "numbers cross for nothing, structures do not")]
+pub fn limit_new(
+    table: u32,
+    length: u32,
+    kind: u32,
+    given: u32,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    max_reserved: f64,
+    start: f64,
+    shards: f64,
+) -> i32 {
+    with(|engine| {
+        let made = make(engine, table, length, kind, given, [rate, period, capacity, max_reserved, start, shards]);
+        made.map_or_else(|status| -(status as i32), |limit| put(&mut engine.limits, limit) as i32)
+    })
+}
+
+fn make(engine: &Engine, table: u32, length: u32, kind: u32, given: u32, numbers: [f64; 6]) -> Result<Limit, u32> {
+    let policy = policy(kind, given, numbers).map_err(refuse)?;
+    let name = key_of(&engine.key, length).and_then(|name| str::from_utf8(name).ok()).ok_or(BROKEN)?;
+    let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);
+    Ok(Limit::new(secret, name, policy))
+}
+
+/// Forgets a limit; its number may be given again.
+#[wasm_bindgen]
+pub fn limit_drop(limit: u32) {
+    with(|engine| {
+        if let Some(slot) = engine.limits.get_mut(limit as usize) {
+            *slot = None;
+        }
+    });
+}

@@ -1,0 +1,82 @@
+//! The table of bounds as TypeScript, so that both languages check alike and say the very same sentence.
+
+use crate::files;
+use anyhow::Result;
+use std::fmt::Write;
+use std::path::Path;
+use tidegate_core::{BOUNDS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, TextError};
+
+/// A double as JavaScript reads it back to the same bits.
+fn number(value: f64) -> String {
+    if value.abs() < 1e21 { format!("{value}") } else { format!("{value:e}") }
+}
+
+fn source() -> Result<String> {
+    let mut out = String::from(
+        "// Generated from crates/core/src/bounds.rs by `cargo run -p tidegate-xtask -- bounds`.
+
+/** The range of one number that a caller gives. */
+export interface Bound {
+  readonly name: string;
+  /** The end of the sentence \"`name` must be …\". */
+  readonly expects: string;
+  readonly min: number;
+  readonly max: number;
+  /** Whether `min` itself is out of range. */
+  readonly aboveMin: boolean;
+  /** Whether only whole numbers are legal. */
+  readonly whole: boolean;
+}
+
+",
+    );
+    let names: Vec<String> = BOUNDS.iter().map(|bound| format!("{:?}", bound.name)).collect();
+    writeln!(out, "export type Field = {};\n", names.join(" | "))?;
+    writeln!(out, "export const BOUNDS: Readonly<Record<Field, Bound>> = {{")?;
+    for bound in &BOUNDS {
+        writeln!(out, "  {}: {{", bound.name)?;
+        writeln!(out, "    name: {:?},", bound.name)?;
+        writeln!(out, "    expects: {:?},", bound.expects)?;
+        writeln!(out, "    min: {},", number(bound.min))?;
+        writeln!(out, "    max: {},", number(bound.max))?;
+        writeln!(out, "    aboveMin: {},", bound.above_min)?;
+        writeln!(out, "    whole: {},", bound.whole)?;
+        writeln!(out, "  }},")?;
+    }
+    writeln!(out, "}};\n")?;
+    writeln!(out, "export const NAME_EXPECTS: string = {:?};", TextError::NAME_EXPECTS)?;
+    writeln!(out, "export const KEY_EXPECTS: string = {:?};", TextError::KEY_EXPECTS)?;
+    writeln!(out, "export const MAX_NAME_BYTES: number = {MAX_NAME_BYTES};")?;
+    writeln!(out, "export const MAX_KEY_BYTES: number = {MAX_KEY_BYTES};")?;
+    writeln!(out, "/** The latest clock reading, ms since the Unix epoch. */")?;
+    writeln!(out, "export const MAX_NOW_MS: number = {};", number(MAX_NOW_MS))?;
+    writeln!(out, "/** How far ahead of the clock a state may be before its writer's clock counts as broken, ms. */")?;
+    writeln!(out, "export const MAX_SKEW_MS: number = {};", number(MAX_SKEW_MS))?;
+    Ok(out)
+}
+
+pub(crate) fn write(folder: &Path) -> Result<()> {
+    files::write(&folder.join("bounds.ts"), source()?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_reads_back_to_the_same_bits() {
+        for value in BOUNDS.iter().flat_map(|bound| [bound.min, bound.max]).chain([MAX_NOW_MS, MAX_SKEW_MS]) {
+            assert_eq!(number(value).parse::<f64>().map(f64::to_bits), Ok(value.to_bits()));
+        }
+    }
+
+    #[test]
+    fn every_field_has_its_row_and_its_sentence() -> Result<()> {
+        let text = source()?;
+        for bound in &BOUNDS {
+            assert!(text.contains(&format!("  {}: {{\n    name: {:?},", bound.name, bound.name)));
+            assert!(text.contains(bound.expects));
+        }
+        Ok(())
+    }
+}

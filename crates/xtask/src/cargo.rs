@@ -1,0 +1,40 @@
+//! Runs cargo for one package and asks it where the library is.
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::camino::Utf8PathBuf;
+use cargo_metadata::{Message, MetadataCommand};
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+pub(crate) fn workspace_root() -> Result<PathBuf> {
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    Ok(metadata.workspace_root.into_std_path_buf())
+}
+
+/// Builds `package` and returns its dynamic library. What cargo says goes to stderr as it happens.
+pub(crate) fn build_cdylib(package: &str, profile: &str, triple: Option<&str>) -> Result<Utf8PathBuf> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--lib", "--package", package, "--profile", profile]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    if let Some(triple) = triple {
+        cargo.args(["--target", triple]);
+    }
+    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cargo build")?;
+    let stdout = child.stdout.take().context("cargo's output")?;
+    let mut library = None;
+    for message in Message::parse_stream(BufReader::new(stdout)) {
+        if let Message::CompilerArtifact(artifact) = message?
+            && artifact.target.name.replace('-', "_") == package.replace('-', "_")
+            && artifact.target.is_cdylib()
+        {
+            let is_library = |path: &Utf8PathBuf| matches!(path.extension(), Some("wasm" | "so" | "dylib" | "dll"));
+            library = artifact.filenames.into_iter().find(is_library);
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("cargo could not build {package}");
+    }
+    library
+        .with_context(|| format!("{package} built no dynamic library: is `crate-type` \"cdylib\" in its Cargo.toml?"))
+}

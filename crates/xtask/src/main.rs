@@ -1,0 +1,58 @@
+//! Builds what cargo alone does not.
+//!
+//! ```text
+//! cargo run -p tidegate-xtask -- wasm <folder>     the wasm, its glue, and bounds.ts
+//! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
+//! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts alone
+//! ```
+//!
+//! Each is safe to repeat: cargo builds what changed, and a file whose content stays the same is not touched.
+
+mod addon;
+mod bounds;
+mod cargo;
+mod files;
+mod wasm;
+
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|bounds [folder]
+       cargo run -p tidegate-xtask -- addon [folder] [--target triple]";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    let task = words.next().unwrap_or_default();
+    let (mut folder, mut triple) = (None, None);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--target" => triple = words.next(),
+            flag if flag.starts_with('-') => bail!("unknown option {flag}\n{USAGE}"),
+            path => folder = Some(PathBuf::from(path)),
+        }
+    }
+    let root = cargo::workspace_root()?;
+    let generated = || root.join("npm/tidegate/src/engine/generated");
+    match task.as_str() {
+        "wasm" => {
+            let folder = folder.unwrap_or_else(generated);
+            wasm::build(&folder)?;
+            bounds::write(&folder)
+        }
+        "bounds" => bounds::write(&folder.unwrap_or_else(generated)),
+        "addon" => addon::build(&folder.unwrap_or_else(|| root.join("npm")), triple.as_deref()),
+        "" => bail!(USAGE),
+        other => bail!("unknown task {other}\n{USAGE}"),
+    }
+}
