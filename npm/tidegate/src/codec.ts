@@ -1,0 +1,74 @@
+/** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
+import type { State } from "./decision.ts";
+
+/** Bytes of an encoded state. */
+export const STATE_BYTES = 16;
+
+const WHAT = "two finite little-endian doubles in 16 bytes, value and ts";
+
+/** Throws unless both are finite. */
+function finite(value: number, ts: number, got: string): State {
+  if (Number.isFinite(value) && Number.isFinite(ts)) return { value, ts };
+  throw new TypeError(`a state must be ${WHAT}; got ${got}`);
+}
+
+/**
+ * A state as 16 bytes: `value`, then `ts`, little-endian doubles.
+ *
+ * ```ts
+ * encode({ value: 2.5, ts: 1000 }).length; // 16
+ * decode(encode({ value: 2.5, ts: 1000 })); // { value: 2.5, ts: 1000 }
+ * ```
+ *
+ * Throws a `TypeError` where one of the numbers is not finite.
+ */
+export function encode(state: State): Uint8Array<ArrayBuffer> {
+  const { value, ts } = finite(state.value, state.ts, `${state.value} and ${state.ts}`);
+  const bytes = new Uint8Array(STATE_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setFloat64(0, value, true);
+  view.setFloat64(8, ts, true);
+  return bytes;
+}
+
+/** Reads what {@link encode} wrote, to the bit. Throws a `TypeError` where the bytes are no state: never takes them for a fresh key. */
+export function decode(bytes: Uint8Array): State {
+  if (!(bytes instanceof Uint8Array)) throw new TypeError(`a state must be ${WHAT}; got no bytes`);
+  if (bytes.length !== STATE_BYTES) throw new TypeError(`a state must be ${WHAT}; got ${bytes.length} bytes`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, STATE_BYTES);
+  const [value, ts] = [view.getFloat64(0, true), view.getFloat64(8, true)];
+  return finite(value, ts, `${value} and ${ts}`);
+}
+
+/** The shortest decimal form that reads back to the same bits; `String` drops the sign of -0. */
+const shortest = (number: number): string => (Object.is(number, -0) ? "-0" : String(number));
+
+/** A number as JavaScript, JSON and SQL write it: nothing that `Number` would take besides (spaces, hexadecimal, the empty string). */
+const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
+
+/**
+ * A state as text, for hosts that store no bytes: `value`, a space, `ts`, each in the shortest decimal form that reads
+ * back to the same bits.
+ *
+ * ```ts
+ * encodeText({ value: 2.5, ts: 1000 }); // "2.5 1000"
+ * ```
+ *
+ * Throws a `TypeError` where one of the numbers is not finite.
+ */
+export function encodeText(state: State): string {
+  const { value, ts } = finite(state.value, state.ts, `${state.value} and ${state.ts}`);
+  return `${shortest(value)} ${shortest(ts)}`;
+}
+
+/** Reads what {@link encodeText} wrote, to the bit. Throws a `TypeError` where the text is no state. */
+export function decodeText(text: string): State {
+  const parts = typeof text === "string" ? text.split(" ") : [];
+  const [value, ts] = parts;
+  if (parts.length !== 2 || !DECIMAL.test(value as string) || !DECIMAL.test(ts as string)) {
+    throw new TypeError(
+      `a state as text must be two decimal numbers, value and ts, with a space between; got ${JSON.stringify(text)}`,
+    );
+  }
+  return finite(Number(value), Number(ts), text);
+}

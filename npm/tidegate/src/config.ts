@@ -1,0 +1,162 @@
+import { BOUNDS, type Field } from "./engine/generated/bounds.ts";
+import { InputError, show } from "./errors.ts";
+import type { OnStoreError } from "./store.ts";
+
+/** What both kinds of limit have. */
+export interface CommonConfig {
+  /** Tokens added per period: above 0, up to 2^40; fractions are fine. */
+  rate: number;
+  /** Length of the period: whole ms, 1 to 2^40. */
+  period: number;
+  /** Most tokens that accumulate (the burst): 0 to 2^40; default `rate`. With 0 every grant is a reservation. */
+  capacity?: number | undefined;
+  /** Most tokens that may be owed by reservations: 0 to 2^40; default without end. */
+  maxReserved?: number | undefined;
+  /** Parts that share the limit, so that no single row is everybody's: 1 to 65,536; default 1. */
+  shards?: number | undefined;
+  /** What this limit does when the store fails; default the limiter's. */
+  onStoreError?: OnStoreError | undefined;
+  /** ms that a call on this limit waits for the store; default the limiter's. */
+  timeout?: number | undefined;
+}
+
+/** Tokens come back continuously, `rate` per `period`. */
+export interface TokenBucketConfig extends CommonConfig {
+  kind: "token bucket";
+}
+
+/** `rate` tokens come at once at the start of each window of `period` ms. */
+export interface FixedWindowConfig extends CommonConfig {
+  kind: "fixed window";
+  /**
+   * Offset of the window grid from 0 UTC: whole ms; default derived from name and key, so that the windows of
+   * different keys do not all open at once.
+   */
+  start?: number | undefined;
+}
+
+/** A limit, as written by hand. */
+export type Config = TokenBucketConfig | FixedWindowConfig;
+
+/** A limit, checked, with its defaults filled in. Frozen. */
+export interface Policy {
+  readonly name: string;
+  readonly kind: Config["kind"];
+  readonly rate: number;
+  readonly period: number;
+  readonly capacity: number;
+  readonly maxReserved?: number;
+  readonly start?: number;
+  readonly shards: number;
+}
+
+/** What the engine is told: see `tidegate_table::wire::policy`. */
+export interface PolicyNumbers {
+  kind: 0 | 1;
+  /** A bit per optional field that was given. */
+  given: number;
+  rate: number;
+  period: number;
+  capacity: number;
+  maxReserved: number;
+  start: number;
+  shards: number;
+}
+
+const KINDS = ["token bucket", "fixed window"] as const;
+const NUMBERS = ["rate", "period", "capacity", "maxReserved", "start", "shards"] as const;
+const SETTINGS = ["onStoreError", "timeout"] as const;
+
+const fieldsOf = (kind: 0 | 1): readonly string[] => ["kind", ...NUMBERS.filter((f) => kind === 1 || f !== "start")];
+
+/** The error for a number field that is out of range or no number at all. */
+export const numberError = (field: Field, value: unknown): InputError =>
+  new InputError(field, BOUNDS[field].expects, value, Object.is(value, -0) ? "0" : show(value));
+
+/** Throws where there is a field that nothing here reads: a misspelt one would be taken for absent. */
+export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
+  for (const field in given) if (known[field] !== true) unknownField(field, given, known, what);
+}
+
+/** Throws, unless it is the prototype's, which is not the caller's. */
+export function unknownField(field: string, given: object, known: Readonly<Record<string, true>>, what: string): void {
+  if (!Object.hasOwn(given, field)) return;
+  throw new InputError(
+    field,
+    `absent: ${what} has ${Object.keys(known).join(", ")}`,
+    (given as Record<string, unknown>)[field],
+  );
+}
+
+/** A table of names, without the names that every object has. */
+export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
+  Object.freeze(Object.assign(Object.create(null), Object.fromEntries(names.map((name) => [name, true]))));
+
+/** Passes the setting on, or says what is wrong with it. */
+export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
+  if (setting === undefined || setting === "deny" || setting === "allow") return setting;
+  const local = typeof setting === "object" && setting !== null ? (setting as { local?: unknown }).local : undefined;
+  if (typeof local === "number" && local > 0 && local <= 1) return { local };
+  const rule = '"deny", "allow" or { local: a fraction above 0 and up to 1 }';
+  throw new InputError("onStoreError", rule, local === undefined ? setting : local);
+}
+
+/** Passes the setting on, or says what is wrong with it. */
+export function checkTimeout(timeout: unknown): number | undefined {
+  if (timeout === undefined) return undefined;
+  if (typeof timeout === "number" && timeout >= 1 && timeout <= 2 ** 31 - 1) return timeout;
+  throw new InputError("timeout", "a number of ms from 1 to 2147483647", timeout);
+}
+
+/** Reads a config's fields once, or names the one that is wrong. Ranges are the engine's to check. */
+export function readConfig(config: unknown): {
+  numbers: PolicyNumbers;
+  settings: Pick<CommonConfig, "onStoreError" | "timeout">;
+} {
+  if (typeof config !== "object" || config === null) {
+    throw new InputError("config", "an object with kind, rate and period", config);
+  }
+  const read = { ...config } as Record<string, unknown>;
+  const kind = KINDS.indexOf(read["kind"] as never);
+  if (kind !== 0 && kind !== 1) throw new InputError("kind", '"token bucket" or "fixed window"', read["kind"]);
+  const legal = fieldsOf(kind);
+  for (const field of Object.keys(read)) {
+    if (!legal.includes(field) && !SETTINGS.includes(field as never)) {
+      throw new InputError(field, `absent: a ${KINDS[kind]} has ${legal.join(", ")}`, read[field]);
+    }
+  }
+  const numbers: PolicyNumbers = {
+    kind,
+    given: 0,
+    rate: 0,
+    period: 0,
+    capacity: 0,
+    maxReserved: 0,
+    start: 0,
+    shards: 0,
+  };
+  for (const [bit, field] of NUMBERS.entries()) {
+    const value = read[field];
+    if (value === undefined && bit > 1) continue;
+    if (typeof value !== "number") throw numberError(field, value);
+    numbers[field] = value;
+    numbers.given |= 1 << bit;
+  }
+  const settings = { onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
+  return { numbers, settings };
+}
+
+/** The checked policy, from what was read and found in range. */
+export function policyOf(name: string, read: PolicyNumbers): Policy {
+  const given = (field: (typeof NUMBERS)[number]): boolean => (read.given & (1 << NUMBERS.indexOf(field))) !== 0;
+  return Object.freeze({
+    name,
+    kind: KINDS[read.kind],
+    rate: read.rate,
+    period: read.period,
+    capacity: given("capacity") ? read.capacity + 0 : read.rate,
+    ...(given("maxReserved") ? { maxReserved: read.maxReserved + 0 } : {}),
+    ...(given("start") ? { start: read.start + 0 } : {}),
+    shards: given("shards") ? read.shards : 1,
+  });
+}

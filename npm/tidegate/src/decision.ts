@@ -1,0 +1,61 @@
+import type { Policy } from "./config.ts";
+
+/** Why a denial has no time to come back at. */
+export type Reason = "exceeds capacity" | "exceeds clock";
+
+/** The answer to one call. A denial is a value, not an error. */
+export interface Decision {
+  /** Granted: now, or where `reserved`, at `retryAt`. */
+  ok: boolean;
+  /**
+   * Tokens after the call; where it is denied, tokens now. Negative while tokens are owed. 0 where `reason` is
+   * `"exceeds capacity"`: nothing is read then.
+   */
+  value: number;
+  /** Epoch ms that `value` belongs to: the two project any later instant. */
+  ts: number;
+  /** Whole tokens that are there: `value` rounded down, at least 0. */
+  remaining: number;
+  /** The limit's capacity, in tokens. */
+  limit: number;
+  /**
+   * Denied: the first ms (epoch) at which the same request would be granted, exactly: denied one ms before. Reserved:
+   * the first ms at which it is paid for. Absent where granted now, or where no wait helps.
+   */
+  retryAt: number | undefined;
+  /** The same as a wait, in ms from `now`. */
+  retryAfter: number | undefined;
+  /** Epoch ms at which the limit is full again, if nothing more is taken. */
+  resetAt: number;
+  /** Granted for later: paid for, to be run at `retryAt` without asking again. */
+  reserved: boolean;
+  /** Why no wait helps. */
+  reason: Reason | undefined;
+  /** Epoch ms of the decision, on the clock that made it. */
+  now: number;
+  /** The limit that decided. */
+  policy: Policy;
+  /** Made without the store, and why; only there where the store failed. */
+  degraded?: true;
+  cause?: unknown;
+}
+
+/** The answer to a call on several limits: all were taken or none. */
+export interface AllDecision {
+  ok: boolean;
+  /** Denied: the largest of those that deny, absent where one of them has none. Reserved: the largest. */
+  retryAt: number | undefined;
+  retryAfter: number | undefined;
+  /** One per request, in order. Where `ok` is false nothing was taken, and those that were not at fault say what a check would. */
+  decisions: Decision[];
+  degraded?: true;
+  cause?: unknown;
+}
+
+/** The two numbers. */
+export interface State {
+  /** Tokens at `ts`; negative while tokens are owed. */
+  value: number;
+  /** Epoch ms: when `value` was computed; for a fixed window, where its window starts. */
+  ts: number;
+}

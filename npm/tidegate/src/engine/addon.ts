@@ -1,0 +1,70 @@
+import { createRequire } from "node:module";
+
+/** What the addon exports: see crates/node. */
+export interface Addon {
+  open(numbers: Float64Array, maxKeys: number): number;
+  limitNew(name: string, kind: number, given: number): number;
+  decide(limit: number, flags: number, key: string | undefined): number;
+  value(limit: number, key: Uint16Array | undefined, now: number): number;
+  reset(limit: number, key: Uint16Array | undefined): number;
+  stats(): number[];
+  all(
+    limits: Uint32Array,
+    units: Uint16Array,
+    ends: Uint32Array,
+    answers: Float64Array,
+    now: number,
+    takes: boolean,
+  ): [status: number, retryAt: number];
+  many(
+    limit: number,
+    units: Uint16Array,
+    ends: Uint32Array,
+    answers: Float64Array,
+    now: number,
+    count: number,
+    flags: number,
+  ): number;
+}
+
+/** How an addon is found; a test passes its own. */
+export interface AddonSource {
+  platform: string;
+  arch: string;
+  musl: boolean;
+  require(id: string): unknown;
+}
+
+/** This process's. */
+export function here(): AddonSource {
+  const report = process.platform === "linux" ? process.report?.getReport() : undefined;
+  const header = (report as { header?: { glibcVersionRuntime?: string } } | undefined)?.header;
+  return {
+    platform: process.platform,
+    arch: process.arch,
+    musl: process.platform === "linux" && header?.glibcVersionRuntime === undefined,
+    require: createRequire(import.meta.url),
+  };
+}
+
+/** The package with the addon for a platform, named as napi names them. */
+export function packageOf({ platform, arch, musl }: AddonSource): string {
+  const abi = platform === "linux" ? (musl ? "-musl" : "-gnu") : platform === "win32" ? "-msvc" : "";
+  return `@tidegate/${platform}-${arch}${abi}`;
+}
+
+/** The addon, or every reason why there is none. */
+export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Error[] } {
+  const name = packageOf(source);
+  try {
+    const addon = source.require(name) as Partial<Addon>;
+    if (typeof addon?.decide === "function" && typeof addon.open === "function") return { addon: addon as Addon };
+    return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
+  } catch (error) {
+    const causes: Error[] = [];
+    for (let cause: unknown = error; cause instanceof Error && causes.length < 8; cause = cause.cause) {
+      causes.push(cause);
+    }
+    return { causes: causes.length > 0 ? causes : [new Error(String(error))] };
+  }
+}

@@ -1,0 +1,40 @@
+import { numberError, type Policy } from "../config.ts";
+import type { Decision, Reason } from "../decision.ts";
+import { BOUNDS, type Field } from "./generated/bounds.ts";
+import { INPUT_ERROR, OK, REASON_SHIFT, RESERVED } from "./engine.ts";
+
+const REASONS: readonly (Reason | undefined)[] = [undefined, "exceeds capacity", "exceeds clock"];
+/** In the order of `tidegate_core::Field`: the rows of the table are. */
+const FIELDS = Object.keys(BOUNDS) as Field[];
+
+/** The decision that a status word and its numbers stand for. */
+export function decisionOf(status: number, numbers: Float64Array, policy: Policy, now: number): Decision {
+  const retryAt = numbers[3] as number;
+  const waits = !Number.isNaN(retryAt); // which stands for none
+  return {
+    ok: (status & OK) !== 0,
+    value: numbers[0] as number,
+    ts: numbers[1] as number,
+    remaining: numbers[2] as number,
+    limit: policy.capacity,
+    retryAt: waits ? retryAt : undefined,
+    retryAfter: waits ? retryAt - now : undefined,
+    resetAt: numbers[4] as number,
+    reserved: (status & RESERVED) !== 0,
+    reason: REASONS[(status >> REASON_SHIFT) & 3],
+    now,
+    policy,
+  };
+}
+
+/** The error that a status word stands for, given what was passed. */
+export function refusal(status: number, passed: Partial<Record<Field, unknown>>): Error {
+  const field = FIELDS[status & 0xff];
+  if ((status & INPUT_ERROR) === 0 || field === undefined) return new Error("this limiter was disposed of");
+  return numberError(field, passed[field]);
+}
+
+/** Throws where a status word stands for an error. */
+export function refuse(status: number, passed: Partial<Record<Field, unknown>>): void {
+  if (status >= INPUT_ERROR) throw refusal(status, passed);
+}

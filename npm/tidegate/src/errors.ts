@@ -1,0 +1,107 @@
+/** Any JavaScript value in a word or two, for the end of an error's sentence. */
+export function show(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+    case "bigint":
+      return `${String(value).slice(0, 80)}n`;
+    case "function":
+      return "a function";
+    case "symbol":
+      return "a symbol";
+    case "object":
+      return value === null ? "null" : "an object";
+    default:
+      return String(value);
+  }
+}
+
+/**
+ * A mistake of the caller's. Its message is one sentence: "`count` must be a finite number of tokens from 0 to
+ * 1099511627776; got NaN". It is thrown before any state is read or written.
+ */
+export class InputError extends Error {
+  override readonly name = "InputError";
+  readonly code = "TIDEGATE_INPUT";
+  /** Which argument or field it is. */
+  readonly field: string;
+  /** What came. */
+  readonly value: unknown;
+  /** What was expected: the sentence after "must be". */
+  readonly rule: string;
+
+  constructor(field: string, rule: string, value: unknown, got: string = show(value)) {
+    super(`\`${field}\` must be ${rule}; got ${got}`);
+    this.field = field;
+    this.value = value;
+    this.rule = rule;
+  }
+}
+
+/** What a {@link StoreError} is about. */
+export interface StoreErrorDetails {
+  /** The store's name, such as `"redis"`. */
+  readonly store: string;
+  /** What it was doing, such as `"limit"`. */
+  readonly operation: string;
+  /** Which limit and key: `name`, `name:key`, or several of them joined by a comma. */
+  readonly identity: string;
+  readonly cause?: unknown;
+}
+
+/** A store that failed: it is down, too slow, or holds what is not a state. The `cause` is kept. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code = "TIDEGATE_STORE";
+  readonly store: string;
+  readonly operation: string;
+  readonly identity: string;
+
+  constructor(what: string, details: StoreErrorDetails) {
+    const { store, operation, identity, cause } = details;
+    super(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${what}`, { cause });
+    this.store = store;
+    this.operation = operation;
+    this.identity = identity;
+  }
+}
+
+/** A denial, where `throws: true` asked for one. */
+export class RateLimitError extends Error {
+  override readonly name = "RateLimitError";
+  readonly code = "TIDEGATE_RATE_LIMITED";
+  readonly kind = "RateLimited";
+  /** The limit's name. */
+  readonly limit: string;
+  /** Epoch ms from which the same request is granted; absent where no wait helps. */
+  readonly retryAt: number | undefined;
+  /** The same as a wait in ms. */
+  readonly retryAfter: number | undefined;
+
+  constructor(
+    limit: string,
+    decision: { retryAt?: number | undefined; retryAfter?: number | undefined; reason?: string | undefined },
+  ) {
+    const { retryAt, retryAfter, reason = "nobody can tell until when" } = decision;
+    const wait = retryAfter === undefined ? reason : `retry in ${retryAfter} ms`;
+    super(`rate limited by ${JSON.stringify(limit)}: ${wait}`);
+    this.limit = limit;
+    this.retryAt = retryAt;
+    this.retryAfter = retryAfter;
+  }
+
+  /** The error as plain data, to send to a client. */
+  toJSON(): { kind: "RateLimited"; name: string; retryAt: number | undefined; retryAfter: number | undefined } {
+    return { kind: this.kind, name: this.limit, retryAt: this.retryAt, retryAfter: this.retryAfter };
+  }
+}
+
+const has = (error: unknown, code: string): boolean =>
+  typeof error === "object" && error !== null && (error as { code?: unknown }).code === code;
+
+/** Whether it is an {@link InputError}, by its code: copies of the package and other realms count. */
+export const isInputError = (error: unknown): error is InputError => has(error, "TIDEGATE_INPUT");
+/** Whether it is a {@link StoreError}, by its code. */
+export const isStoreError = (error: unknown): error is StoreError => has(error, "TIDEGATE_STORE");
+/** Whether it is a {@link RateLimitError}, by its code. */
+export const isRateLimitError = (error: unknown): error is RateLimitError => has(error, "TIDEGATE_RATE_LIMITED");

@@ -1,0 +1,89 @@
+import type { Config } from "./config.ts";
+import type { State } from "./decision.ts";
+import { checkFields, fieldTable, numberError } from "./config.ts";
+import { InputError } from "./errors.ts";
+import { type Evaluation, Limit } from "./limit.ts";
+
+/** What {@link evaluate} is asked. */
+export interface EvaluateOptions {
+  /** The clock: ms since the Unix epoch, 0 to 2^52; a fraction is floored. */
+  now: number;
+  /** Tokens to take: 0 to 2^40; default 1. */
+  count?: number | undefined;
+  /** Whether tokens may be owed, up to the config's `maxReserved`. */
+  reserve?: boolean | undefined;
+}
+
+const OPTIONS = fieldTable("now", "count", "reserve");
+const LIMITS = 1000;
+const limits = new Map<string, Limit>();
+
+const isNumber = (value: unknown): boolean => value === undefined || typeof value === "number";
+
+/** The same config gives the same limit, without asking the engine again. */
+export function limitOf(name: string, config: Config): Limit {
+  if (typeof config !== "object" || config === null) return new Limit(name, config);
+  // Read once, whatever its getters say the next time.
+  const read = { ...config } as Config & { start?: number };
+  const { kind, rate, period, capacity, maxReserved, start, shards } = read;
+  const numbers = [rate, period, capacity, maxReserved, start, shards];
+  const known = 1 + numbers.filter((number) => number !== undefined).length;
+  const plain = typeof name === "string" && typeof kind === "string" && numbers.every(isNumber);
+  if (!plain || Object.keys(read).length !== known) return new Limit(name, read);
+  const id = `${name}|${kind}|${numbers.join("|")}`;
+  let limit = limits.get(id);
+  if (limit === undefined) {
+    limit = new Limit(name, read);
+    if (limits.size >= LIMITS) limits.clear();
+    limits.set(id, limit);
+  }
+  return limit;
+}
+
+/** Reads a state's two numbers once, or names what is wrong with them. */
+export function checkState(state: unknown): State | null {
+  if (state === null) return null;
+  if (typeof state !== "object") throw new InputError("state", "{ value, ts }, or null for a fresh key", state);
+  const { value, ts } = state as State;
+  if (typeof value !== "number" || !Number.isFinite(value)) throw numberError("value", value);
+  if (typeof ts !== "number" || !Number.isFinite(ts)) throw numberError("ts", ts);
+  return { value, ts };
+}
+
+/**
+ * The algebra itself, for a store or a transaction of one's own: pure.
+ *
+ * `state` is `{ value, ts }`, or `null` for a fresh key, and comes back as it was given when nothing is to be written.
+ * The config is taken as a whole, whatever its `shards`; a fixed window without `start` begins at 0 UTC, since there is
+ * no key to derive it from ({@link Limiter.getValue} tells the start it used).
+ *
+ * ```ts
+ * const { decision, state } = evaluate(null, { kind: "token bucket", rate: 10, period: SECOND }, { now: Date.now() });
+ * ```
+ *
+ * Throws an `InputError` that names field, value and rule.
+ */
+export function evaluate(state: State | null, config: Config, options: EvaluateOptions): Evaluation {
+  const limit = limitOf("evaluate", config);
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with now", options);
+  checkFields(options, OPTIONS, "evaluate");
+  const { now, count, reserve } = options;
+  const read = checkState(state);
+  if (typeof now !== "number") throw numberError("now", now);
+  if (count !== undefined && typeof count !== "number") throw numberError("count", count);
+  if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
+  const call = { op: "take", count: count ?? 1, reserve: reserve === true } as const;
+  const evaluated = limit.evaluate(read, call, now, { start: limit.policy.start ?? 0 });
+  return evaluated.state === read ? { ...evaluated, state } : evaluated;
+}
+
+/**
+ * What `{ value, ts }` is at `now`: pure, the same function that a browser uses between two answers. `null` is a fresh
+ * key. Pass the `config` that `getValue` told: it has the key's `start`.
+ */
+export function project(state: State | null, config: Config, now: number): State {
+  const limit = limitOf("evaluate", config);
+  const read = checkState(state);
+  if (typeof now !== "number") throw numberError("now", now);
+  return limit.project(read, now, limit.policy.start ?? 0);
+}

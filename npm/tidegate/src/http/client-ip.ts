@@ -1,0 +1,137 @@
+import { InputError } from "../errors.ts";
+import { type Address, type AddressOptions, keyOf, parseAddress } from "./address.ts";
+import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
+
+/** Settings of {@link clientIp}. Without any, no header is read. */
+export interface ClientIpOptions extends AddressOptions {
+  /**
+   * Which proxies are believed: how many stand in front (1 to 100), counted from this server outwards; or their
+   * addresses and networks (`"10.0.0.0/8"`, `"2001:db8::/32"`). Only say what is true: each hop too many lets clients
+   * choose their own address.
+   */
+  trust?: number | readonly string[] | undefined;
+  /**
+   * Where those proxies write: `"x-forwarded-for"` (the default), `"forwarded"` (RFC 7239), or a platform's own header
+   * that holds one address (`"cf-connecting-ip"`, `"fly-client-ip"`, `"x-real-ip"`). A platform's header is believed from
+   * everybody unless `trust` lists networks: ask for it only where nobody can reach the server around the platform.
+   */
+  header?: string | undefined;
+}
+
+/** What {@link clientIp} reads: a request of `node:http` or Express; or the peer's address and headers of any host. */
+export interface ClientRequest {
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+  /** The peer's address, where there is no socket. */
+  readonly address?: string | undefined;
+  readonly headers?: { get(name: string): string | null } | object | undefined;
+}
+
+type Networks = readonly { readonly bytes: Address; readonly bits: number }[];
+
+function networksOf(trust: readonly string[]): Networks {
+  return trust.map((text) => {
+    const [, address, bits] = (typeof text === "string" && /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text)) || [];
+    const bytes = address === undefined ? undefined : parseAddress(address);
+    const most = (bytes?.length ?? 0) * 8;
+    if (bytes === undefined || address?.includes("%") || Number(bits ?? 0) > most) {
+      throw new InputError("trust", 'addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4', text);
+    }
+    return { bytes, bits: bits === undefined ? most : Number(bits) };
+  });
+}
+
+const within = (address: Address, networks: Networks): boolean =>
+  networks.some(
+    ({ bytes, bits }) =>
+      bytes.length === address.length &&
+      address.every(
+        (byte, i) => ((byte ^ (bytes[i] as number)) & (0xff00 >> Math.min(Math.max(bits - i * 8, 0), 8)) & 0xff) === 0,
+      ),
+  );
+
+interface Trust {
+  readonly hops: number;
+  readonly networks: Networks | undefined;
+}
+
+const checked = new WeakMap<readonly string[], Trust>();
+
+function trustOf(trust: ClientIpOptions["trust"]): Trust {
+  if (trust === undefined) return { hops: 0, networks: undefined };
+  if (Array.isArray(trust)) {
+    const list = trust as readonly string[];
+    let known = checked.get(list);
+    if (known === undefined) {
+      known = { hops: Number.POSITIVE_INFINITY, networks: networksOf(list) };
+      checked.set(list, known);
+    }
+    return known;
+  }
+  if (typeof trust !== "number" || !Number.isInteger(trust) || trust < 0 || trust > 100) {
+    throw new InputError("trust", "a whole number of proxies from 0 to 100, or an array of their networks", trust);
+  }
+  return { hops: trust, networks: undefined };
+}
+
+function read(headers: ClientRequest["headers"], name: string): string {
+  if (headers === undefined || headers === null) return "";
+  if ("get" in headers && typeof headers.get === "function") return String(headers.get(name) ?? "");
+  const value: unknown = Object.hasOwn(headers, name) ? (headers as Record<string, unknown>)[name] : undefined;
+  return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : "";
+}
+
+/** The key of all requests of which no address is known: never that of any address. */
+const UNKNOWN = "unknown";
+
+/**
+ * The key of the client that sent a request, for `limit(name, { key })`: its address as {@link addressKey} writes it.
+ *
+ * No header is read unless asked for. With `trust`, addresses are taken from the right, where the trusted proxies wrote
+ * them; what a client puts at the left never changes its key. An entry that is no address ends the walk there: the
+ * proxy that passed it on is the client then. A request of which no address is known at all (a Unix socket) has the
+ * key `"unknown"`.
+ *
+ * ```ts
+ * limits.limit("api", { key: clientIp(request, { trust: 1 }) }); // one proxy in front
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong, never because of what a request holds. Source: RFC 7239, section 5.2.
+ */
+export function clientIp(request: ClientRequest, options: ClientIpOptions = {}): string {
+  const { hops, networks } = trustOf(options.trust);
+  const header = headerOf(options);
+  const peer = parseAddress(withoutPort(request.socket?.remoteAddress ?? request.address ?? ""));
+  const list = header === "x-forwarded-for" || header === "forwarded";
+  let client = peer;
+  if (!list) {
+    if (networks === undefined || (peer !== undefined && within(peer, networks))) {
+      client = parseAddress(withoutPort(read(request.headers, header).trim())) ?? peer;
+    }
+  } else if (hops > 0) {
+    const text = read(request.headers, header);
+    const entries = header === "forwarded" ? forwardedFor(text) : fromTheRight(text);
+    let hop = 0;
+    for (const entry of entries) {
+      if (hop++ >= hops || (networks !== undefined && (client === undefined || !within(client, networks)))) break;
+      const address = entry === undefined ? undefined : parseAddress(withoutPort(entry));
+      if (address === undefined) break;
+      client = address;
+    }
+  }
+  const key = keyOf(client ?? NO_ADDRESS, options); // checks the options in any case
+  return client === undefined ? UNKNOWN : key;
+}
+
+const NO_ADDRESS: Address = [0, 0, 0, 0];
+
+function headerOf({ header, trust }: ClientIpOptions): string {
+  if (header === undefined) return "x-forwarded-for";
+  if (typeof header !== "string" || !/^[\w-]+$/.test(header)) {
+    throw new InputError("header", "a header's name, such as x-forwarded-for", header);
+  }
+  const name = header.toLowerCase();
+  if (trust === undefined && (name === "x-forwarded-for" || name === "forwarded")) {
+    throw new InputError("trust", `a number of proxies or their networks where ${name} is read`, trust);
+  }
+  return name;
+}

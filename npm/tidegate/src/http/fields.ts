@@ -1,0 +1,188 @@
+import { InputError } from "../errors.ts";
+import { granted } from "./granted.ts";
+import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
+import { byteSequence, quoted } from "./structured.ts";
+
+/**
+ * A generation of the fields: `"draft-11"` is the current IETF draft (`RateLimit: "name";r=50;t=30`), `"draft-7"` and
+ * `"draft-6"` are what many clients still read, `"x-ratelimit"` is GitHub's, whose reset is in epoch seconds.
+ */
+export type HeaderFamily = "draft-11" | "draft-7" | "draft-6" | "x-ratelimit";
+
+/** Settings of {@link rateLimitHeaders}. */
+export interface RateLimitHeaderOptions extends RetryOptions {
+  /** Which fields: one family or several; default `"draft-11"`. Draft-11 and draft-7 have the same field, so not both. */
+  fields?: HeaderFamily | readonly HeaderFamily[] | undefined;
+  /** What a token is, where it is not a request: the policy's `qu` (draft-11). */
+  unit?: "requests" | "content-bytes" | "concurrent-requests" | undefined;
+  /** Which partition of the limit it is: `pk` (draft-11). Nothing that the client may not see. */
+  partitionKey?: Uint8Array | undefined;
+}
+
+const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
+const UNITS = ["requests", "content-bytes", "concurrent-requests"];
+
+function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {
+  const asked = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
+  const rule = `${FAMILIES.map((family) => JSON.stringify(family)).join(", ")}, or an array of these`;
+  if (!Array.isArray(asked)) throw new InputError("fields", rule, fields);
+  for (const family of asked) if (!FAMILIES.includes(family)) throw new InputError("fields", rule, family);
+  if (asked.includes("draft-11") && asked.includes("draft-7")) {
+    throw new InputError("fields", "of draft-11 and draft-7 only one: both are the field RateLimit", fields, "both");
+  }
+  return asked;
+}
+
+const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));
+/** When a client of an older family is to come back: as in the newest, but after a denial never before it is granted. */
+const resetSeconds = (quota: Quota): number => quota.retryAfterSeconds ?? (quota.withinSeconds as number);
+const policyOf = (quota: Quota): string => `${quota.quota};w=${quota.windowSeconds}`;
+
+/** draft-ietf-httpapi-ratelimit-headers-11: its parameter names are here and nowhere else. */
+function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Record<string, string> {
+  const { unit, partitionKey } = options;
+  if (unit !== undefined && !UNITS.includes(unit)) throw new InputError("unit", `one of ${UNITS.join(", ")}`, unit);
+  const pk = partitionKey === undefined ? "" : `;pk=${byteSequence("partitionKey", partitionKey)}`;
+  const qu = unit === undefined || unit === "requests" ? "" : `;qu=${quoted("unit", unit)}`;
+  const name = (quota: Quota): string => quoted("name", quota.name);
+  const known = quotas.filter((quota) => quota.remaining !== undefined);
+  const limits = known.map((quota) => `${name(quota)};r=${quota.remaining};t=${quota.withinSeconds}${pk}`);
+  return {
+    "RateLimit-Policy": quotas.map((q) => `${name(q)};q=${q.quota}${qu};w=${q.windowSeconds}${pk}`).join(", "),
+    ...(limits.length === 0 ? {} : { RateLimit: limits.join(", ") }),
+  };
+}
+
+function draft7(quotas: readonly Quota[]): Record<string, string> {
+  const quota = tightest(quotas);
+  const reset = quota.remaining === undefined ? "" : `, remaining=${quota.remaining}, reset=${resetSeconds(quota)}`;
+  return { "RateLimit-Policy": quotas.map(policyOf).join(", "), RateLimit: `limit=${quota.quota}${reset}` };
+}
+
+function draft6(quotas: readonly Quota[], policy: boolean): Record<string, string> {
+  const quota = tightest(quotas);
+  return {
+    ...(policy ? { "RateLimit-Policy": quotas.map(policyOf).join(", ") } : {}),
+    "RateLimit-Limit": String(quota.quota),
+    ...(quota.remaining === undefined
+      ? {}
+      : { "RateLimit-Remaining": String(quota.remaining), "RateLimit-Reset": String(resetSeconds(quota)) }),
+  };
+}
+
+function xRateLimit(quotas: readonly Quota[]): Record<string, string> {
+  const quota = tightest(quotas);
+  const { remaining, now, retryAt } = quota;
+  const reset = Math.ceil((retryAt ?? now + (quota.withinSeconds as number) * 1000) / 1000);
+  return {
+    "X-RateLimit-Limit": String(quota.quota),
+    ...(remaining === undefined
+      ? {}
+      : { "X-RateLimit-Remaining": String(remaining), "X-RateLimit-Reset": String(reset) }),
+  };
+}
+
+function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOptions): Record<string, string> {
+  const families = familiesOf(options.fields);
+  const newer = families.includes("draft-11") || families.includes("draft-7");
+  const fields: Record<string, string> = {};
+  for (const family of families) {
+    if (family === "draft-11") Object.assign(fields, draft11(quotas, options));
+    else if (family === "draft-7") Object.assign(fields, draft7(quotas));
+    else if (family === "draft-6") Object.assign(fields, draft6(quotas, !newer));
+    else Object.assign(fields, xRateLimit(quotas));
+  }
+  if (retryAfterSeconds !== undefined) fields["Retry-After"] = String(retryAfterSeconds);
+  return fields;
+}
+
+/**
+ * The fields of a response that tell a client about its limits: all from the decision and its one instant.
+ *
+ * `Retry-After` is there only on a denial that a wait helps: whole seconds, rounded up, at least 1, so that nobody who
+ * waits so long is early. Tokens are rounded down, and the time beside them never lets a client use more than the
+ * policy's rate. A limit denied before its state was read (`"exceeds capacity"`), or decided without its store, tells
+ * only its policy.
+ *
+ * ```ts
+ * const d = limits.limit("sendMessage", { key });
+ * if (!d.ok) return new Response("slow down", { status: 429, headers: rateLimitHeaders(d) });
+ * ```
+ *
+ * Takes a decision, several, or what `limitAll` answers. Throws an `InputError` where an option is not one of its values.
+ * Source: draft-ietf-httpapi-ratelimit-headers-11; RFC 9110, 10.2.3; RFC 9651 for the syntax.
+ */
+export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
+  return write(quotasOf(decided, options), options);
+}
+
+/** Where {@link appendRateLimitHeaders} writes: a `Headers`, or a response of `node:http`. */
+export type HeaderTarget =
+  | { get(name: string): string | null; set(name: string, value: string): void }
+  | {
+      getHeader(name: string): number | string | readonly string[] | undefined;
+      setHeader(name: string, value: string): unknown;
+    };
+
+/** Puts an item at the end of a list that may not be there yet. */
+function add(target: HeaderTarget, name: string, item: string): void {
+  if ("setHeader" in target) {
+    const there = target.getHeader(name);
+    target.setHeader(name, there === undefined ? item : `${there}, ${item}`);
+  } else {
+    const there = target.get(name);
+    target.set(name, there === null ? item : `${there}, ${item}`);
+  }
+}
+
+/** The fields that are lists: a second limiter's items come after the first one's. Draft-7's `RateLimit` is not one. */
+const isList = (name: string, value: string): boolean =>
+  /^RateLimit(-Policy)?$/.test(name) && !value.startsWith("limit=");
+
+/** How much is left by the single-valued fields that are there; NaN where they do not say. */
+function remainingIn(get: (name: string) => string | undefined): number {
+  const draft7 = /remaining=(\d+)/.exec(get("RateLimit") ?? "")?.[1];
+  return Number(draft7 ?? get("RateLimit-Remaining") ?? get("X-RateLimit-Remaining") ?? Number.NaN);
+}
+
+/**
+ * Writes {@link rateLimitHeaders} where an earlier limiter may have written its own: lists grow, `Retry-After` keeps the
+ * longer wait, and of the older families' single values those of the tighter limit stay.
+ *
+ * ```ts
+ * appendRateLimitHeaders(response.headers, decision); // or a node:http response
+ * ```
+ */
+export function appendRateLimitHeaders(
+  target: HeaderTarget,
+  decided: Decided,
+  options: RateLimitHeaderOptions = {},
+): void {
+  const { fields: families = "draft-11", unit, partitionKey } = options;
+  const grant =
+    families === "draft-11" && unit === undefined && partitionKey === undefined ? granted(decided) : undefined;
+  if (grant !== undefined) {
+    add(target, "RateLimit-Policy", grant.policy);
+    add(target, "RateLimit", grant.limit);
+    return;
+  }
+  const get = (name: string): string | undefined => {
+    const value = "getHeader" in target ? target.getHeader(name) : target.get(name);
+    return value === undefined || value === null ? undefined : String(value);
+  };
+  const set = (name: string, value: string): void => {
+    if ("setHeader" in target) target.setHeader(name, value);
+    else target.set(name, value);
+  };
+  const fields = rateLimitHeaders(decided, options);
+  const earlierWait = Number(get("Retry-After") ?? 0);
+  const wait = Number(fields["Retry-After"] ?? 0);
+  // Of two denials the longer wait; of two grants the smaller remainder; a denial before a grant.
+  const less = !(remainingIn(get) <= remainingIn((name) => fields[name]));
+  const tighter = wait === earlierWait ? less : wait > earlierWait;
+  for (const [name, value] of Object.entries(fields)) {
+    const there = get(name);
+    if (there !== undefined && isList(name, value)) set(name, `${there}, ${value}`);
+    else if (there === undefined || tighter) set(name, value);
+  }
+}

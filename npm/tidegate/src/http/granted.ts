@@ -1,0 +1,42 @@
+import type { AllDecision, Decision } from "../decision.ts";
+import { integer, quoted } from "./structured.ts";
+import { windowSeconds, withinSeconds } from "./quota.ts";
+
+/** The two fields of draft-11. */
+export interface GrantedFields {
+  readonly policy: string;
+  readonly limit: string;
+}
+
+/** What of them is the same for every decision of a limit. */
+interface Constant {
+  readonly policy: string;
+  readonly name: string;
+  readonly quota: number;
+}
+
+const constants = new WeakMap<Decision["policy"], Constant>();
+
+function constantOf(policy: Decision["policy"]): Constant {
+  let known = constants.get(policy);
+  if (known === undefined) {
+    const name = quoted("name", policy.name);
+    const quota = integer(policy.capacity);
+    known = { name, quota, policy: `${name};q=${quota};w=${windowSeconds(policy)}` };
+    constants.set(policy, known);
+  }
+  return known;
+}
+
+/**
+ * The fields of one grant that its store made, as nearly every response has them: the same text that the decisions of any
+ * request give, but made in passing. `undefined` where it is something else.
+ */
+export function granted(decided: Decision | readonly Decision[] | AllDecision): GrantedFields | undefined {
+  const decision = decided as Partial<Decision>;
+  const { ok, policy, degraded, value } = decision;
+  if (ok !== true || degraded === true || typeof policy !== "object" || typeof value !== "number") return undefined;
+  const { policy: field, name, quota } = constantOf(policy);
+  const remaining = Math.min(integer(value), quota);
+  return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };
+}

@@ -1,0 +1,41 @@
+import { MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
+import { generalizedUtf8 } from "../engine/utf8.ts";
+import { InputError } from "../errors.ts";
+import { sha256 } from "./sha256.ts";
+
+const HASHED = "sha256:";
+
+/**
+ * A key that a limiter takes, whatever the length: as it is up to 1024 bytes in UTF-8, beyond that `sha256:` and its
+ * hash. What begins like a hash is hashed too, so that nobody can name another's.
+ *
+ * ```ts
+ * limits.limit("api", { key: boundedKey(request.headers.get("x-api-key") ?? "") });
+ * ```
+ */
+export function boundedKey(key: string): string {
+  if (typeof key !== "string") throw new InputError("key", "a string", key);
+  // A character takes at most three bytes.
+  if (key.length * 3 <= MAX_KEY_BYTES && !key.startsWith(HASHED)) return key;
+  const bytes = generalizedUtf8(key);
+  return bytes.length <= MAX_KEY_BYTES && !key.startsWith(HASHED) ? key : HASHED + sha256(bytes);
+}
+
+/**
+ * One key of several parts, such as tenant and user. No two different tuples have the same key, whatever is in them:
+ * each part comes after its length.
+ *
+ * ```ts
+ * tupleKey("acme", "user 7"); // "4:acme6:user 7"
+ * ```
+ *
+ * Overlong tuples are hashed as by {@link boundedKey}. Throws an `InputError` where a part is no string.
+ */
+export function tupleKey(...parts: readonly [string, ...string[]]): string {
+  if ((parts as readonly string[]).length === 0)
+    throw new InputError("parts", "at least one string", undefined, "none");
+  for (const [i, part] of parts.entries()) {
+    if (typeof part !== "string") throw new InputError(`parts[${i}]`, "a string", part);
+  }
+  return boundedKey(parts.map((part) => `${part.length}:${part}`).join(""));
+}

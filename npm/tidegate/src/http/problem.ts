@@ -1,0 +1,82 @@
+import type { Decision } from "../decision.ts";
+import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
+
+/** The media type of a {@link problem}. */
+export const PROBLEM_JSON = "application/problem+json";
+
+/** A problem of RFC 9457, as JSON goes over the wire. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** The names of the limits that deny. */
+  "violated-policies": string[];
+  /** Epoch ms from which the same request is granted, jitter included; absent where no wait helps. */
+  retryAt?: number;
+}
+
+const never = (decision: Decision): boolean => decision.reason !== undefined;
+
+/**
+ * The status to answer with: 200 where all is granted (reserved too), 429 where it is denied for now, 503 where it is
+ * denied because the store failed, 400 where no wait helps: it asks for more than the limit ever grants. A 429 would
+ * make a client come back for ever, and clients that retry (ky, among others) do retry 413; pass `never: 413` where the
+ * count is the size of the content.
+ *
+ * ```ts
+ * response.writeHead(statusOf(decision), rateLimitHeaders(decision));
+ * ```
+ */
+export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 } = {}): number {
+  const denying = listOf(decided).filter((decision) => !decision.ok);
+  if (denying.length === 0) return 200;
+  if (denying.some(never)) return options.never ?? 400;
+  return denying.some((decision) => decision.degraded === true && decision.retryAt === undefined) ? 503 : 429;
+}
+
+/**
+ * The body that tells why a request was denied: problem+json with the problem types that the draft of the RateLimit
+ * fields defines, `quota-exceeded` and `temporary-reduced-capacity`. Pass it the same options as `rateLimitHeaders`.
+ *
+ * ```ts
+ * new Response(JSON.stringify(problem(d)), { status: statusOf(d), headers: { "Content-Type": PROBLEM_JSON } });
+ * ```
+ *
+ * Returns `undefined` where nothing was denied. Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
+ */
+export function problem(
+  decided: Decided,
+  options: RetryOptions & { never?: 400 | 413 | 422 } = {},
+): Problem | undefined {
+  const denying = listOf(decided).filter((decision) => !decision.ok);
+  if (denying.length === 0) return undefined;
+  const status = statusOf(denying, options);
+  const names = [
+    ...new Set(
+      (status === 400 || status === options.never ? denying.filter(never) : denying).map(({ policy }) => policy.name),
+    ),
+  ];
+  const common = { status, "violated-policies": names };
+  if (status === 503) {
+    const detail = "The limits cannot be looked up at the moment.";
+    return { type: `${TYPES}#temporary-reduced-capacity`, title: "Temporarily reduced capacity", detail, ...common };
+  }
+  if (status !== 429) {
+    const detail = `It asks for more than ${list(names)} can ever grant at once.`;
+    return { type: "about:blank", title: TITLES[status] as string, detail, ...common };
+  }
+  const { retryAt, retryAfterSeconds } = quotasOf(decided, options);
+  const wait = retryAfterSeconds === undefined ? "" : ` Retry in ${retryAfterSeconds} s.`;
+  const told = retryAt === undefined ? {} : { retryAt };
+  const detail = `${list(names)} ${names.length === 1 ? "has" : "have"} too few tokens left.${wait}`;
+  return { type: `${TYPES}#quota-exceeded`, title: "Quota exceeded", detail, ...common, ...told };
+}
+
+const TYPES = "https://iana.org/assignments/http-problem-types";
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  413: "Content Too Large",
+  422: "Unprocessable Content",
+};
+const list = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(", ");

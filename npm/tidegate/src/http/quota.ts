@@ -1,0 +1,127 @@
+import type { AllDecision, Decision } from "../decision.ts";
+import { InputError } from "../errors.ts";
+import { type JitterOptions, jitter } from "../jitter.ts";
+import { integer } from "./structured.ts";
+
+/** How long a denied client is told to wait. */
+export interface RetryOptions {
+  /**
+   * Spreads clients that were denied together: up to `fraction` (default 0.5) of the wait is added, the same for the
+   * same `key` and time. Never earlier than `retryAt`. Default: none.
+   */
+  jitter?: JitterOptions | undefined;
+}
+
+/** What one limit says of itself, in the units of HTTP fields: whole tokens, whole seconds. */
+export interface Quota {
+  readonly name: string;
+  /** Most tokens, and the seconds in which so many come. They stay the same from answer to answer. */
+  readonly quota: number;
+  readonly windowSeconds: number;
+  /** Whole tokens that are there; absent where nobody looked: denied before any state was read, or without the store. */
+  readonly remaining: number | undefined;
+  /** Seconds for which it is safe to say that no more than `remaining` can be used. */
+  readonly withinSeconds: number | undefined;
+  /** Denied: the instant to come back at, epoch ms, jitter included. Absent where no wait helps. */
+  readonly retryAt: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly denied: boolean;
+  /** The instant of the decision, epoch ms. */
+  readonly now: number;
+}
+
+/** A decision, several, or the answer of `limitAll`. */
+export type Decided = Decision | readonly Decision[] | AllDecision;
+
+/** All that was decided, as a list. */
+export function listOf(decided: Decided): readonly Decision[] {
+  const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
+  for (const decision of list) {
+    if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object") {
+      throw new InputError("decision", "a decision, several of them, or what limitAll answers", decision);
+    }
+  }
+  if (list.length === 0) throw new InputError("decision", "at least one decision", decided, "none");
+  return list as readonly Decision[];
+}
+
+/** Whole seconds, rounded up, at least one: a client that waits so long is never early. */
+const atLeastOne = (ms: number): number => Math.max(1, integer(Math.ceil(ms / 1000)));
+
+/** Seconds in which `capacity` tokens come: for a fixed window as many whole windows as that takes. */
+export function windowSeconds({ kind, rate, period, capacity }: Decision["policy"]): number {
+  if (kind === "fixed window") return atLeastOne(Math.max(1, Math.ceil(capacity / rate)) * period);
+  return atLeastOne((capacity * period) / rate);
+}
+
+/**
+ * A fixed window ends when it ends. A bucket that has a whole token: what is there, divided by the rate, so that
+ * `remaining` in so many seconds is never more than the rate. An empty one: until its next whole token.
+ */
+export function withinSeconds(decision: Decision, remaining: number): number {
+  const { value, ts, now, policy } = decision;
+  const { kind, rate, period, capacity } = policy;
+  if (kind === "fixed window") return atLeastOne(ts + period - now);
+  if (remaining > 0) return atLeastOne((remaining * period) / rate);
+  const missing = Math.max(Math.min(1, capacity) - value, 0);
+  return atLeastOne(Math.max(ts - now, 0) + (missing * period) / rate);
+}
+
+function quotaOf(decision: Decision, options: RetryOptions): Quota {
+  const { ok, now, policy, value, degraded, reason } = decision;
+  const quota = integer(policy.capacity);
+  const known = degraded !== true && reason !== "exceeds capacity";
+  const remaining = known ? Math.min(integer(value), quota) : undefined;
+  const retryAt = ok ? undefined : options.jitter === undefined ? decision.retryAt : jitter(decision, options.jitter);
+  const retryAfterSeconds = retryAt === undefined ? undefined : atLeastOne(retryAt - now);
+  const within = remaining === undefined ? undefined : withinSeconds(decision, remaining);
+  return {
+    name: policy.name,
+    quota,
+    windowSeconds: windowSeconds(policy),
+    remaining,
+    withinSeconds: within,
+    retryAt,
+    retryAfterSeconds,
+    denied: !ok,
+    now,
+  };
+}
+
+/** What the decisions say together. */
+export interface Quotas {
+  /** One for each name, in order: of several keys of one limit the tightest. */
+  readonly quotas: readonly Quota[];
+  /** Seconds after which all that deny would grant; absent where nothing denies, or one of them never would. */
+  readonly retryAfterSeconds: number | undefined;
+  /** The same as epoch ms. */
+  readonly retryAt: number | undefined;
+}
+
+/** Denying comes before granting, then the smaller remainder. */
+export function tighter(a: Quota, b: Quota): boolean {
+  if (a.denied !== b.denied) return a.denied;
+  if (a.denied && a.retryAt !== b.retryAt) return (a.retryAt ?? Infinity) > (b.retryAt ?? Infinity);
+  return (a.remaining ?? Infinity) < (b.remaining ?? Infinity);
+}
+
+/** Everything that fields and body say, worked out once, from the decisions' own instants. */
+export function quotasOf(decided: Decided, options: RetryOptions): Quotas {
+  const all = listOf(decided).map((decision) => quotaOf(decision, options));
+  const denying = all.filter((quota) => quota.denied);
+  const never = denying.length === 0 || denying.some((quota) => quota.retryAt === undefined);
+  const retryAt = never ? undefined : Math.max(...denying.map((quota) => quota.retryAt as number));
+  const retryAfterSeconds = never ? undefined : Math.max(...denying.map((quota) => quota.retryAfterSeconds as number));
+  const byName = new Map<string, Quota>();
+  for (const quota of all) {
+    const known = byName.get(quota.name);
+    if (known === undefined || tighter(quota, known)) byName.set(quota.name, quota);
+  }
+  // No field may point beyond the end of Retry-After.
+  const most = retryAfterSeconds ?? Infinity;
+  const quotas = [...byName.values()].map(
+    (quota): Quota =>
+      quota.withinSeconds === undefined ? quota : { ...quota, withinSeconds: Math.min(quota.withinSeconds, most) },
+  );
+  return { quotas, retryAfterSeconds, retryAt };
+}

@@ -1,0 +1,21 @@
+import { InputError } from "../errors.ts";
+
+/** The greatest Integer of RFC 9651: 15 digits. */
+export const MAX_INTEGER = 999_999_999_999_999;
+
+/** A number as a non-negative Integer, held in range. */
+export const integer = (number: number): number => Math.min(Math.max(Math.trunc(number), 0), MAX_INTEGER);
+
+/** A String: printable ASCII in quotes. Anything else cannot be said in a field, and is the caller's mistake. */
+export function quoted(field: string, text: unknown): string {
+  if (typeof text !== "string" || text === "" || !/^[\x20-\x7e]*$/.test(text)) {
+    throw new InputError(field, "a text of printable ASCII characters", text);
+  }
+  return `"${text.replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** A Byte Sequence: base64 between colons. */
+export function byteSequence(field: string, bytes: unknown): string {
+  if (!(bytes instanceof Uint8Array)) throw new InputError(field, "a Uint8Array", bytes);
+  return `:${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))}:`;
+}

@@ -1,0 +1,207 @@
+import { type Config, type Policy, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
+import type { Decision, State } from "./decision.ts";
+import { decisionOf, refusal, refuse } from "./engine/answer.ts";
+import { type Engine, engine, NONE, OPS, RESERVE, WRITES } from "./engine/engine.ts";
+import { NAME_EXPECTS } from "./engine/generated/bounds.ts";
+import { releasing } from "./engine/release.ts";
+import { InputError } from "./errors.ts";
+import type { Call, OnStoreError } from "./store.ts";
+
+/** What a call on a state of one's own answers, and the state to keep. */
+export interface Evaluation {
+  decision: Decision;
+  /** The new state, or what was passed (`null` included) where nothing is to be written. */
+  state: State | null;
+}
+
+const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+const release = releasing((handle) => engine().wasm.limit_drop(handle));
+
+/** Passes a limit's name on, or says how it breaks the rule. */
+export function checkName(name: unknown): string {
+  if (typeof name !== "string" || !NAME.test(name)) throw new InputError("name", NAME_EXPECTS, name);
+  return name;
+}
+
+/**
+ * A named policy, checked and known to the engine: what a store is given, with the algebra on states that the store
+ * keeps. Nothing of it reads a clock or a random number.
+ */
+export class Limit {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly onStoreError: OnStoreError | undefined;
+  readonly timeout: number | undefined;
+  /** The policy as an engine is told it. */
+  readonly numbers: Readonly<PolicyNumbers>;
+  readonly #engine: Engine;
+  readonly #handle: number;
+
+  /** Checks name and config; throws an `InputError` that names field, value and rule. */
+  constructor(name: string, config: Config) {
+    this.name = checkName(name);
+    const { numbers, settings } = readConfig(config);
+    this.#engine = engine();
+    this.numbers = numbers;
+    this.#handle = this.register(NONE);
+    release(this, this.#handle);
+    this.policy = policyOf(name, numbers);
+    this.onStoreError = settings.onStoreError;
+    this.timeout = settings.timeout;
+  }
+
+  /** Makes the limit known to the engine's table of that number, and returns its own. Throws where a number is out of range. */
+  register(table: number): number {
+    const { kind, given, rate, period, capacity, maxReserved, start, shards } = this.numbers;
+    const length = this.#engine.writeKey(this.name);
+    const { wasm } = this.#engine;
+    const made = wasm.limit_new(table, length, kind, given, rate, period, capacity, maxReserved, start, shards);
+    if (made < 0) throw refusal(-made, { rate, period, capacity, maxReserved, start, shards });
+    return made;
+  }
+
+  /** `name`, then `/shard` where there are several, then `:key` where there is one. No two different ones read the same. */
+  identity(key: string | undefined, shard?: number): string {
+    const part = shard === undefined || this.policy.shards === 1 ? this.name : `${this.name}/${shard}`;
+    return key === undefined ? part : `${part}:${key}`;
+  }
+
+  /** Where the key's window grid starts: the policy's `start`, else derived from name and key. 0 for a token bucket. */
+  start(key: string | undefined): number {
+    const { kind, start } = this.policy;
+    if (kind === "token bucket") return 0;
+    return start ?? this.#engine.wasm.start(this.#handle, this.#engine.writeKey(key));
+  }
+
+  /**
+   * One call on a state that the caller keeps: pure. `null` is a fresh key. With `shard`, the state is one shard's
+   * and the limit's numbers are divided by how many there are.
+   */
+  evaluate(
+    state: State | null,
+    call: Pick<Call, "op" | "count" | "reserve">,
+    now: number,
+    at: { start: number; shard?: boolean } = { start: 0 },
+  ): Evaluation {
+    const { wasm } = this.#engine;
+    const value = state === null ? Number.NaN : state.value;
+    const ts = state === null ? 0 : state.ts;
+    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
+    const status = wasm.evaluate(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now, call.count, flags);
+    refuse(status, { count: call.count, now, value, ts });
+    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
+    const written = (status & WRITES) !== 0;
+    return { decision, state: written ? { value: numbers[5] as number, ts: numbers[6] as number } : state };
+  }
+
+  /** The denial of a request that no wait would help, which is decided before any state is read; else nothing. */
+  never(call: Pick<Call, "op" | "count" | "reserve">, now: number): Decision | undefined {
+    if (call.count <= this.policy.capacity && !call.reserve) return undefined;
+    // A fresh key is full: what it denies for its capacity, every state does.
+    const { decision } = this.evaluate(null, call, now);
+    return decision.reason === "exceeds capacity" ? decision : undefined;
+  }
+
+  /** The state as it is at `now`: pure. */
+  project(state: State | null, now: number, start: number): State {
+    const value = state === null ? Number.NaN : state.value;
+    const ts = state === null ? 0 : state.ts;
+    refuse(this.#engine.wasm.project(this.#handle, start, value, ts, now), { now, value, ts });
+    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    return { value: numbers[0] as number, ts: numbers[1] as number };
+  }
+
+  /** First ms (epoch) from `now` on at which the state is full: from then on a store may drop it. */
+  fullAt(state: State | null, now: number, at: { start: number; shard?: boolean } = { start: 0 }): number {
+    const value = state === null ? Number.NaN : state.value;
+    const ts = state === null ? 0 : state.ts;
+    const { wasm } = this.#engine;
+    refuse(wasm.full_at(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now), { now, value, ts });
+    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    return numbers[0] as number;
+  }
+
+  /** The two shards that a uniform random number in [0, 1) picks. */
+  pick(random: number): [number, number] {
+    const pair = this.#engine.wasm.pool_pick(this.#handle, random);
+    return [pair & 0xffff, pair >>> 16];
+  }
+
+  /** One call on the better of two shards' states: which it is (0 or 1), the answer, and that shard's new state. */
+  better(
+    pair: readonly [State | null, State | null],
+    call: Pick<Call, "op" | "count" | "reserve">,
+    now: number,
+    start: number,
+  ): Evaluation & { which: 0 | 1 } {
+    const status = this.#pool(pair, true, call, now, start);
+    const { numbers } = this.#engine;
+    const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
+    const which = numbers[7] === 1 ? 1 : 0;
+    const written = (status & WRITES) !== 0;
+    const state = written ? { value: numbers[5] as number, ts: numbers[6] as number } : pair[which];
+    return { decision, which, state };
+  }
+
+  /** One call on all shards' states as one pool: the answer, and all their new states where they are to be written. */
+  pool(
+    states: readonly (State | null)[],
+    call: Pick<Call, "op" | "count" | "reserve">,
+    now: number,
+    start: number,
+  ): { decision: Decision; states: State[] | undefined } {
+    const status = this.#pool(states, false, call, now, start);
+    const decision = decisionOf(status, this.#engine.numbers, this.policy, Math.floor(now));
+    if ((status & WRITES) === 0) return { decision, states: undefined };
+    const written = this.#engine.doubles(this.#engine.wasm.pool_at(states.length), states.length * 2);
+    return {
+      decision,
+      states: states.map((_, i) => ({ value: written[2 * i] as number, ts: written[2 * i + 1] as number })),
+    };
+  }
+
+  /** The two numbers of all shards together. */
+  sum(states: readonly (State | null)[], now: number, start: number): State {
+    this.#stage(states);
+    refuse(this.#engine.wasm.pool_value(this.#handle, states.length, start, now), { now });
+    this.#engine.refresh();
+    return { value: this.#engine.numbers[0] as number, ts: this.#engine.numbers[1] as number };
+  }
+
+  #stage(states: readonly (State | null)[]): void {
+    const place = this.#engine.doubles(this.#engine.wasm.pool_at(states.length), states.length * 2);
+    for (const [i, state] of states.entries()) {
+      place[2 * i] = state === null ? Number.NaN : state.value;
+      place[2 * i + 1] = state === null ? 0 : state.ts;
+    }
+  }
+
+  #pool(
+    states: readonly (State | null)[],
+    pair: boolean,
+    call: Pick<Call, "op" | "count" | "reserve">,
+    now: number,
+    start: number,
+  ): number {
+    this.#stage(states);
+    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
+    const status = this.#engine.wasm.pool_decide(
+      this.#handle,
+      states.length,
+      pair ? 1 : 0,
+      start,
+      now,
+      call.count,
+      flags,
+    );
+    refuse(status, { count: call.count, now });
+    this.#engine.refresh();
+    return status;
+  }
+
+  #refreshed(): Float64Array {
+    this.#engine.refresh();
+    return this.#engine.numbers;
+  }
+}

@@ -1,0 +1,128 @@
+import { Limiter } from "../../limiter.ts";
+import { InputError } from "../../errors.ts";
+import type { Decision } from "../../decision.ts";
+import { boundedKey } from "../../http/key.ts";
+import type { Store, SyncStore } from "../../store.ts";
+import { follow, type Pending } from "../pending.ts";
+
+/** Where hits are counted. */
+export interface HitOptions<S extends Store> {
+  /** Any store of this package; default the in-memory one. */
+  store?: S | undefined;
+  /** The limit's name in that store: its own for each limiter that shares the store; default the package's name. */
+  name?: string | undefined;
+}
+
+/** Hits of a key, and when its window ends. */
+export interface Hits {
+  totalHits: number;
+  resetTime: Date;
+}
+
+type In<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
+
+/** More hits than any window sees: the other package compares with its own limit, so that hits beyond it count too. */
+const MOST = 2 ** 40;
+
+/**
+ * Hits in windows of `period` ms, on the algebra: a fixed window of 2^40 tokens, where each hit is a `charge` of one. The
+ * grid of windows is the key's own, so the first window of a key is shorter than the others; all others' rules hold.
+ */
+export class HitCounter<S extends Store> {
+  readonly #limiter: Limiter<string, S>;
+  readonly #name: string;
+
+  constructor({ store, name }: HitOptions<S>, otherwise: string) {
+    this.#name = name ?? otherwise;
+    this.#limiter = new Limiter<string, S>({}, store === undefined ? {} : { store });
+  }
+
+  #call(key: string, period: number): { key: string; config: { kind: "fixed window"; rate: number; period: number } } {
+    return { key: boundedKey(key), config: { kind: "fixed window", rate: MOST, period } };
+  }
+
+  /** Counts one hit. */
+  hit(key: string, period: number): Pending<Hits> {
+    return follow(this.#limiter.charge(this.#name, this.#call(key, period)) as Pending<Decision>, (decision) => {
+      // These packages have a way of their own to go on without a store (`passOnStoreError`, `skipOnError`).
+      if (decision.degraded === true) throw decision.cause;
+      return hits(decision, period);
+    });
+  }
+
+  /** Takes one hit back, of the window that is open now. */
+  back(key: string, period: number): Pending<void> {
+    return follow(this.#limiter.give(this.#name, this.#call(key, period)) as Pending<Decision>, () => undefined);
+  }
+
+  /** How many there are; `undefined` where there are none. */
+  read(key: string, period: number): Pending<Hits | undefined> {
+    const value = this.#limiter.getValue(this.#name, this.#call(key, period)) as Pending<{ value: number; ts: number }>;
+    return follow(value, (state) => (state.value >= MOST ? undefined : hits(state, period)));
+  }
+
+  forget(key: string, period: number): Pending<void> {
+    return this.#limiter.reset(this.#name, this.#call(key, period)) as Pending<void>;
+  }
+}
+
+const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hits => ({
+  totalHits: MOST - value,
+  resetTime: new Date(ts + period),
+});
+
+/** What express-rate-limit 8 and hono-rate-limiter ask of a store. */
+export interface HitStore<S extends Store> {
+  /** They tell the window's length here. */
+  init(options: { windowMs: number }): void;
+  get(key: string): In<S, Hits | undefined>;
+  increment(key: string): In<S, Hits>;
+  decrement(key: string): In<S, void>;
+  resetKey(key: string): In<S, void>;
+  /** Whether another store object could count the same keys. */
+  readonly localKeys: boolean;
+  readonly prefix: string;
+}
+
+function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): HitStore<S> {
+  const counter = new HitCounter(options, otherwise);
+  let period: number | undefined;
+  const opened = (): number => {
+    if (period === undefined)
+      throw new InputError("windowMs", "told by the limiter, through init, before it counts", period);
+    return period;
+  };
+  return {
+    localKeys: options.store === undefined,
+    prefix: `${options.name ?? otherwise}:`,
+    init: ({ windowMs }) => {
+      period = windowMs;
+    },
+    get: (key) => counter.read(key, opened()) as In<S, Hits | undefined>,
+    increment: (key) => counter.hit(key, opened()) as In<S, Hits>,
+    decrement: (key) => counter.back(key, opened()) as In<S, void>,
+    resetKey: (key) => counter.forget(key, opened()) as In<S, void>,
+  };
+}
+
+/**
+ * A store for express-rate-limit 8, with every option of that package. It counts hits, denied ones too, in windows of
+ * `windowMs`. One difference: a key's windows lie on a grid of their own instead of beginning with its first hit, so that the
+ * first may be shorter; no window grants more.
+ *
+ * ```ts
+ * app.use(rateLimit({ windowMs: 60_000, limit: 100, store: expressRateLimitStore({ store: redis(client) }) }));
+ * ```
+ */
+export const expressRateLimitStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>
+  hitStore(options, "express-rate-limit");
+
+/**
+ * A store for hono-rate-limiter, by the same rules as {@link expressRateLimitStore}.
+ *
+ * ```ts
+ * app.use(rateLimiter({ windowMs: 60_000, limit: 100, keyGenerator, store: honoRateLimiterStore({ store: redis(client) }) }));
+ * ```
+ */
+export const honoRateLimiterStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>
+  hitStore(options, "hono-rate-limiter");

@@ -1,0 +1,53 @@
+import type { AllDecision, Decision } from "../decision.ts";
+import { InputError } from "../errors.ts";
+import type { CallOptions, LimitRequest } from "../limiter.ts";
+import type { Pending } from "./pending.ts";
+
+/** How a request ended. */
+export interface Outcome<R> {
+  readonly request: R;
+  /** The response's status; 499 where a `fetch` handler's client went away before there was one. */
+  readonly status: number;
+  /** The client went away before the response was complete. */
+  readonly aborted: boolean;
+  /** What the handler threw, where the host tells. */
+  readonly error?: unknown;
+  /** The decision that let it in; of several limits, one for each is in `decisions`. */
+  readonly decided: Decision | AllDecision;
+}
+
+/** Tokens that a request was worth in the end, of all its limits or by name. */
+export type Worth = number | Readonly<Record<string, number>> | undefined;
+
+/** What a settlement needs of a limiter. */
+export interface Ledger {
+  give(name: string, options?: CallOptions): Pending<Decision>;
+  charge(name: string, options?: CallOptions): Pending<Decision>;
+}
+
+/** Gives back, or charges, the difference between what was taken and what it was worth. */
+export async function settleUp(
+  ledger: Ledger,
+  taken: readonly LimitRequest<string>[],
+  decisions: readonly Decision[],
+  worth: Worth,
+): Promise<void> {
+  if (worth === undefined) return;
+  const due = taken.map(({ name, count = 1 }, i) => {
+    const tokens = typeof worth === "number" ? worth : Object.hasOwn(Object(worth), name) ? worth[name] : undefined;
+    // What was decided without the store was taken elsewhere, or nowhere: giving it back would mint.
+    if (tokens === undefined || decisions[i]?.degraded === true) return 0;
+    if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= 2 ** 40)) {
+      throw new InputError("settle", "tokens from 0 to 1099511627776, an object of them by name, or undefined", tokens);
+    }
+    return tokens - count;
+  });
+  await Promise.all(
+    taken.map(({ name, key, config }, i) => {
+      const difference = due[i] as number;
+      if (difference === 0) return undefined;
+      const call = { key, count: Math.abs(difference), ...(config === undefined ? {} : { config }) };
+      return difference > 0 ? ledger.charge(name, call) : ledger.give(name, call);
+    }),
+  );
+}

@@ -1,0 +1,70 @@
+import type { Decision } from "../decision.ts";
+import type { DecisionEvent, Observer } from "./observer.ts";
+
+type Attributes = Record<string, string | boolean>;
+
+/** A counter or a histogram of `@opentelemetry/api`, by shape. */
+export interface CounterLike {
+  add(value: number, attributes?: Attributes): void;
+}
+
+/** A meter of `@opentelemetry/api`, by shape: `metrics.getMeter("tidegate")`. */
+export interface MeterLike {
+  createCounter(name: string, options?: { description?: string; unit?: string }): CounterLike;
+  createHistogram(
+    name: string,
+    options?: { description?: string; unit?: string },
+  ): { record(value: number, attributes?: Attributes): void };
+  createObservableCounter(
+    name: string,
+    options?: { description?: string; unit?: string },
+  ): { addCallback(callback: (result: { observe(value: number): void }) => void): void };
+}
+
+/** Settings of {@link metrics}. */
+export interface MetricsOptions {
+  /** A store that counts what it drops for want of room, as {@link memory} does: adds `tidegate.evictions`. */
+  store?: { stats(): { evicted: number } } | undefined;
+}
+
+/** Names of limits that are told apart; the rest, which a program makes up as it goes, count together as `other`. */
+const MOST_NAMES = 100;
+
+function outcomeOf({ ok, reserved, reason }: Decision): string {
+  if (ok) return reserved ? "reserved" : "granted";
+  return reason === undefined ? "denied" : "impossible";
+}
+
+/**
+ * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
+ * `impossible`) and `degraded`; `tidegate.wait`, in s, that those who were denied were told; `tidegate.evictions` of the
+ * store. Never by key, and by 100 names of limits at most, so that no client can make a series of its own.
+ *
+ * ```ts
+ * import { metrics as api } from "@opentelemetry/api";
+ * const limits = observe(defineLimits({ … }), metrics(api.getMeter("tidegate")));
+ * ```
+ */
+export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observer {
+  const decisions = meter.createCounter("tidegate.decisions", { description: "Decisions, by limit and outcome" });
+  const waits = meter.createHistogram("tidegate.wait", {
+    description: "What denied calls were told to wait",
+    unit: "s",
+  });
+  const { store } = options;
+  if (store !== undefined) {
+    meter
+      .createObservableCounter("tidegate.evictions", {
+        description: "States dropped for want of room that were not full",
+      })
+      .addCallback((result) => result.observe(store.stats().evicted));
+  }
+  const names = new Set<string>();
+  return ({ operation, name, decision }: DecisionEvent): void => {
+    if (names.size < MOST_NAMES) names.add(name);
+    const limit = names.has(name) ? name : "other";
+    const { ok, retryAfter, degraded = false } = decision;
+    decisions.add(1, { limit, operation, outcome: outcomeOf(decision), degraded });
+    if (!ok && retryAfter !== undefined) waits.record(retryAfter / 1000, { limit });
+  };
+}

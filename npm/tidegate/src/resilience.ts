@@ -1,0 +1,181 @@
+import { checkOnStoreError, checkTimeout } from "./config.ts";
+import type { AllDecision, Decision, State } from "./decision.ts";
+import { isInputError, StoreError } from "./errors.ts";
+import { Limit } from "./limit.ts";
+import { MemoryStore } from "./stores/memory.ts";
+import { settle } from "./stores/transactional.ts";
+import type { AsyncStore, Call, OnStoreError } from "./store.ts";
+
+/** What a limiter does about a store that fails. */
+export interface Resilience {
+  /**
+   * When the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory limit
+   * at that fraction of the rate until the store answers again. Such a decision says `degraded: true` and why.
+   */
+  onStoreError?: OnStoreError | undefined;
+  /** ms that a call waits for the store: 1 to 2^31 - 1; default 250. */
+  timeout?: number | undefined;
+}
+
+const DEFAULT_TIMEOUT = 250;
+/** After so many failures in a row, calls no longer wait: one in a while asks whether the store is back. */
+const FAILURES_TO_OPEN = 5;
+/** ms between two such questions, at first and at most. */
+const PROBE_AFTER = 100;
+const PROBE_AFTER_MOST = 5000;
+
+/** Counts failures in a row; open, it lets one question through at a time, ever more rarely. */
+class Breaker {
+  #failures = 0;
+  #probeAt = 0;
+  #wait = PROBE_AFTER;
+
+  /** Whether a call may go to the store. */
+  admits(now: number): boolean {
+    if (this.#failures < FAILURES_TO_OPEN) return true;
+    if (now < this.#probeAt) return false;
+    this.#probeAt = now + this.#wait;
+    this.#wait = Math.min(this.#wait * 2, PROBE_AFTER_MOST);
+    return true;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#wait = PROBE_AFTER;
+  }
+
+  failed(now: number): void {
+    if (++this.#failures === FAILURES_TO_OPEN) this.#probeAt = now + this.#wait;
+  }
+}
+
+/** The store behind a deadline, a breaker, and what to answer where it does not. */
+export function resilient(store: AsyncStore, options: Resilience): AsyncStore {
+  const byDefault = checkOnStoreError(options.onStoreError) ?? "deny";
+  const timeoutByDefault = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
+  const breaker = new Breaker();
+  let local: MemoryStore | undefined;
+  const locals = new WeakMap<Limit, Limit>();
+
+  /** The store's answer within the deadline; rejects with a StoreError, or the caller's own InputError. */
+  async function ask<T>(operation: string, identity: string, timeout: number, run: () => Promise<T>): Promise<T> {
+    const now = performance.now();
+    const details = { store: store.name, operation, identity };
+    if (!breaker.admits(now)) throw new StoreError("it has failed repeatedly and is asked again later", details);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new StoreError(`no answer within ${timeout} ms`, details)), timeout);
+    });
+    try {
+      const answer = await Promise.race([run(), deadline]);
+      breaker.succeeded();
+      return answer;
+    } catch (error) {
+      if (isInputError(error)) throw error;
+      breaker.failed(performance.now());
+      if (error instanceof StoreError) throw error;
+      const what = error instanceof Error ? error.message : String(error);
+      throw new StoreError(what, { ...details, cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  const timeoutOf = (limit: Limit): number => limit.timeout ?? timeoutByDefault;
+  const settingOf = (limit: Limit): OnStoreError => limit.onStoreError ?? byDefault;
+
+  const localStore = (): MemoryStore => {
+    local ??= new MemoryStore({ maxKeys: 100_000 });
+    return local;
+  };
+
+  function localLimit(limit: Limit, fraction: number): Limit {
+    let scaled = locals.get(limit);
+    if (scaled === undefined) {
+      const { kind, rate, period, capacity, maxReserved, start } = limit.policy;
+      const reserved = maxReserved === undefined ? {} : { maxReserved: maxReserved * fraction };
+      // A capacity below one token would deny every single one for ever; a rate of 0 is none.
+      const least = Math.min(capacity, 1);
+      const scaledRate = Math.max(rate * fraction, Number.MIN_VALUE);
+      const common = { rate: scaledRate, period, capacity: Math.max(capacity * fraction, least), ...reserved };
+      const window = start === undefined ? {} : { start };
+      scaled = new Limit(limit.name, kind === "token bucket" ? { kind, ...common } : { kind, ...common, ...window });
+      locals.set(limit, scaled);
+    }
+    return scaled;
+  }
+
+  function without(call: Call, now: number, cause: unknown): Decision {
+    const setting = settingOf(call.limit);
+    if (typeof setting === "object") {
+      const decision = localStore().decide({ ...call, limit: localLimit(call.limit, setting.local) }, now);
+      return { ...decision, degraded: true, cause };
+    }
+    const { policy } = call.limit;
+    const never = call.limit.never(call, now);
+    if (never !== undefined) return { ...never, degraded: true, cause };
+    const ok = call.op === "give" || call.op === "charge" || setting === "allow";
+    const decision: Decision = {
+      ok,
+      value: 0,
+      ts: now,
+      remaining: 0,
+      limit: policy.capacity,
+      retryAt: undefined,
+      retryAfter: undefined,
+      resetAt: now,
+      reserved: false,
+      reason: undefined,
+      now,
+      policy,
+    };
+    return { ...decision, degraded: true, cause };
+  }
+
+  /** All or none without the store: those with a local limit together, two on one of them for their sum. */
+  function several(calls: readonly Call[], now: number, cause: unknown): AllDecision {
+    const isLocal = (call: Call): boolean => typeof settingOf(call.limit) === "object";
+    const others = calls.filter((call) => !isLocal(call)).map((call) => without(call, now, cause));
+    const granted = others.every((decision) => decision.ok);
+    const scaled = calls.filter(isLocal).map((call): Call => {
+      const { local: fraction } = settingOf(call.limit) as { local: number };
+      return { ...call, op: granted ? call.op : "check", limit: localLimit(call.limit, fraction) };
+    });
+    const decided = scaled.length === 0 ? [] : localStore().decideAll(scaled, now).decisions;
+    const [locals, rest] = [decided.values(), others.values()];
+    const decisions = calls.map((call): Decision => {
+      const { value } = isLocal(call) ? locals.next() : rest.next();
+      return { ...(value as Decision), degraded: true, cause };
+    });
+    return settle(decisions, now);
+  }
+
+  return {
+    name: store.name,
+    sync: false,
+    async decide(call, now): Promise<Decision> {
+      const identity = call.limit.identity(call.key);
+      try {
+        return await ask(call.op, identity, timeoutOf(call.limit), () => store.decide(call, now));
+      } catch (error) {
+        if (isInputError(error)) throw error;
+        return without(call, Math.floor(now ?? Date.now()), error);
+      }
+    },
+    async decideAll(calls, now): Promise<AllDecision> {
+      const identity = calls.map((call) => call.limit.identity(call.key)).join(",");
+      const timeout = Math.min(...calls.map((call) => timeoutOf(call.limit)));
+      try {
+        return await ask("limitAll", identity, timeout, () => store.decideAll(calls, now));
+      } catch (error) {
+        if (isInputError(error)) throw error;
+        const at = Math.floor(now ?? Date.now());
+        return { ...several(calls, at, error), degraded: true, cause: error };
+      }
+    },
+    reset: (limit, key): Promise<void> =>
+      ask("reset", limit.identity(key), timeoutOf(limit), () => store.reset(limit, key)),
+    getValue: (limit, key, now): Promise<State> =>
+      ask("getValue", limit.identity(key), timeoutOf(limit), () => store.getValue(limit, key, now)),
+  };
+}

@@ -1,0 +1,62 @@
+/**
+ * What a store is, for people who write one.
+ *
+ * @module
+ */
+import type { AllDecision, Decision, State } from "./decision.ts";
+import type { Limit } from "./limit.ts";
+
+export type { AllDecision, Decision, State } from "./decision.ts";
+export type { Evaluation } from "./limit.ts";
+export { decode, decodeText, encode, encodeText } from "./codec.ts";
+export { Limit } from "./limit.ts";
+export { StoreError } from "./errors.ts";
+export { transactional, type Transaction } from "./stores/transactional.ts";
+
+/** What a call does: takes tokens, only asks, brings back unused ones, takes what was already spent. */
+export type Op = "take" | "check" | "give" | "charge";
+
+/** One call on one limit and key, checked. */
+export interface Call {
+  readonly op: Op;
+  readonly limit: Limit;
+  readonly key: string | undefined;
+  /** Tokens, 0 to 2^40. */
+  readonly count: number;
+  /** Whether tokens may be owed (take and check). */
+  readonly reserve: boolean;
+}
+
+interface StoreOf<Async extends boolean> {
+  /** A short name, for errors and metrics. */
+  readonly name: string;
+  /** Whether its calls answer at once, so that the limiter's do. */
+  readonly sync: Async extends true ? false : true;
+  /** One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. */
+  decide(call: Call, now: number | undefined): Async extends true ? Promise<Decision> : Decision;
+  /** One atomic step on several limits: all are taken or none is. The calls' `op` is `"take"` or `"check"`, all the same. */
+  decideAll(calls: readonly Call[], now: number | undefined): Async extends true ? Promise<AllDecision> : AllDecision;
+  /** Forgets the limit on this key, every shard of it. */
+  reset(limit: Limit, key: string | undefined): Async extends true ? Promise<void> : void;
+  /** The limit's two numbers at `now`, of all its shards together. */
+  getValue(limit: Limit, key: string | undefined, now: number | undefined): Async extends true ? Promise<State> : State;
+}
+
+/** A store that answers at once. */
+export interface SyncStore extends StoreOf<false> {}
+/** A store that answers with promises. */
+export interface AsyncStore extends StoreOf<true> {
+  /**
+   * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`; an error rejects, so
+   * that the transaction is rolled back or run again.
+   */
+  readonly inTransaction?: true;
+}
+/** Where state lives. It applies; it never decides. */
+export type Store = SyncStore | AsyncStore;
+
+/**
+ * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit at this
+ * fraction (above 0, up to 1) of the rate until the store answers again.
+ */
+export type OnStoreError = "deny" | "allow" | { readonly local: number };

@@ -1,0 +1,114 @@
+/**
+ * State in Cloudflare Durable Objects: exact, durable, near whoever asks first, by the object's clock.
+ *
+ * @module
+ */
+import { checkFields, fieldTable } from "../config.ts";
+import type { AllDecision, Decision, State } from "../decision.ts";
+import { InputError, StoreError } from "../errors.ts";
+import type { Limit } from "../limit.ts";
+import type { AsyncStore, Call } from "../store.ts";
+import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
+import { type Request, sent, type WireAll, type WireDecision, withPolicy } from "./durable-object/wire.ts";
+import { wellFormed } from "./record.ts";
+
+export { TidegateObject } from "./durable-object/object.ts";
+export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
+
+/** Settings of {@link durableObject}. */
+export interface DurableObjectOptions {
+  /**
+   * Names the object that holds a limit's key: by default each limit and key has an object of its own, and no object
+   * is everybody's. Give the same name to all of a tenant's, and `limitAll` is atomic among them; an object answers
+   * some hundred calls a second.
+   */
+  object?: ((name: string, key: string | undefined) => string) | undefined;
+}
+
+const OPTIONS = fieldTable("object");
+
+/**
+ * A store in the namespace of objects that the Worker is bound to: one RPC a call, whatever the number of limits.
+ *
+ * ```ts
+ * export { TidegateObject } from "tidegate/durable-object";
+ *
+ * export default {
+ *   async fetch(request, env) {
+ *     const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } }, { store: durableObject(env.LIMITS) });
+ *     const { ok } = await limits.limit("api", { key: request.headers.get("cf-connecting-ip") ?? "" });
+ *     return new Response(ok ? "hello" : "slow down", { status: ok ? 200 : 429 });
+ *   },
+ * };
+ * ```
+ *
+ * `limitAll` and `checkAll` on limits of more than one object reject with an `InputError`, before anything is taken.
+ * Whatever an object rejects with comes as a `StoreError`. Throws an `InputError` where the namespace or an option is
+ * wrong.
+ */
+export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
+  if (typeof namespace !== "object" || namespace === null || typeof namespace.idFromName !== "function") {
+    throw new InputError("namespace", "a binding to a namespace of Durable Objects, such as env.LIMITS", namespace);
+  }
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, "durableObject");
+  const { object } = options;
+  if (object !== undefined && typeof object !== "function") {
+    throw new InputError("object", "a function that names the object of a limit and key", object);
+  }
+
+  function objectOf(limit: Limit, key: string | undefined): string {
+    if (object === undefined) return limit.identity(key);
+    const name: unknown = object(limit.name, key);
+    if (typeof name !== "string") throw new InputError("object", "a function that returns a string", name);
+    return name;
+  }
+
+  async function ask(name: string, identity: string, request: Request): Promise<unknown> {
+    const stub = namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub;
+    const reply = await stub.ask(request);
+    if ("answer" in reply) return reply.answer;
+    if ("failure" in reply) {
+      const { what, identity: of } = reply.failure;
+      throw new StoreError(what, { store: NAME, operation: request.ask, identity: of === "" ? identity : of });
+    }
+    const { field, rule, message } = reply.input;
+    throw Object.assign(new InputError(field, rule, undefined), { message });
+  }
+
+  /** The calls that only look at or forget one limit travel as calls that take nothing. */
+  function of(limit: Limit, key: string | undefined): Call {
+    return { op: "check", limit, key, count: 0, reserve: false };
+  }
+
+  return {
+    name: NAME,
+    sync: false,
+    async decide(call, now): Promise<Decision> {
+      const { limit, key } = call;
+      const request = { ask: "decide", calls: [sent(call)], now } as const;
+      return withPolicy((await ask(objectOf(limit, key), limit.identity(key), request)) as WireDecision, limit);
+    },
+    async decideAll(calls, now): Promise<AllDecision> {
+      const objects = new Set(calls.map(({ limit, key }) => objectOf(limit, key)));
+      const [first = ""] = objects;
+      if (objects.size > 1) {
+        const rule = "on limits of one object, which durableObject's option `object` can put them in";
+        throw new InputError("requests", rule, calls, `${objects.size} objects`);
+      }
+      const identity = calls.map(({ limit, key }) => limit.identity(key)).join(",");
+      const answer = (await ask(first, identity, { ask: "decideAll", calls: calls.map(sent), now })) as WireAll;
+      return { ...answer, decisions: answer.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
+    },
+    async reset(limit, key): Promise<void> {
+      const request = { ask: "reset", calls: [sent(of(limit, key))], now: undefined } as const;
+      await ask(objectOf(limit, key), limit.identity(key), request);
+    },
+    async getValue(limit, key, now): Promise<State> {
+      const request = { ask: "getValue", calls: [sent(of(limit, key))], now } as const;
+      return (await ask(objectOf(limit, key), limit.identity(key), request)) as State;
+    },
+  };
+}
+
+const NAME = "durable-object";

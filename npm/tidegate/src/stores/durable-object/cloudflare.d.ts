@@ -1,0 +1,3 @@
+declare module "cloudflare:workers" {
+  export const DurableObject: import("./shapes.ts").ObjectBaseConstructor;
+}

@@ -1,0 +1,135 @@
+import { Base } from "#durable-object";
+import { readRecord, wellFormed, writeRecord } from "../record.ts";
+import { type Transaction, transactional } from "../transactional.ts";
+import type { ObjectContext, ObjectStorage } from "./shapes.ts";
+import { received, refused, type Reply, type Request, withoutPolicy } from "./wire.ts";
+
+/** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
+const ALARM_EVERY = 10_000;
+/** ms that a full state is kept on: by then it is full by the clock of whoever asks, too. */
+const SLACK = 30_000;
+/** The most entries that one call on a storage takes. */
+const BATCH = 128;
+
+/**
+ * The Durable Object that holds states: export it from the Worker, and bind a namespace to it.
+ *
+ * ```ts
+ * export { TidegateObject } from "tidegate/durable-object";
+ * ```
+ *
+ * ```jsonc
+ * // wrangler.jsonc
+ * "durable_objects": { "bindings": [{ "name": "LIMITS", "class_name": "TidegateObject" }] },
+ * "migrations": [{ "tag": "v1", "new_sqlite_classes": ["TidegateObject"] }]
+ * ```
+ *
+ * It works on SQLite-backed storage and on the older one (`new_classes`). A state is 16 bytes, and 8 more tell until
+ * when it is kept; what a decision does not need is not written, and an alarm deletes what has been full for half a minute. Nothing is kept in memory
+ * that matters, so eviction and restarts lose nothing. Calls are atomic because an object lets no event in while it
+ * waits for its storage; answers leave it when what they tell is durable.
+ */
+export class TidegateObject extends Base {
+  /** Lets `DurableObjectNamespace<TidegateObject>` know it for an object. */
+  declare readonly __DURABLE_OBJECT_BRAND: never;
+  readonly #storage: ObjectStorage;
+  /** The alarm that is set; not known until asked for. */
+  #alarmAt: number | null | undefined;
+
+  constructor(ctx: ObjectContext, env: unknown) {
+    super(ctx, env);
+    this.#storage = ctx.storage;
+  }
+
+  /** One atomic step; for the store that {@link durableObject} makes. */
+  async ask({ ask, calls, now = Date.now() }: Request): Promise<Reply> {
+    try {
+      const asked = calls.map(received);
+      const store = transactional({ name: "durable-object", transaction: (body) => this.#transaction(body, now) });
+      if (ask === "decideAll") {
+        const { decisions, ...all } = await store.decideAll(asked, now);
+        return { answer: { ...all, decisions: decisions.map(withoutPolicy) } };
+      }
+      const [call] = asked;
+      if (call === undefined) throw new TypeError("a call is missing");
+      if (ask === "decide") return { answer: withoutPolicy(await store.decide(call, now)) };
+      return { answer: (await store[ask](call.limit, call.key, now)) ?? undefined };
+    } catch (error) {
+      return refused(error);
+    }
+  }
+
+  /** Deletes what is full, and sets the next alarm where something is left. */
+  async alarm(): Promise<void> {
+    const now = Date.now();
+    let nextAt: number | undefined;
+    let startAfter: string | undefined;
+    for (;;) {
+      const page = await this.#storage.list({ limit: BATCH, ...(startAfter === undefined ? {} : { startAfter }) });
+      const full: string[] = [];
+      for (const [id, bytes] of page) {
+        startAfter = id;
+        const dropAt = dropAtOf(bytes);
+        if (dropAt <= now) full.push(id);
+        else if (nextAt === undefined || dropAt < nextAt) nextAt = dropAt;
+      }
+      if (full.length > 0) void this.#storage.delete(full);
+      if (page.size < BATCH) break;
+    }
+    this.#alarmAt = null;
+    if (nextAt === undefined) await this.#storage.deleteAll();
+    else await this.#alarmFor(nextAt, now);
+  }
+
+  /** `asked` is the time of the call, which the caller's clock may have told. */
+  async #transaction<T>(body: (transaction: Transaction) => Promise<T>, asked: number): Promise<T> {
+    const storage = this.#storage;
+    const writes = new Map<string, Uint8Array | undefined>();
+    const now = Date.now();
+    let nextAt = Number.POSITIVE_INFINITY;
+    const result = await body({
+      async get(id) {
+        const bytes = await storage.get(wellFormed(id));
+        return bytes === undefined ? null : readRecord(bytes as Uint8Array);
+      },
+      set(id, state, fullAt) {
+        const dropAt = now + Math.max(fullAt - asked, 0) + SLACK;
+        writes.set(wellFormed(id), writeRecord(state, dropAt));
+        nextAt = Math.min(nextAt, dropAt);
+      },
+      delete: (id) => void writes.set(wellFormed(id), undefined),
+    });
+    if (writes.size === 0) return result;
+    if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();
+    // No `await` from here on: what is written in one go becomes durable together. A failure breaks the object, and
+    // with it the answer.
+    const entries = [...writes];
+    const put = entries.filter(([, bytes]) => bytes !== undefined) as [string, Uint8Array][];
+    const deleted = entries.filter(([, bytes]) => bytes === undefined).map(([id]) => id);
+    for (let i = 0; i < put.length; i += BATCH) void storage.put(Object.fromEntries(put.slice(i, i + BATCH)));
+    for (let i = 0; i < deleted.length; i += BATCH) void storage.delete(deleted.slice(i, i + BATCH));
+    if (put.length > 0) void this.#alarmFor(nextAt, now);
+    return result;
+  }
+
+  /** Sees to it that an alarm comes soon after that time. */
+  #alarmFor(dropAt: number, now: number): Promise<void> | undefined {
+    const at = Math.ceil(dropAt / ALARM_EVERY) * ALARM_EVERY;
+    const alarmAt = Math.min(at, MAX_ALARM);
+    if (typeof this.#alarmAt === "number" && this.#alarmAt <= alarmAt && this.#alarmAt > now) return undefined;
+    this.#alarmAt = alarmAt;
+    return this.#storage.setAlarm(alarmAt);
+  }
+}
+
+/** The latest ms, rounded down (the year 2255), whose nanoseconds fit into 64 bits, which is how alarms are kept. */
+const MAX_ALARM = 9_000_000_000_000;
+
+/** What does not decode stays, to be reported by whoever asks for it. */
+function dropAtOf(bytes: unknown): number {
+  try {
+    return readRecord(bytes as Uint8Array).dropAt;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

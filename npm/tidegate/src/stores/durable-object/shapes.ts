@@ -1,0 +1,36 @@
+/** What is used of Cloudflare's own types, by shape: the package depends on none of their versions. */
+import type { Reply, Request } from "./wire.ts";
+
+/** An object's storage, SQLite-backed or not: the part that both have. */
+export interface ObjectStorage {
+  get(key: string): Promise<unknown>;
+  put(entries: Record<string, Uint8Array>): Promise<void>;
+  delete(keys: string[]): Promise<unknown>;
+  list(options: { limit: number; startAfter?: string }): Promise<Map<string, unknown>>;
+  deleteAll(): Promise<void>;
+  getAlarm(): Promise<number | null>;
+  setAlarm(scheduledTime: number): Promise<void>;
+}
+
+/** What an object is made with. */
+export interface ObjectContext {
+  readonly storage: ObjectStorage;
+}
+
+/** What an object's class extends. */
+export interface ObjectBase {
+  readonly ctx: ObjectContext;
+  readonly env: unknown;
+}
+export type ObjectBaseConstructor = new (ctx: ObjectContext, env: unknown) => ObjectBase;
+
+/** A binding to a namespace of objects, such as `env.LIMITS`. */
+export interface ObjectNamespace<Id = unknown> {
+  idFromName(name: string): Id;
+  get(id: Id): unknown;
+}
+
+/** What the store asks an object by. */
+export interface ObjectStub {
+  ask(request: Request): Promise<Reply>;
+}

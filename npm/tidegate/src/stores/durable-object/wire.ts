@@ -1,0 +1,58 @@
+/** What travels between the store and its object. Functions, classes and error fields do not, so everything is plain. */
+import type { Config } from "../../config.ts";
+import type { AllDecision, Decision, State } from "../../decision.ts";
+import { isInputError, isStoreError } from "../../errors.ts";
+import { limitOf } from "../../evaluate.ts";
+import type { Limit } from "../../limit.ts";
+import type { Call, Op } from "../../store.ts";
+
+/** One call; its config comes along, and is checked by the object anew. */
+export interface WireCall {
+  op: Op;
+  name: string;
+  config: Config;
+  key: string | undefined;
+  count: number;
+  reserve: boolean;
+}
+
+/** What the store asks of an object. */
+export interface Request {
+  ask: "decide" | "decideAll" | "reset" | "getValue";
+  calls: readonly WireCall[];
+  /** Epoch ms; absent, the object's own clock decides. */
+  now: number | undefined;
+}
+
+/** A decision without its policy, which the store has. */
+export type WireDecision = Omit<Decision, "policy">;
+export type WireAll = Omit<AllDecision, "decisions"> & { decisions: WireDecision[] };
+
+/** An answer, or why there is none. */
+export type Reply =
+  | { answer: WireDecision | WireAll | State | undefined }
+  | { input: { field: string; rule: string; message: string } }
+  | { failure: { what: string; identity: string } };
+
+/** The policy is a config with all its defaults filled in. */
+export function sent({ op, limit, key, count, reserve }: Call): WireCall {
+  const { name, ...config } = limit.policy;
+  return { op, name, config: config as Config, key, count, reserve };
+}
+
+export function received({ op, name, config, key, count, reserve }: WireCall): Call {
+  return { op, limit: limitOf(name, config), key, count, reserve };
+}
+
+export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecision {
+  return rest;
+}
+
+export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({ ...decision, policy: limit.policy });
+
+/** An error as what it says. */
+export function refused(error: unknown): Reply {
+  if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
+  const identity = isStoreError(error) ? error.identity : "";
+  return { failure: { what: error instanceof Error ? error.message : String(error), identity } };
+}

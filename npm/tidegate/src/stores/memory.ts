@@ -1,0 +1,213 @@
+import { checkFields, fieldTable } from "../config.ts";
+import type { AllDecision, Decision, State } from "../decision.ts";
+import { decisionOf, refusal, refuse } from "../engine/answer.ts";
+import { type Engine, engine, INPUT_ERROR, OK, OPS, RESERVE, SAME_KEY } from "../engine/engine.ts";
+import { dump, restore } from "../engine/generated/tidegate.js";
+import { releasing } from "../engine/release.ts";
+import { InputError } from "../errors.ts";
+import type { Limit } from "../limit.ts";
+import type { Call, SyncStore } from "../store.ts";
+
+/** Settings of {@link memory}. */
+export interface MemoryOptions {
+  /**
+   * Most states held: a whole number, 1 to 16,777,216; default 1,000,000 (about 45 MB when full). When there is no
+   * room, the fullest state of those looked at goes first; `stats().evicted` counts those that were not full.
+   */
+  maxKeys?: number | undefined;
+  /** What {@link MemoryStore.dump} gave: the states to begin with. */
+  restore?: Uint8Array | undefined;
+}
+
+/** What a memory store holds and has dropped. */
+export interface MemoryStats {
+  /** States held now. */
+  keys: number;
+  maxKeys: number;
+  /** States dropped for want of room that were not full. */
+  evicted: number;
+  /** Full states dropped in passing; losing one loses nothing. */
+  expired: number;
+  /** Bytes of the table. */
+  bytes: number;
+}
+
+const OPTIONS = fieldTable("maxKeys", "restore");
+const MAX_KEYS = 16_777_216;
+/** One key in so many is remembered, in case the next call is about it too. */
+const KEPT_ONE_IN = 16;
+
+/** The setting, or its default; throws where it is out of range. */
+export function checkMaxKeys(maxKeys: unknown = 1_000_000): number {
+  if (typeof maxKeys === "number" && Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MAX_KEYS) return maxKeys;
+  throw new InputError("maxKeys", `a whole number from 1 to ${MAX_KEYS}`, maxKeys);
+}
+
+const releaseTable = releasing((table) => engine().wasm.table_drop(table));
+const releaseLimit = releasing((limit) => engine().wasm.limit_drop(limit));
+
+/** State in this thread's memory, inside the engine. Its calls answer at once. */
+export class MemoryStore implements SyncStore {
+  readonly name = "memory";
+  readonly sync = true;
+  readonly #engine: Engine = engine();
+  readonly #maxKeys: number;
+  #restore: Uint8Array | undefined;
+  /** Made at the first call: hosts give no random numbers before there is a request. */
+  #table = -1;
+  readonly #handles = new WeakMap<Limit, number>();
+  #lastLimit: Limit | undefined;
+  #lastHandle = -1;
+  #lastKey: string | undefined;
+  #lastWrites = -1;
+  #untilKept = 0;
+
+  constructor(options: MemoryOptions = {}) {
+    if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+    checkFields(options, OPTIONS, "memory");
+    const { restore: bytes } = options;
+    if (bytes !== undefined && !(bytes instanceof Uint8Array)) {
+      throw new InputError("restore", "the bytes of a dump", bytes);
+    }
+    this.#maxKeys = checkMaxKeys(options.maxKeys);
+    this.#restore = bytes?.slice();
+    if (bytes !== undefined) this.#open();
+  }
+
+  decide(call: Call, now: number = Date.now()): Decision {
+    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
+    return this.decideFast(call.limit, call.key, call.count, flags, now);
+  }
+
+  /** {@link decide} without an object for the call: numbers are the engine's to check. */
+  decideFast(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision {
+    const engine = this.#engine;
+    let length: number;
+    if (limit !== this.#lastLimit) {
+      this.#lastHandle = this.#handle(limit);
+      this.#lastLimit = limit;
+      this.#lastKey = undefined;
+      length = engine.writeKey(key);
+    } else if (engine.writes === this.#lastWrites && key === this.#lastKey && key !== undefined) {
+      length = SAME_KEY;
+    } else {
+      length = engine.writeKey(key);
+      // A key that comes again and again is found out soon enough; to remember every one would cost the others more.
+      if (--this.#untilKept < 0) {
+        this.#untilKept = KEPT_ONE_IN - 1;
+        this.#lastKey = key;
+        this.#lastWrites = engine.writes;
+      }
+    }
+    const { policy } = limit;
+    const random = policy.shards === 1 ? 0 : Math.random();
+    const status = engine.wasm.decide(this.#table, this.#lastHandle, length, now, count, flags, random);
+    if (status >= INPUT_ERROR) {
+      this.#lastKey = undefined; // the engine may not have looked at it
+      throw refusal(status, { count, now });
+    }
+    if (engine.numbers.length === 0) engine.refresh();
+    return decisionOf(status, engine.numbers, policy, Math.floor(now));
+  }
+
+  decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
+    const { wasm } = this.#engine;
+    const handles = calls.map((call) => this.#handle(call.limit));
+    wasm.all_clear();
+    for (const [i, { key, count, reserve }] of calls.entries()) {
+      const length = this.#engine.writeKey(key);
+      refuse(wasm.all_stage(handles[i] as number, length, count, reserve ? 1 : 0, Math.random()), { count });
+    }
+    const takes = calls.every((call) => call.op === "take");
+    const status = wasm.all_commit(this.#table, now, takes ? 1 : 0);
+    refuse(status, { now });
+    this.#engine.refresh();
+    const at = Math.floor(now);
+    const retryAt = this.#engine.numbers[0] as number;
+    const told = this.#engine.doubles(wasm.pool_at(0), calls.length * 8);
+    const decisions = calls.map(({ limit }, i) => {
+      const numbers = told.subarray(i * 8, i * 8 + 8);
+      return decisionOf(numbers[7] as number, numbers, limit.policy, at);
+    });
+    const waits = !Number.isNaN(retryAt);
+    return {
+      ok: (status & OK) !== 0,
+      retryAt: waits ? retryAt : undefined,
+      retryAfter: waits ? retryAt - at : undefined,
+      decisions,
+    };
+  }
+
+  reset(limit: Limit, key: string | undefined): void {
+    const handle = this.#handle(limit);
+    refuse(this.#engine.wasm.reset(this.#table, handle, this.#engine.writeKey(key)), {});
+  }
+
+  getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
+    const handle = this.#handle(limit);
+    refuse(this.#engine.wasm.value(this.#table, handle, this.#engine.writeKey(key), now), { now });
+    if (this.#engine.numbers.length === 0) this.#engine.refresh();
+    return { value: this.#engine.numbers[0] as number, ts: this.#engine.numbers[1] as number };
+  }
+
+  /** What it holds and has dropped, so far. */
+  stats(): MemoryStats {
+    this.#open();
+    refuse(this.#engine.wasm.stats(this.#table), {});
+    this.#engine.refresh();
+    const [keys, maxKeys, evicted, expired, bytes] = this.#engine.numbers as unknown as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    return { keys, maxKeys, evicted, expired, bytes };
+  }
+
+  /**
+   * Every state, as bytes that `memory({ restore })` takes, to outlive the process. Keys are not in it, only their
+   * keyed hashes; the secret of the hash is, so keep it as private as the process.
+   */
+  dump(): Uint8Array {
+    this.#open();
+    return dump(this.#table);
+  }
+
+  #open(): void {
+    if (this.#table >= 0) return;
+    const { wasm } = this.#engine;
+    if (this.#restore === undefined) {
+      this.#engine.writeBytes(crypto.getRandomValues(new Uint8Array(16)));
+      this.#table = wasm.table_new(this.#maxKeys);
+    } else {
+      this.#table = restore(this.#maxKeys, this.#restore);
+      if (this.#table < 0) throw new InputError("restore", "the whole bytes of a dump", this.#restore);
+      this.#restore = undefined;
+    }
+    releaseTable(this, this.#table);
+  }
+
+  #handle(limit: Limit): number {
+    let handle = this.#handles.get(limit);
+    if (handle === undefined) {
+      this.#open();
+      handle = limit.register(this.#table);
+      this.#handles.set(limit, handle);
+      releaseLimit(limit, handle);
+    }
+    return handle;
+  }
+}
+
+/**
+ * A store in this thread's memory: the default. Exact, synchronous, one thread; use the addon's `shared()` to share one
+ * between worker threads, and a server's store to share one between processes.
+ *
+ * ```ts
+ * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: memory({ maxKeys: 50_000 }) });
+ * ```
+ */
+export function memory(options: MemoryOptions = {}): MemoryStore {
+  return new MemoryStore(options);
+}

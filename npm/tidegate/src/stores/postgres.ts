@@ -1,0 +1,148 @@
+/**
+ * Limits in PostgreSQL (and what speaks like it: YugabyteDB, PGlite, Neon), shared by every server that uses the
+ * database. Every call is one statement, and calls that meet leave together.
+ *
+ * ```ts
+ * import { Pool } from "pg";
+ * import { defineLimits, MINUTE } from "tidegate";
+ * import { migrate, postgres } from "tidegate/postgres";
+ *
+ * const pool = new Pool();
+ * await migrate(pool); // once, or by hand: see `migration`
+ * const limits = defineLimits({ send: { kind: "token bucket", rate: 10, period: MINUTE } }, { store: postgres(pool) });
+ * ```
+ *
+ * @module
+ */
+import type { AllDecision, Decision, State } from "../decision.ts";
+import { InputError } from "../errors.ts";
+import type { Limit } from "../limit.ts";
+import type { AsyncStore, Call } from "../store.ts";
+import { askOf, isOneConnection, type PostgresClient } from "./postgres/client.ts";
+import { checkSchema, type MigrationOptions, quoted } from "./postgres/migration.ts";
+import { type Asked, Pending } from "./postgres/pending.ts";
+import { summed } from "./postgres/program.ts";
+import { purge, type PurgeOptions } from "./postgres/purge.ts";
+import { Queue } from "./postgres/queue.ts";
+import { settle } from "./transactional.ts";
+
+export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
+export type { PostgresClient, QueryClient, UnsafeClient } from "./postgres/client.ts";
+export type { PurgeOptions } from "./postgres/purge.ts";
+
+/** Settings of {@link postgres}. */
+export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
+  /**
+   * Statements that are out at one time, each on a connection of its own: 1 to 100; default 2 (1 where the client is one
+   * connection). What comes meanwhile
+   * leaves together in the next, so that more of them means fewer calls in each.
+   */
+  statements?: number | undefined;
+  /** Most calls in one statement: 1 to 10,000; default 256. */
+  batch?: number | undefined;
+  /**
+   * ms after which a statement is given up and its place is free again: 1 to 2^31 - 1; default 1000. How long a call
+   * waits is the limiter's `timeout`.
+   */
+  statementTimeout?: number | undefined;
+  /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */
+  prepare?: boolean | undefined;
+}
+
+const whole = (field: string, value: unknown, most: number, standard: number): number => {
+  if (value === undefined) return standard;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new InputError(field, `a whole number from 1 to ${most}`, value);
+};
+
+/** Limits in a PostgreSQL database. Made by {@link postgres}. */
+export class PostgresStore implements AsyncStore {
+  readonly name = "postgres";
+  readonly sync = false;
+  readonly #client: PostgresClient;
+  readonly #options: PostgresOptions;
+  readonly #schema: string;
+  readonly #queue: Queue;
+
+  constructor(client: PostgresClient, options: PostgresOptions = {}, transaction = false) {
+    const { statements, batch, statementTimeout, prepare = true } = options;
+    if (typeof prepare !== "boolean") throw new InputError("prepare", "true or false", prepare);
+    this.#client = client;
+    this.#options = options;
+    this.#schema = quoted(checkSchema(options.schema));
+    const ask = askOf(client, prepare);
+    const most = whole("statements", statements, 100, 2);
+    this.#queue = new Queue({
+      ask,
+      schema: this.#schema,
+      statements: transaction || isOneConnection(client) ? 1 : most,
+      batch: whole("batch", batch, 10_000, 256),
+      timeout: whole("statementTimeout", statementTimeout, 2 ** 31 - 1, 1000),
+      retries: !transaction,
+    });
+  }
+
+  decide(call: Call, now?: number): Promise<Decision> {
+    const never = call.limit.never(call, now ?? Date.now());
+    if (never !== undefined) return Promise.resolve(never);
+    return this.#ask({ kind: "one", call }, now);
+  }
+
+  async decideAll(calls: readonly Call[], now?: number): Promise<AllDecision> {
+    if (calls.length === 0) return settle([], now ?? Date.now());
+    return this.#ask({ kind: "all", calls: summed(calls) }, now);
+  }
+
+  async reset(limit: Limit, key: string | undefined): Promise<void> {
+    await this.#ask<undefined>({ kind: "reset", limit, key }, undefined);
+  }
+
+  getValue(limit: Limit, key: string | undefined, now?: number): Promise<State> {
+    return this.#ask({ kind: "value", limit, key }, now);
+  }
+
+  /**
+   * The same store inside a transaction of yours: `client` is the one that the transaction is on. What is taken is kept
+   * if it commits, and comes back if it rolls back; until then the rows are locked. Nothing is retried: a 40001 or
+   * 40P01 fails the call, and the transaction is yours to run again.
+   *
+   * ```ts
+   * await sql.begin(async (tx) => {
+   *   const limits = defineLimits(configs, { store: store.within(tx) });
+   *   const d = await limits.limit("order", { key });
+   *   if (d.ok) await tx`INSERT INTO orders …`;
+   * });
+   * ```
+   */
+  within(client: PostgresClient): PostgresStore {
+    return new PostgresStore(client, this.#options, true);
+  }
+
+  /**
+   * Removes the rows of this limit that are full, which are the same as none: in slices of `slice` rows looked at, each
+   * a statement of its own. Returns how many it removed. What is in use is never waited for. In SQL: `CALL
+   * tidegate.sweep(name, rate, period, capacity)`.
+   *
+   * ```ts
+   * await store.purge(new Limit("send", config)); // Limit: from "tidegate/store"
+   * ```
+   */
+  purge(limit: Limit, options: PurgeOptions = {}): Promise<number> {
+    return purge(askOf(this.#client, false), this.#schema, limit, options);
+  }
+
+  #ask<T>(asked: Asked, now: number | undefined): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const clock = now === undefined ? undefined : Math.floor(now);
+      this.#queue.add(new Pending(asked, clock, resolve as (answer: unknown) => void, reject));
+    });
+  }
+}
+
+/**
+ * A store on this client: pg's `Pool` or `Client`, postgres.js, PGlite, or anything with `query(text, values)`. The
+ * database needs the {@link migration} once. Throws an `InputError` where it is not a client or a setting is wrong.
+ */
+export function postgres(client: PostgresClient, options: PostgresOptions = {}): PostgresStore {
+  return new PostgresStore(client, options);
+}

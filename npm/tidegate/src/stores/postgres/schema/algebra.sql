@@ -1,0 +1,79 @@
+-- The algebra in SQL: the core's operations, in its order, on the same doubles. The tests compare the two bit for bit.
+--
+-- `LEAST(b, a)` is the core's `min(a, b)`: it keeps its first argument where the two are equal. A `start` that is NULL
+-- means a token bucket, a `value` that is NULL no state, and a floor of -1.8e308 no floor.
+
+CREATE OR REPLACE FUNCTION tidegate.clock() RETURNS float8 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT floor(date_part('epoch', clock_timestamp()) * 1000)
+$$;
+
+CREATE OR REPLACE FUNCTION tidegate.id(name text, key text DEFAULT NULL, shard int DEFAULT NULL)
+RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT convert_to(name || coalesce('/' || shard, '') || coalesce(':' || key, ''), 'UTF8')
+$$;
+
+-- Two finite numbers. NaN is above every number here, and equal to itself.
+CREATE OR REPLACE FUNCTION tidegate.is_state(value float8, ts float8)
+RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT value < 'Infinity' AND value > '-Infinity' AND ts < 'Infinity' AND ts > '-Infinity'
+$$;
+
+-- Tokens that come back in so many ms. PostgreSQL refuses a quotient that is too small for a double, where the algebra
+-- has 0: that is one at most half the smallest double, 2^-1074. Both sides of the comparison are exact, by 2^601.
+CREATE OR REPLACE FUNCTION tidegate.returned(elapsed float8, rate float8, period float8)
+RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN rate > 1e-250::float8 THEN (elapsed * rate) / period
+    WHEN (elapsed * rate) * 8.299031137761986e+180::float8 <= period * 2.0501330894674953e-143::float8 THEN 0::float8
+    ELSE (elapsed * rate) / period
+  END
+$$;
+
+-- refill: the value, then the ts.
+CREATE OR REPLACE FUNCTION tidegate.refill_value(
+  rate float8, period float8, capacity float8, start float8, value float8, ts float8, now float8
+) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN value IS NULL OR ts - now > 3600000::float8 THEN capacity
+    WHEN start IS NULL THEN CASE
+      WHEN now <= ts THEN LEAST(capacity, value)
+      ELSE LEAST(capacity, value + tidegate.returned(now - ts, rate, period))
+    END
+    WHEN floor((now - start) / period) - floor((ts - start) / period) <= 0::float8 THEN LEAST(capacity, value)
+    ELSE LEAST(capacity, value + rate * (floor((now - start) / period) - floor((ts - start) / period)))
+  END
+$$;
+
+CREATE OR REPLACE FUNCTION tidegate.refill_ts(
+  period float8, start float8, value float8, ts float8, now float8
+) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN value IS NULL OR ts - now > 3600000::float8 THEN
+      CASE WHEN start IS NULL THEN now ELSE start + floor((now - start) / period) * period END
+    WHEN start IS NULL THEN CASE WHEN now <= ts THEN ts ELSE now END
+    WHEN floor((now - start) / period) - floor((ts - start) / period) <= 0::float8 THEN ts
+    ELSE start + floor((now - start) / period) * period
+  END
+$$;
+
+-- Whether a debt is paid before the clock ends.
+CREATE OR REPLACE FUNCTION tidegate.is_payable(
+  rate float8, period float8, start float8, value float8, ts float8, now float8
+) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN start IS NULL THEN
+      now < 4503599627370496::float8 AND ts < 4503599627370496::float8
+      AND value + tidegate.returned(4503599627370496::float8 - ts, rate, period) >= 0::float8
+    WHEN floor((4503599627370496::float8 - start) / period) - floor((ts - start) / period)
+      <= GREATEST(0::float8, floor((now - start) / period) - floor((ts - start) / period)) THEN false
+    ELSE value + rate * (floor((4503599627370496::float8 - start) / period) - floor((ts - start) / period)) >= 0::float8
+  END
+$$;
+
+-- refill_value of a token bucket in the ordinary case: a state that is not from a broken clock, and a rate above 1e-250.
+-- It is the shorter to set up, and the same to the bit, since nothing comes back in no time.
+CREATE OR REPLACE FUNCTION tidegate.bucket_value(
+  rate float8, period float8, capacity float8, value float8, ts float8, now float8
+) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT LEAST(capacity, value + (GREATEST(now - ts, 0::float8) * rate) / period)
+$$;

@@ -1,0 +1,54 @@
+/**
+ * Where a limit stands on the server: `prefix`, then `name`, `/shard` where there are shards, `:key` where there is a
+ * key. Names have neither of the two delimiters, so no two limits ever meet.
+ */
+
+/** Names a key on the server. `shard` is given where the limit has several. */
+export function serverKey(
+  prefix: string,
+  name: string,
+  shard: number | undefined,
+  key: string | undefined,
+  tag: string | undefined,
+): string {
+  let place = shard === undefined ? name : `${name}/${shard}`;
+  if (key !== undefined) place += wellFormed(key) ? `:${key}` : `;${units(key)}`;
+  if (tag !== undefined) return `${prefix}{${quoted(tag)}}${place}`;
+  // A brace in a caller's key must not choose the slot: an empty tag makes the server hash the whole key.
+  return place.includes("{") ? `${prefix}{}${place}` : prefix + place;
+}
+
+/** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */
+// In ES2024, and long before in every host that this runs on.
+const wellFormed = (key: string): boolean => (key as string & { isWellFormed(): boolean }).isWellFormed();
+
+function units(key: string): string {
+  let hex = "";
+  for (let i = 0; i < key.length; i++) hex += key.charCodeAt(i).toString(16).padStart(4, "0");
+  return hex;
+}
+
+/** A tag ends at the first `}` and must not be empty. */
+function quoted(tag: string): string {
+  if (tag === "") return "%";
+  const text = tag.replace(/[%{}]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
+  return wellFormed(text) ? text : `%;${units(tag)}`;
+}
+
+const SLOTS = 16_384;
+const CRC16 = new Uint16Array(256).map((_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  return crc;
+});
+const encoder = new TextEncoder();
+
+/** The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or where it has none, of all of it. */
+export function slotOf(key: string): number {
+  const open = key.indexOf("{");
+  const close = open < 0 ? -1 : key.indexOf("}", open + 1);
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
+  let crc = 0;
+  for (const byte of encoder.encode(hashed)) crc = ((crc << 8) ^ (CRC16[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
+  return crc % SLOTS;
+}

@@ -1,0 +1,46 @@
+import { InputError } from "../../errors.ts";
+
+/** Settings of {@link redis}. */
+export interface RedisOptions {
+  /** What every key begins with; without braces. Default `"tidegate:"`. */
+  prefix?: string | undefined;
+  /**
+   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them at once: say, the tenant
+   * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
+   * give the same tag.
+   */
+  tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
+  /**
+   * Denials remembered at the most, so that a key that is out of tokens costs no round trip until its `retryAt`: a
+   * whole number; 0 remembers none. Default 10,000. What another process gives back or resets is seen at `retryAt`.
+   */
+  rememberDenials?: number | undefined;
+}
+
+/** The settings with their defaults. */
+export interface Options {
+  readonly prefix: string;
+  readonly tag: (name: string, key: string | undefined) => string | undefined;
+  readonly rememberDenials: number;
+}
+
+const FIELDS = ["prefix", "tag", "rememberDenials"];
+
+/** Checks the settings, or names the one that is wrong. */
+export function readOptions(options: RedisOptions): Options {
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  for (const field of Object.keys(options)) {
+    if (!FIELDS.includes(field)) {
+      throw new InputError(field, `absent: the options of redis are ${FIELDS.join(", ")}`, Reflect.get(options, field));
+    }
+  }
+  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 10_000 } = options;
+  if (typeof prefix !== "string" || /[{}]/.test(prefix) || /\p{Surrogate}/u.test(prefix)) {
+    throw new InputError("prefix", "a string without braces", prefix);
+  }
+  if (typeof tag !== "function") throw new InputError("tag", "a function of a limit's name and key", tag);
+  if (typeof rememberDenials !== "number" || !Number.isInteger(rememberDenials) || rememberDenials < 0) {
+    throw new InputError("rememberDenials", "a whole number from 0 up", rememberDenials);
+  }
+  return { prefix, tag, rememberDenials };
+}

@@ -1,0 +1,151 @@
+/** What leaves for the server: requests made in one turn of the event loop go out as one script call. */
+
+import { readAnswer } from "./answer.ts";
+import type { Link } from "./client.ts";
+import type { ServerClock } from "./clock.ts";
+import { corrupt, disagreement, failure } from "./failure.ts";
+import { slotOf } from "./key.ts";
+import { Line, type Owner } from "./line.ts";
+import { Program } from "./program.ts";
+import { SCRIPT, SCRIPT_SHA1 } from "./script.ts";
+import { afterTurn } from "./turn.ts";
+import type { Unit } from "./unit.ts";
+
+/** Requests in one script call at the most (an all-or-nothing one may have more): so a server's other clients wait
+ * for some 100 microseconds at the most, and this process reads one answer while the server works on the next. */
+const MOST_REQUESTS = 64;
+
+/** Who is told what comes back. */
+interface Watch {
+  /** An answer has come, and no caller has seen it yet. */
+  answered(program: Program, sent: number): void;
+  /** All script calls before this number are done with. */
+  settled(oldestUnderWay: number): void;
+}
+
+/** The requests that wait for the end of the turn, by slot and clock, and those that are under way. */
+export class Outbox {
+  readonly #open = new Map<number | string, Program>();
+  #scheduled = false;
+  /** The number of the last script call that was sent. */
+  sent = 0;
+  /** Numbers of the script calls that are under way, in order. */
+  readonly #underWay = new Set<number>();
+
+  readonly #link: Link;
+  readonly #clock: ServerClock;
+  readonly #watch: Watch;
+
+  constructor(link: Link, clock: ServerClock, watch: Watch) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#watch = watch;
+  }
+
+  /** The program that a request on this key by this clock (absent: the server's) is to join. */
+  program(place: string, now: number | undefined): Program {
+    const slot = this.#link.cluster ? slotOf(this.#link.keyPrefix + place) : 0;
+    const name = now === undefined ? slot : `${slot} ${now}`;
+    const open = this.#open.get(name);
+    if (open !== undefined) {
+      if (open.size < MOST_REQUESTS) return open;
+      this.#open.delete(name);
+      void this.#send(open);
+    }
+    const program = new Program(now);
+    this.#open.set(name, program);
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      afterTurn(this.#flush);
+    }
+    return program;
+  }
+
+  /** The line of one key in a program. */
+  line(program: Program, place: string, of: Owner): Line {
+    let line = program.lines.get(place);
+    if (line === undefined) {
+      line = new Line(place, of);
+      program.lines.set(place, line);
+    }
+    return line;
+  }
+
+  #flush = (): void => {
+    this.#scheduled = false;
+    const programs = [...this.#open.values()];
+    this.#open.clear();
+    for (const program of programs) void this.#send(program);
+  };
+
+  async #send(program: Program): Promise<void> {
+    const sent = ++this.sent;
+    this.#underWay.add(sent);
+    try {
+      const { keys, args } = program.encode(this.#link.text);
+      const mark = this.#clock.mark();
+      const answer = readAnswer(await this.#run(keys, args), keys.length);
+      if (program.now === undefined) this.#clock.learn(mark, answer.now);
+      for (const line of program.lines.values()) line.found(answer.before[line.index - 1] ?? null);
+      const lines = [...program.lines.values()];
+      // Where a key is of another type, the server may have counted what it did not write.
+      const sound = !lines.some((line) => line.corrupt);
+      const granted = replay(program, answer.now);
+      if (sound && granted !== answer.granted) throw disagreement(answer.granted, granted);
+      this.#watch.answered(program, sent);
+      settle(program, lines);
+    } catch (error) {
+      fail(program, error);
+    } finally {
+      this.#underWay.delete(sent);
+      const [oldest] = this.#underWay;
+      this.#watch.settled(oldest ?? sent + 1);
+    }
+  }
+
+  /** Only a script that was not there is sent again: whatever else failed may have been carried out. */
+  async #run(keys: string[], args: string[]): Promise<unknown> {
+    try {
+      return await this.#link.run(false, SCRIPT_SHA1, keys, args);
+    } catch (error) {
+      if (!isMissingScript(error)) throw error;
+      return await this.#link.run(true, SCRIPT, keys, args);
+    }
+  }
+}
+
+function isMissingScript(error: unknown): boolean {
+  const message = (error as { message?: unknown } | undefined)?.message;
+  return typeof message === "string" && /^(?:\S+ )?NOSCRIPT\b/.test(message);
+}
+
+function replay(program: Program, now: number): number {
+  let granted = 0;
+  for (const line of program.lines.values()) for (const call of line.calls) granted += call.replay(line, now);
+  for (const unit of program.units) granted += unit.replay(now);
+  return granted;
+}
+
+function settle(program: Program, lines: readonly Line[]): void {
+  for (const line of lines) {
+    for (const call of line.calls) {
+      if (typeof call.before === "string") call.reject(corrupt(call.spec.op, line.identity, call.before));
+      else call.resolve(call);
+    }
+  }
+  for (const unit of program.units) {
+    const { corrupt: line } = unit;
+    if (line !== undefined) unit.reject(corrupt(opOf(unit), line.identity, String(line.before)));
+    else unit.resolve(unit);
+  }
+}
+
+const opOf = (unit: Unit): string => unit.members[0]?.whole.op ?? "take";
+const identityOf = (unit: Unit): string =>
+  unit.members.map(({ limit, lines: [first] }) => (first === undefined ? limit.name : first.identity)).join(", ");
+
+function fail(program: Program, error: unknown): void {
+  for (const line of program.lines.values())
+    for (const call of line.calls) call.reject(failure(call.spec.op, line.identity, error));
+  for (const unit of program.units) unit.reject(failure(opOf(unit), identityOf(unit), error));
+}

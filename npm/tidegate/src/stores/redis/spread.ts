@@ -1,0 +1,189 @@
+/**
+ * Limits of several shards on several servers of a cluster.
+ *
+ * Every step on a shard is an ordinary one under the shard's own rule (rate, capacity and reserve divided by the number
+ * of shards), atomic where the shard lives. So whatever interleaves, no shard grants more than its rule, and all of them
+ * together no more than the limit: nothing is minted. A request that one shard cannot grant takes parts from several;
+ * where one of them has been taken by others meanwhile, the parts that were taken go on counting and the rest is looked
+ * for anew, and where there is no more, they are given back: `give` after `take` leaves what would be there without
+ * either, and what a shard has no room for goes to another. Were this process to die in between, the parts stay taken: the limit is then too strict until they refill,
+ * never too generous. Parts add up to the count within n x ulp(capacity).
+ */
+
+import type { Decision, State } from "../../decision.ts";
+import type { Limit } from "../../limit.ts";
+import type { Op, Call as StoreCall } from "../../store.ts";
+import type { Call } from "./call.ts";
+import { drain, fill, type Part } from "./level.ts";
+import type { Server } from "./server.ts";
+
+/** How often what others took first is looked for anew: each time somebody else was granted. */
+const ROUNDS = 16;
+
+/** All shards as they are, each by its own server's clock, and the latest of these clocks. */
+export async function read(
+  server: Server,
+  limit: Limit,
+  key: string | undefined,
+  start: number,
+  now: number | undefined,
+): Promise<{ states: (State | null)[]; now: number }> {
+  const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
+  const look = { limit, key, reserve: false };
+  const calls = await Promise.all(shards.map((shard) => step(server, look, "check", shard, start, 0, now)));
+  return { states: calls.map(stateBefore), now: calls.reduce((latest, call) => Math.max(latest, call.now), 0) };
+}
+
+const stateBefore = (call: Call): State | null => call.before as State | null;
+
+/** What the shard holds after the step. */
+function stateAfter(call: Call): State | null {
+  const { limit, spec, now } = call;
+  return limit.evaluate(stateBefore(call), spec as typeof spec & { op: Op }, now, spec.at).state;
+}
+
+function step(
+  server: Server,
+  of: Pick<StoreCall, "limit" | "key" | "reserve">,
+  op: Op,
+  shard: number,
+  start: number,
+  count: number,
+  now: number | undefined,
+): Promise<Call> {
+  const { limit, key, reserve } = of;
+  return server.ask(server.keyOf(limit, key, shard), { op, limit, key, shard, start, count, reserve }, now);
+}
+
+/** One step on a limit whose shards live apart. */
+export function decide(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+  if (call.op === "charge") return charge(server, call, start, now);
+  if (call.op === "give") return give(server, call, start, now);
+  return take(server, call, start, now);
+}
+
+async function take(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+  const { limit, op, count } = call;
+  const [a, b] = limit.pick(Math.random());
+  const looks = await Promise.all([a, b].map((shard) => step(server, call, "check", shard, start, 0, now)));
+  const [one, two] = looks as [Call, Call];
+  const seen = [stateBefore(one), stateBefore(two)] as const;
+  const look = limit.better(seen, call, Math.max(one.now, two.now), start);
+  if (look.decision.ok) {
+    if (op === "check" || count === 0) return look.decision;
+    const taken = await step(server, { ...call, reserve: false }, "take", look.which === 0 ? a : b, start, count, now);
+    // By what the shard held at last; the other one as it was a moment ago.
+    const last: [State | null, State | null] = [...seen];
+    last[look.which] = stateBefore(taken);
+    if (taken.decision?.ok === true) {
+      const told = limit.better(last, call, taken.now, start);
+      return told.decision.ok ? told.decision : look.decision;
+    }
+  }
+  return fromPool(server, call, start, now);
+}
+
+async function fromPool(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+  const { limit, op, count, reserve } = call;
+  const hair = hairOf(call);
+  const floor = reserve ? -(limit.policy.maxReserved ?? Number.POSITIVE_INFINITY) / limit.policy.shards : 0;
+  const taken = new Map<number, number>();
+  let left = count;
+  for (let round = 1; ; round++) {
+    const sent = server.sent;
+    const seen = await read(server, limit, call.key, start, now);
+    const { decision } = limit.pool(seen.states, { op: "check", count: left, reserve }, seen.now, start);
+    if (op === "check" || (decision.ok && count === 0)) return decision;
+    if (!decision.ok && taken.size === 0) {
+      server.rememberShards(limit, call.key, seen.states, now !== undefined, sent);
+      return decision;
+    }
+    if (!decision.ok || round > ROUNDS) {
+      await bring(server, call, [...taken], start, now);
+      // Others keep taking: the tokens are there by the numbers, and it is worth asking at once.
+      if (round > ROUNDS) return { ...decision, ok: false, reserved: false, retryAt: seen.now + 1, retryAfter: 1 };
+      taken.clear();
+      left = count;
+      continue;
+    }
+    const values = seen.states.map((state) => tokens(limit, state, seen.now, start));
+    const parts = drain(values, left, floor);
+    const settled = await Promise.all(
+      parts.map(([shard, part]) => step(server, call, "take", shard, start, part, now)),
+    );
+    const after = [...seen.states];
+    for (const [i, [shard, part]] of parts.entries()) {
+      const done = settled[i] as Call;
+      after[shard] = stateAfter(done);
+      if (done.decision?.ok !== true) continue;
+      taken.set(shard, (taken.get(shard) ?? 0) + part);
+      left -= part;
+    }
+    if (left <= hair) {
+      const told = limit.pool(after, { op: "check", count: 0, reserve: true }, seen.now, start).decision;
+      return { ...told, ok: true, reserved: told.value < 0, reason: undefined };
+    }
+  }
+}
+
+/**
+ * Gives tokens to shards, and what one of them has no room for (others gave to it meanwhile) to those that have, until
+ * it is all given or all are full. Returns the shards as they are then.
+ */
+async function bring(
+  server: Server,
+  call: StoreCall,
+  parts: readonly Part[],
+  start: number,
+  now: number | undefined,
+): Promise<{ states: (State | null)[]; now: number }> {
+  const { limit } = call;
+  const hair = hairOf(call);
+  for (let left = parts, round = 1; ; round++) {
+    const settled = await Promise.all(left.map(([shard, part]) => step(server, call, "give", shard, start, part, now)));
+    const over = left.reduce((sum, [, part], i) => sum + part - gained(settled[i] as Call, start), 0);
+    const seen = await read(server, limit, call.key, start, now);
+    const values = seen.states.map((state) => tokens(limit, state, seen.now, start));
+    left = over > hair ? fill(values, over, limit.policy.capacity / limit.policy.shards) : [];
+    if (left.length === 0 || round === ROUNDS) return seen;
+  }
+}
+
+/** How many tokens a shard took in. */
+function gained(call: Call, start: number): number {
+  const before = stateBefore(call);
+  return before === null ? 0 : (call.decision as Decision).value - tokens(call.limit, before, call.now, start);
+}
+
+/** What rounding may leave over of a count that moves in parts. */
+const hairOf = ({ limit: { policy }, count }: StoreCall): number =>
+  policy.shards * Number.EPSILON * Math.max(policy.capacity, count);
+
+/** Evenly: a charge never asks what is there. */
+async function charge(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+  const { limit, count } = call;
+  const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
+  const part = count / shards.length;
+  const settled = await Promise.all(shards.map((shard) => step(server, call, "charge", shard, start, part, now)));
+  return told(limit, settled.map(stateAfter), settled, start);
+}
+
+/** To the emptiest first, so that no shard overflows while another lacks. */
+async function give(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+  const { limit, count } = call;
+  const seen = await read(server, limit, call.key, start, now);
+  const values = seen.states.map((state) => tokens(limit, state, seen.now, start));
+  const parts = fill(values, count, limit.policy.capacity / limit.policy.shards);
+  const after = parts.length === 0 ? seen : await bring(server, call, parts, start, now);
+  return limit.pool(after.states, { op: "give", count: 0, reserve: false }, after.now, start).decision;
+}
+
+function tokens(limit: Limit, state: State | null, now: number, start: number): number {
+  const look = { op: "charge", count: 0, reserve: false } as const;
+  return limit.evaluate(state, look, now, { start, shard: true }).decision.value;
+}
+
+function told(limit: Limit, after: (State | null)[], settled: readonly Call[], start: number): Decision {
+  const latest = settled.reduce((time, call) => Math.max(time, call.now), 0);
+  return limit.pool(after, { op: "charge", count: 0, reserve: false }, latest, start).decision;
+}

@@ -1,0 +1,47 @@
+import type { AllDecision, Decision, State } from "../../decision.ts";
+import type { Limit } from "../../limit.ts";
+import type { AsyncStore, Call as StoreCall } from "../../store.ts";
+import { linkTo, type RedisLike } from "./client.ts";
+import { Denials } from "./denials.ts";
+import { STORE } from "./failure.ts";
+import { type Options, type RedisOptions, readOptions } from "./options.ts";
+import { Server } from "./server.ts";
+import { decideAll } from "./several.ts";
+import * as sharded from "./sharded.ts";
+import * as single from "./single.ts";
+
+/** State on a Redis or Valkey server, or a cluster of them. */
+export class RedisStore implements AsyncStore {
+  readonly name: string = STORE;
+  readonly sync = false;
+  readonly #server: Server;
+
+  constructor(client: RedisLike, options: RedisOptions = {}) {
+    const settled: Options = readOptions(options);
+    this.#server = new Server(linkTo(client), settled, new Denials(settled.rememberDenials));
+  }
+
+  decide(call: StoreCall, now: number | undefined): Promise<Decision> {
+    const at = whole(now);
+    return call.limit.policy.shards === 1
+      ? single.decide(this.#server, call, at)
+      : sharded.decide(this.#server, call, at);
+  }
+
+  decideAll(calls: readonly StoreCall[], now: number | undefined): Promise<AllDecision> {
+    return decideAll(this.#server, calls, whole(now));
+  }
+
+  reset(limit: Limit, key: string | undefined): Promise<void> {
+    return limit.policy.shards === 1 ? single.reset(this.#server, limit, key) : sharded.reset(this.#server, limit, key);
+  }
+
+  getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
+    return limit.policy.shards === 1
+      ? single.getValue(this.#server, limit, key, whole(now))
+      : sharded.getValue(this.#server, limit, key, whole(now));
+  }
+}
+
+/** A fractional clock is floored on the way in, as the core does. */
+const whole = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));

@@ -1,0 +1,200 @@
+/**
+ * State in Cloudflare Workers KV: approximate, for coarse quotas. Its type says so.
+ *
+ * @module
+ */
+import { checkFields, fieldTable } from "../config.ts";
+import { decode, encode } from "../codec.ts";
+import type { Decision, State } from "../decision.ts";
+import { InputError, StoreError } from "../errors.ts";
+import { sha256 } from "../http/sha256.ts";
+import type { Limit } from "../limit.ts";
+import type { AsyncStore, Call } from "../store.ts";
+import { wellFormed } from "./record.ts";
+import { settle } from "./transactional.ts";
+
+/** What is used of a KV namespace, by shape. */
+export interface KvNamespaceLike {
+  get(key: string, type: "arrayBuffer"): Promise<ArrayBuffer | null>;
+  put(key: string, value: ArrayBuffer | ArrayBufferView, options: { expirationTtl: number }): Promise<void>;
+  delete(key: string): Promise<void>;
+}
+
+/** Settings of {@link workersKv}. */
+export interface WorkersKvOptions {
+  /** First part of every key; default `"tidegate:"`. */
+  prefix?: string | undefined;
+  /** Also answer `limitAll` and `reserve`, which promise what KV cannot keep: they are then approximate, too. Default false. */
+  approximate?: boolean | undefined;
+}
+
+/** A store that does not keep the exact count; nowhere else is one needed that says so. */
+export interface ApproximateStore extends AsyncStore {
+  readonly approximate: true;
+}
+
+/** What this isolate knows of a state. */
+interface Known {
+  state: State | null;
+  /** When it was last read from KV, and written to it; ms on this isolate's clock. */
+  readAt: number;
+  writtenAt: number;
+  /** Whether KV has not been told of the last change. */
+  isAhead: boolean;
+}
+
+const OPTIONS = fieldTable("prefix", "approximate");
+const NAME = "workers-kv";
+/** KV takes one write a second for a key. */
+const WRITE_EVERY = 1000;
+/** ms for which KV itself may answer with what it has read before; asking more often tells nothing new. */
+const READ_EVERY = 60_000;
+/** The shortest time, in seconds, that KV keeps an entry. */
+const LEAST_TTL = 60;
+/** A year, in seconds: by then a limit that is still not full is its own problem. */
+const MOST_TTL = 31_536_000;
+const MAX_KEY_BYTES = 512;
+const MAX_KNOWN = 10_000;
+
+/**
+ * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
+ * of two writes the later one wins. So each location grants what it knows to be there, and **in the worst case the
+ * limit is granted once per isolate and minute**. That is right for a coarse quota (a thousand calls a day, no harm in
+ * some more), and wrong for anything that costs money or protects a password: use `tidegate/durable-object` there.
+ *
+ * ```ts
+ * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
+ * ```
+ *
+ * An isolate reads a key once a minute and writes it once a second at most; what it granted in the last second before
+ * it ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
+ * `InputError` unless `approximate: true`, limits with `shards` always. Throws an `InputError` where an argument is wrong.
+ */
+export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
+  if (typeof namespace !== "object" || namespace === null || typeof namespace.put !== "function") {
+    throw new InputError("namespace", "a binding to a KV namespace, such as env.QUOTAS", namespace);
+  }
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, "workersKv");
+  const { prefix = "tidegate:", approximate = false } = options;
+  if (typeof prefix !== "string") throw new InputError("prefix", "a string", prefix);
+  if (typeof approximate !== "boolean") throw new InputError("approximate", "true or false", approximate);
+  const known = new Map<string, Known>();
+
+  /** KV's keys have 512 bytes at most; a longer one is told by its hash. */
+  function keyOf(id: string): string {
+    const key = prefix + wellFormed(id);
+    if (new TextEncoder().encode(key).length <= MAX_KEY_BYTES) return key;
+    return `${prefix}#${sha256(new TextEncoder().encode(wellFormed(id)))}`;
+  }
+
+  function refuse({ limit }: { limit: Limit }, reserve: boolean): void {
+    if (limit.policy.shards !== 1) {
+      throw new InputError("shards", "1 on Workers KV, where no key is contended for", limit.policy.shards);
+    }
+    if (reserve && !approximate) {
+      throw new InputError(
+        "reserve",
+        "absent on Workers KV, which cannot promise it, unless `approximate: true`",
+        true,
+      );
+    }
+  }
+
+  /** What this isolate knows, read anew where that is old. */
+  async function look(limit: Limit, key: string | undefined, now: number): Promise<Known> {
+    const id = limit.identity(key);
+    const before = known.get(id);
+    if (before !== undefined && Math.abs(Date.now() - before.readAt) < READ_EVERY) return before;
+    const bytes = await namespace.get(keyOf(id), "arrayBuffer");
+    let stored: State | null;
+    try {
+      stored = bytes === null ? null : decode(new Uint8Array(bytes));
+    } catch (cause) {
+      throw new StoreError((cause as Error).message, { store: NAME, operation: "read", identity: id, cause });
+    }
+    // Others may have asked meanwhile.
+    const own = known.get(id);
+    if (own === undefined) {
+      if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string);
+      const fresh = { state: stored, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
+      known.set(id, fresh);
+      return fresh;
+    }
+    // What other locations took and what this one took: whichever leaves less.
+    const start = limit.start(key);
+    if (limit.project(stored, now, start).value < limit.project(own.state, now, start).value) own.state = stored;
+    own.readAt = Date.now();
+    return own;
+  }
+
+  /** Tells KV, once a second at most. */
+  async function tell(limit: Limit, key: string | undefined, at: Known, now: number): Promise<void> {
+    const time = Date.now();
+    if (!at.isAhead || at.state === null || Math.abs(time - at.writtenAt) < WRITE_EVERY) return;
+    at.isAhead = false;
+    at.writtenAt = time;
+    const fullAt = limit.fullAt(at.state, now, { start: limit.start(key) });
+    const expirationTtl = Math.min(LEAST_TTL + Math.ceil(Math.max(fullAt - now, 0) / 1000), MOST_TTL);
+    await namespace.put(keyOf(limit.identity(key)), encode(at.state), { expirationTtl });
+  }
+
+  /** No `await` in here: within this isolate a step is atomic. */
+  function change(call: Call, at: Known, now: number): Decision {
+    const { decision, state } = call.limit.evaluate(at.state, call, now, { start: call.limit.start(call.key) });
+    if (state !== at.state) at.isAhead = true;
+    at.state = state;
+    return decision;
+  }
+
+  return {
+    name: NAME,
+    sync: false,
+    approximate: true,
+    async decide(call, now = Date.now()) {
+      refuse(call, call.reserve);
+      const at = await look(call.limit, call.key, now);
+      const decision = change(call, at, now);
+      await tell(call.limit, call.key, at, now);
+      return decision;
+    },
+    async decideAll(calls, now = Date.now()) {
+      if (!approximate) {
+        throw new InputError(
+          "limitAll",
+          "absent on Workers KV, which has no atomic step, unless `approximate: true`",
+          calls,
+        );
+      }
+      for (const call of calls) refuse(call, call.reserve);
+      const all = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
+      const asked = new Map<Known, number>();
+      const summed = calls.map((call, i): Call => {
+        const at = all[i] as Known;
+        asked.set(at, (asked.get(at) ?? 0) + call.count);
+        return { ...call, count: asked.get(at) as number };
+      });
+      const answer = settle(
+        summed.map((call, i) => change({ ...call, op: "check" }, all[i] as Known, now)),
+        now,
+      );
+      if (!answer.ok || calls[0]?.op === "check") return answer;
+      // The last of those on one state has their sum.
+      const last = new Map(summed.map((call, i) => [all[i] as Known, call]));
+      for (const [at, call] of last) change(call, at, now);
+      await Promise.all([...last].map(([at, call]) => tell(call.limit, call.key, at, now)));
+      return answer;
+    },
+    async reset(limit, key) {
+      refuse({ limit }, false);
+      const id = limit.identity(key);
+      await namespace.delete(keyOf(id));
+      // KV may go on telling the old one for a minute.
+      known.set(id, { state: null, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false });
+    },
+    async getValue(limit, key, now = Date.now()) {
+      refuse({ limit }, false);
+      return limit.project((await look(limit, key, now)).state, now, limit.start(key));
+    },
+  };
+}

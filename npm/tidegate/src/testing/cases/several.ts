@@ -1,0 +1,113 @@
+import { HOUR, MINUTE } from "../../duration.ts";
+import { same } from "../expectation.ts";
+import type { Case } from "../subject.ts";
+
+const user = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+const world = { kind: "fixed window", rate: 100, period: HOUR, start: 0 } as const;
+
+/** limitAll: from all or from none. */
+export const SEVERAL: readonly Case[] = [
+  {
+    name: "limitAll takes from all",
+    asks: ["limitAll"],
+    async run({ limits }) {
+      const subject = limits({ user, world });
+      const all = await subject.limitAll([
+        { name: "user", key: "ann", count: 3 },
+        { name: "world", count: 4.5 },
+      ]);
+      same([all.ok, all.retryAt, all.decisions.map((d) => d.value)], [true, undefined, [7, 95.5]], "the answer");
+      same((await subject.value("user", { key: "ann" })).value, 7, "the first limit");
+      same((await subject.value("world")).value, 95.5, "the second limit");
+    },
+  },
+  {
+    name: "limitAll takes from none where one denies, whichever it is, and tells the latest retryAt",
+    asks: ["limitAll"],
+    async run({ limits, clock }) {
+      const subject = limits({ user, world });
+      await subject.limitAll([
+        { name: "user", key: "ann", count: 9 },
+        { name: "world", count: 95 },
+      ]);
+      const at = clock.now();
+      const before = [await subject.value("user", { key: "ann" }), await subject.value("world")];
+      const requests = [
+        { name: "user", key: "ann", count: 2 },
+        { name: "world", count: 6 },
+        { name: "user", key: "bob", count: 5 },
+      ] as const;
+      for (const order of [
+        [0, 1, 2],
+        [2, 1, 0],
+        [0, 2],
+        [2, 1],
+        [1, 0, 2],
+      ]) {
+        clock.advance(10);
+        const denied = await subject.limitAll(order.map((i) => requests[i as 0 | 1 | 2]));
+        same(denied.ok, false, `limitAll of ${order}`);
+        const times = denied.decisions.filter((d) => !d.ok).map((d) => d.retryAt ?? 0);
+        same(denied.retryAt, Math.max(...times), `retryAt of ${order}: the latest of those that deny`);
+        same(denied.retryAfter, Math.max(...times) - clock.now(), `retryAfter of ${order}`);
+      }
+      clock.set(at);
+      same(
+        [await subject.value("user", { key: "ann" }), await subject.value("world")],
+        before,
+        "what was there before",
+      );
+      same((await subject.value("user", { key: "bob" })).value, 10, "a key that only took part");
+      const last = await subject.limitAll([requests[0], requests[1]]);
+      clock.set((last.retryAt as number) - 1);
+      same((await subject.limitAll([requests[0], requests[1]])).ok, false, "all, one ms before retryAt");
+      clock.advance(1);
+      same((await subject.limitAll([requests[0], requests[1]])).ok, true, "all, at retryAt");
+    },
+  },
+  {
+    name: "limitAll denies without a retryAt where one can never be granted",
+    asks: ["limitAll"],
+    async run({ limits }) {
+      const subject = limits({ user, world });
+      const never = await subject.limitAll([
+        { name: "world", count: 50 },
+        { name: "user", key: "ann", count: 11 },
+      ]);
+      same([never.ok, never.retryAt, never.decisions[1]?.reason], [false, undefined, "exceeds capacity"], "the answer");
+      same((await subject.value("world")).value, 100, "the limit that would have granted");
+    },
+  },
+  {
+    name: "two requests on one limit and key ask for their sum",
+    asks: ["limitAll"],
+    async run({ limits }) {
+      const subject = limits({ user });
+      const ask = (...counts: number[]) =>
+        subject.limitAll(counts.map((count) => ({ name: "user" as const, key: "ann", count })));
+      same((await ask(6, 5)).ok, false, "6 and 5 of 10");
+      same((await subject.value("user", { key: "ann" })).value, 10, "what is there, after that was denied");
+      same((await ask(6, 3)).ok, true, "6 and 3 of 10");
+      same((await subject.value("user", { key: "ann" })).value, 1, "what is left");
+      same((await ask(0.5, 0.25, 0.25)).ok, true, "the rest, in three parts");
+      same((await ask(0.5, 0.25, 0.25)).ok, false, "the same again");
+      same((await subject.value("user", { key: "ann" })).value, 0, "nothing");
+    },
+  },
+  {
+    name: "checkAll answers as limitAll would, and takes nothing",
+    asks: ["limitAll"],
+    async run({ limits }) {
+      const subject = limits({ user, world });
+      const requests = [
+        { name: "user", key: "ann", count: 6 },
+        { name: "world", count: 60 },
+      ] as const;
+      const checked = await subject.checkAll(requests);
+      same(await subject.checkAll(requests), checked, "checkAll, again");
+      same((await subject.value("world")).value, 100, "what is there after checks");
+      same(await subject.limitAll(requests), checked, "limitAll, against the check before it");
+      same((await subject.checkAll(requests)).ok, false, "checkAll, once it was taken");
+    },
+  },
+];

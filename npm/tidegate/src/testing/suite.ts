@@ -1,0 +1,140 @@
+import type { Store } from "../store.ts";
+import { CONCURRENCY } from "./cases/concurrency.ts";
+import { DENIALS } from "./cases/denials.ts";
+import { KEYS } from "./cases/keys.ts";
+import { OPERATIONS } from "./cases/operations.ts";
+import { SEVERAL } from "./cases/several.ts";
+import { SHARDED } from "./cases/shards.ts";
+import { holds } from "./expectation.ts";
+import { type Case, stage } from "./subject.ts";
+import { isSharded, runVector, type Stored, type VectorFile } from "./vectors.ts";
+
+/**
+ * Where a store does not keep the contract in full. Each is a sentence that says why; it becomes the name of a test, so
+ * that whoever runs the suite reads it.
+ */
+export interface Deviations {
+  /** Under concurrent calls it may grant more than there is, or lose a write. Left out: all tests of concurrency. */
+  readonly approximate?: string | undefined;
+  /** It has no atomic step on several limits, and refuses `limitAll`. Left out: all tests of `limitAll` but that. */
+  readonly refusesLimitAll?: string | undefined;
+  /** It does not take limits in several parts. Left out: all tests with `shards`. */
+  readonly refusesShards?: string | undefined;
+  /** It does not draw its shards from `Math.random`. Left out: the vectors with `shards`. */
+  readonly ownRandom?: string | undefined;
+}
+
+/** What {@link storeSuite} needs. */
+export interface StoreSuiteOptions extends Deviations {
+  /** The runner's own function that defines a test: of vitest, `node:test`, jest, mocha, `bun:test`, or `Deno.test`. */
+  readonly test: (name: string, body: () => Promise<void>) => unknown;
+  /** The runner's own function that puts tests under a heading, where it has one. */
+  readonly describe?: ((name: string, body: () => void) => unknown) | undefined;
+  /** An empty store, for one test. It must go by the `now` that it is given, not by a clock of its own. */
+  readonly create: () => Store | Promise<Store>;
+  /** Closes what {@link create} opened, after the test, passed or not. */
+  readonly destroy?: ((store: Store) => unknown) | undefined;
+  /** The shared vectors, by name of their file: the parsed JSON of the project's `tests/vectors`. */
+  readonly vectors?: Readonly<Record<string, VectorFile>> | undefined;
+  /**
+   * Looks into the store behind its back: the state under an identity (`name`, `/shard`, `:key`), `null` for none. With
+   * it, the vectors also compare what is stored, shard by shard.
+   */
+  readonly stored?: ((store: Store) => Stored) | undefined;
+}
+
+/** How many differences a failure tells. */
+const TOLD = 5;
+
+/**
+ * The contract of a store, as tests for any runner: every answer to the bit, odd keys, denials and checks that leave no
+ * trace, all or nothing, shards, and exact totals under concurrency. The package's own stores are tested by it.
+ *
+ * ```ts
+ * import { test, describe } from "vitest"; // or node:test, bun:test, jest, mocha; or test: Deno.test
+ * import { storeSuite } from "tidegate/testing";
+ *
+ * storeSuite({ test, describe, create: () => myStore(connection), destroy: () => connection.flush() });
+ * ```
+ *
+ * Each test makes a store of its own with `create` and fails with an `Error` whose message says what was expected, what
+ * came, and of which limit and key. Where a store cannot keep a part of the contract, name the {@link Deviations} and
+ * the reason.
+ */
+export function storeSuite(options: StoreSuiteOptions): void {
+  const { test, describe = (_name: string, body: () => void) => body(), create, destroy } = options;
+  const { approximate, refusesLimitAll, refusesShards, ownRandom, vectors = {}, stored } = options;
+
+  async function onStore(body: (store: Store) => Promise<void>): Promise<void> {
+    const store = await create();
+    try {
+      await body(store);
+    } finally {
+      await destroy?.(store);
+    }
+  }
+
+  const left = ({ asks = [] }: Case): boolean =>
+    !(refusesShards !== undefined && asks.includes("shards")) &&
+    !(refusesLimitAll !== undefined && asks.includes("limitAll"));
+  const group = (heading: string, all: readonly Case[]): void => {
+    const cases = all.filter(left);
+    if (cases.length === 0) return;
+    describe(heading, () => {
+      for (const one of cases) test(one.name, () => onStore((store) => one.run(stage(store))));
+    });
+  };
+
+  group("keys", KEYS);
+  group("denials and checks", DENIALS);
+  group("operations", OPERATIONS);
+  group("several limits", SEVERAL);
+  group("shards", SHARDED);
+  if (approximate === undefined) group("concurrency", CONCURRENCY);
+
+  describe("vectors", () => {
+    for (const [file, { vectors: all }] of Object.entries(vectors)) {
+      const run = all.filter((vector) => {
+        if (vector.steps === undefined) return false;
+        if (refusesLimitAll !== undefined && vector.limit === undefined) return false;
+        return !isSharded(vector) || (refusesShards === undefined && ownRandom === undefined);
+      });
+      if (run.length === 0) continue;
+      test(`${file}: ${run.length} histories, to the bit`, () =>
+        onStore(async (store) => {
+          const wrong: string[] = [];
+          for (const vector of run) wrong.push(...(await runVector(store, vector, stored?.(store))));
+          const rest = wrong.length > TOLD ? `\n… and ${wrong.length - TOLD} more` : "";
+          holds(wrong.length === 0, wrong.slice(0, TOLD).join("\n") + rest);
+        }));
+    }
+  });
+
+  const deviations = { approximate, refusesLimitAll, refusesShards, ownRandom };
+  for (const [deviation, reason] of Object.entries(deviations)) {
+    if (reason === undefined) continue;
+    test(`deviates (${deviation}): ${reason}`, () =>
+      onStore(async (store) => {
+        holds(typeof reason === "string" && reason.length > 0, `\`${deviation}\` must say why`);
+        if (deviation === "refusesLimitAll") await refuses(store, "limitAll");
+        if (deviation === "refusesShards") await refuses(store, "shards");
+      }));
+  }
+}
+
+/** What a store does not do it must refuse, and leave everything as it was. */
+async function refuses(store: Store, what: "limitAll" | "shards"): Promise<void> {
+  const { limits } = stage(store);
+  const config = { kind: "token bucket", rate: 10, period: 1000 } as const;
+  const subject = limits({ a: config, b: config, parts: { ...config, shards: 2 } });
+  let refused = false;
+  try {
+    if (what === "limitAll") await subject.limitAll([{ name: "a" }, { name: "b" }]);
+    else await subject.limit("parts");
+  } catch {
+    refused = true;
+  }
+  holds(refused, `the store says it refuses ${what}, and answered`);
+  if (what === "limitAll")
+    holds((await subject.value("a")).value === 10, "limitAll was refused, and took from the first limit");
+}

@@ -1,0 +1,193 @@
+import type { Config } from "../config.ts";
+import type { State } from "../decision.ts";
+import { defineLimits } from "../limiter.ts";
+import { Limit } from "../limit.ts";
+import type { Store } from "../store.ts";
+import { fakeClock } from "./clock.ts";
+import { shown } from "./expectation.ts";
+
+/** One request of a `takeAll` step. */
+export interface VectorRequest {
+  limit: string;
+  key?: string;
+  config: Config;
+  count?: number;
+  reserve?: boolean;
+}
+
+/** One call of a vector, what it answers, and what is stored afterwards. */
+export interface VectorStep {
+  op: "take" | "check" | "give" | "charge" | "reset" | "project" | "takeAll";
+  now: number;
+  count?: number;
+  reserve?: boolean;
+  /** What `Math.random` gives: which two shards are looked at. */
+  random?: number;
+  /** The limit's config from this step on. */
+  config?: Config;
+  requests?: readonly VectorRequest[];
+  /** `null` for a reset. */
+  expect: Readonly<Record<string, unknown>> | null;
+  state?: State | null;
+  states?: readonly (State | null)[];
+}
+
+/** A history of one limit and key, or of several limits. */
+export interface Vector {
+  name: string;
+  /** Absent where each request names its own. */
+  limit?: string;
+  key?: string;
+  config?: Config;
+  /** Absent where the vector is about bad input, which no store ever sees. */
+  steps?: readonly VectorStep[];
+}
+
+/** The shape of a file of shared vectors. */
+export interface VectorFile {
+  about?: string;
+  vectors: readonly Vector[];
+}
+
+/** Tells what is stored under `limit.identity(key, shard)`; `null` for nothing. */
+export type Stored = (id: string) => State | null | Promise<State | null>;
+
+/** Runs `body` while `Math.random` gives this number. */
+export async function drawing<T>(random: number | undefined, body: () => T | Promise<T>): Promise<T> {
+  if (random === undefined) return body();
+  const before = Math.random;
+  Math.random = () => random;
+  try {
+    return await body();
+  } finally {
+    Math.random = before;
+  }
+}
+
+/** Whether a vector is about a limit in several parts. */
+export function isSharded(vector: Vector): boolean {
+  const configs = (vector.steps ?? []).flatMap(({ config, requests = [] }) => [
+    config,
+    ...requests.map((r) => r.config),
+  ]);
+  return [vector.config, ...configs].some((config) => (config?.shards ?? 1) > 1);
+}
+
+/** Runs one vector through a store, as calls on limits; returns a sentence for each thing that is not as it says. */
+export async function runVector(store: Store, vector: Vector, stored?: Stored): Promise<string[]> {
+  const clock = fakeClock(0);
+  const limits = defineLimits<never, Store>({}, { store, now: clock.now, timeout: 60_000 });
+  const wrong: string[] = [];
+  const used = new Map<string, { name: string; key: string | undefined; config: Config }>();
+  let config = vector.config;
+  for (const [index, step] of (vector.steps ?? []).entries()) {
+    const about = `${vector.name}, step ${index} (${step.op})`;
+    config = step.config ?? config;
+    // A limiter refuses an empty list, before any store is asked.
+    if (step.requests?.length === 0) continue;
+    const requests = step.requests ?? [{ ...step, limit: vector.limit, key: vector.key, config } as VectorRequest];
+    for (const request of requests) {
+      const { limit: name, key } = request;
+      used.set(shown([name, key, request.config.shards]), { name, key, config: request.config });
+    }
+    clock.set(step.now);
+    const got = await drawing(step.random, () => call(limits, step, requests));
+    if (got?.["degraded"] === true) throw got["cause"];
+    wrong.push(...differences(got, step.expect, about));
+    const states = step.states ?? [step.state ?? null];
+    wrong.push(...(await differentStates(limits, clock, step, requests, states, stored, about)));
+  }
+  for (const { name, key, config } of used.values())
+    await limits.reset(name, { ...(key === undefined ? {} : { key }), config });
+  return wrong;
+}
+
+type Limits = ReturnType<typeof defineLimits<never, Store>>;
+type Told = Readonly<Record<string, unknown>> | null;
+
+async function call(limits: Limits, step: VectorStep, requests: readonly VectorRequest[]): Promise<Told> {
+  const one = requests[0] as VectorRequest;
+  const { count, reserve } = one;
+  const options = { ...(one.key === undefined ? {} : { key: one.key }), config: one.config };
+  switch (step.op) {
+    case "takeAll": {
+      const named = requests.map(({ limit, ...request }) => ({ name: limit as never, ...request }));
+      return { ...(await limits.limitAll(named)) };
+    }
+    case "reset":
+      await limits.reset(one.limit, options);
+      return null;
+    case "project": {
+      const { value, ts } = await limits.getValue(one.limit, options);
+      return { value, ts };
+    }
+    case "give":
+    case "charge":
+      return { ...(await limits[step.op](one.limit, { ...options, count })) };
+    default: {
+      const op = step.op === "take" ? "limit" : "check";
+      return { ...(await limits[op](one.limit, { ...options, count, reserve })) };
+    }
+  }
+}
+
+/** What is expected, no more: an answer also tells its policy and its time. What is not expected must be absent. */
+const OPTIONAL = ["retryAt", "retryAfter", "reason"];
+
+function differences(got: Told, expected: Told, about: string): string[] {
+  if (expected === null || got === null) return shown(got) === shown(expected) ? [] : [`${about}: ${shown(got)}`];
+  const { decisions, ...whole } = expected as { decisions?: readonly Told[] };
+  const fields = [...Object.keys(whole), ...OPTIONAL.filter((field) => !(field in whole))];
+  const wrong = fields
+    .filter((field) => shown(got[field]) !== shown((whole as Record<string, unknown>)[field]))
+    .map(
+      (field) =>
+        `${about}: ${field} should be ${shown((whole as Record<string, unknown>)[field])}, not ${shown(got[field])}`,
+    );
+  const told = (got["decisions"] ?? []) as readonly Told[];
+  const inner = (decisions ?? []).flatMap((decision, i) =>
+    differences(told[i] ?? null, decision, `${about}, request ${i}`),
+  );
+  return [...wrong, ...inner];
+}
+
+/**
+ * Compares what is stored: by itself where the store can be looked into, and by what getValue tells of it at the step's
+ * time; and where the state is not yet full, also at the state's own time, when nothing has been added to it.
+ */
+async function differentStates(
+  limits: Limits,
+  clock: { set(ms: number): void },
+  step: VectorStep,
+  requests: readonly VectorRequest[],
+  states: readonly (State | null)[],
+  stored: Stored | undefined,
+  about: string,
+): Promise<string[]> {
+  const wrong: string[] = [];
+  const compare = (got: State | null, expected: State | null, what: string): void => {
+    const two = (state: State | null) => shown(state === null ? null : [state.value, state.ts]);
+    if (two(got) !== two(expected)) wrong.push(`${about}: ${what} should be ${two(expected)}, not ${two(got)}`);
+  };
+  for (const [i, { limit: name, key, config }] of requests.entries()) {
+    const limit = new Limit(name, config);
+    const start = limit.start(key);
+    const own = step.op === "takeAll" ? [states[i] ?? null] : states;
+    const tell = async (at: number): Promise<void> => {
+      clock.set(at);
+      const options = { ...(key === undefined ? {} : { key }), config };
+      const expected = own.length > 1 ? limit.sum(own, at, start) : limit.project(own[0] ?? null, at, start);
+      compare(await limits.getValue(name, options), expected, `getValue of ${shown(limit.identity(key))} at ${at}`);
+    };
+    await tell(step.now);
+    const only = own.length === 1 ? own[0] : null;
+    if (only && limit.fullAt(only, step.now, { start }) > step.now && only.ts <= 2 ** 52)
+      await tell(Math.max(only.ts, 0));
+    for (const [shard, state] of stored === undefined ? [] : own.entries()) {
+      const id = limit.identity(key, shard);
+      compare((await stored?.(id)) ?? null, state, `what is stored under ${shown(id)}`);
+    }
+  }
+  clock.set(step.now);
+  return wrong;
+}

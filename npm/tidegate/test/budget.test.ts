@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { spend } from "../src/budget.ts";
+import { DAY, defineLimits, MINUTE } from "../src/index.ts";
+import type { Store } from "../src/store.ts";
+import { fakeClock } from "../src/testing/clock.ts";
+import { later } from "./middleware/later.ts";
+
+const POLICIES = {
+  perMinute: { kind: "token bucket", rate: 1000, period: MINUTE },
+  perDay: { kind: "token bucket", rate: 5000, period: DAY },
+} as const;
+const BOTH = ["perMinute", "perDay"] as const;
+
+function budget(store?: Store) {
+  const clock = fakeClock();
+  const limits = defineLimits(POLICIES, { now: clock.now, ...(store === undefined ? {} : { store }) });
+  const left = async () => [(await limits.getValue("perMinute")).value, (await limits.getValue("perDay")).value];
+  return { clock, limits, left };
+}
+
+describe.each<[string, () => Store | undefined]>([
+  ["in memory", () => undefined],
+  ["with promises", later],
+])("spend, %s", (_, make) => {
+  test("sets the estimate aside while it runs, then gives back what was not used", async () => {
+    const { limits, left } = budget(make());
+    const spent = await spend(limits, { limits: BOTH, estimate: 800 }, async ({ used }) => {
+      expect(await left()).toEqual([200, 4200]);
+      used(300);
+      return "answer";
+    });
+    expect(spent).toMatchObject({ ok: true, value: "answer", used: 300 });
+    expect(await left()).toEqual([700, 4700]);
+  });
+
+  test("charges what was used beyond the estimate, into debt", async () => {
+    const { limits, left } = budget(make());
+    await spend(limits, { limits: BOTH, estimate: 900 }, ({ used }) => used(1500));
+    expect(await left()).toEqual([-500, 3500]);
+    const next = await spend(limits, { limits: BOTH, estimate: 100 }, () => "never");
+    expect(next.ok).toBe(false);
+    expect(next.decided.retryAfter).toBe(0.6 * MINUTE);
+  });
+
+  test("denied by one limit, it takes from none, and does not run", async () => {
+    const { limits, left } = budget(make());
+    await limits.charge("perDay", { count: 4900 });
+    let ran = false;
+    const spent = await spend(limits, { limits: BOTH, estimate: 500 }, () => {
+      ran = true;
+    });
+    expect([spent.ok, ran, await left()]).toEqual([false, false, [1000, 100]]);
+    expect(spent.decided.decisions.map(({ ok }) => ok)).toEqual([true, false]);
+  });
+
+  test("work that says nothing used the estimate; work that fails used what it said, or nothing", async () => {
+    const { limits, left } = budget(make());
+    await spend(limits, { limits: BOTH, estimate: 100 }, () => "done");
+    expect(await left()).toEqual([900, 4900]);
+    const failing = (tokens?: number) =>
+      spend(limits, { limits: BOTH, estimate: 500 }, ({ used }) => {
+        if (tokens !== undefined) used(tokens);
+        throw new Error("overloaded");
+      });
+    await expect(failing()).rejects.toThrow("overloaded");
+    expect(await left()).toEqual([900, 4900]);
+    await expect(failing(40)).rejects.toThrow("overloaded");
+    expect(await left()).toEqual([860, 4860]);
+  });
+
+  test("mistakes are told before anything is taken, and at the call that made them", async () => {
+    const { limits, left } = budget(make());
+    for (const estimate of [Number.NaN, -1, 1e308, "1" as never]) {
+      await expect(spend(limits, { limits: BOTH, estimate }, () => 0)).rejects.toThrow(
+        "`estimate` must be a finite number of tokens",
+      );
+    }
+    await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow("`requests`");
+    expect(await left()).toEqual([1000, 5000]);
+    // Nothing was said of it: an error, and all is given back.
+    await expect(spend(limits, { limits: BOTH, estimate: 10 }, ({ used }) => used(Number.NaN))).rejects.toThrow(
+      "`used`",
+    );
+    expect(await left()).toEqual([1000, 5000]);
+  });
+});

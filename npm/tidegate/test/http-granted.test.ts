@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { appendRateLimitHeaders, rateLimitHeaders } from "../src/http.ts";
+import { type Config, type Decision, defineLimits } from "../src/index.ts";
+
+const written = (decided: Decision): Record<string, string> => {
+  const fields = new Map<string, string>();
+  appendRateLimitHeaders(
+    { getHeader: (name) => fields.get(name), setHeader: (name, value) => fields.set(name, value) },
+    decided,
+  );
+  return Object.fromEntries(fields);
+};
+
+test("what is written in passing is what is made with care, for any limit, count and time", () => {
+  const config = fc.record({
+    kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
+    rate: fc.oneof(fc.integer({ min: 1, max: 2 ** 40 }), fc.double({ min: 1e-9, max: 1e6, noNaN: true })),
+    period: fc.integer({ min: 1, max: 2 ** 40 }),
+    capacity: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2 ** 40, noNaN: true })),
+  });
+  const step = fc.record({
+    after: fc.integer({ min: -1000, max: 1e6 }),
+    part: fc.double({ min: 0, max: 1.2, noNaN: true }),
+    reserve: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(config, fc.array(step, { minLength: 1, maxLength: 8 }), (config, steps) => {
+      let now = 1_735_689_600_000;
+      const limits = defineLimits({ api: config as Config }, { now: () => now });
+      for (const { after, part, reserve } of steps) {
+        now += after;
+        const decision = limits.limit("api", { count: Math.min(config.capacity * part, 2 ** 40), reserve });
+        expect(written(decision)).toEqual(rateLimitHeaders(decision));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a second limiter's items come after the first one's, whichever wrote them", () => {
+  const limits = defineLimits({
+    a: { kind: "token bucket", rate: 5, period: 60_000 },
+    b: { kind: "token bucket", rate: 9, period: 60_000 },
+  });
+  const headers = new Headers();
+  appendRateLimitHeaders(headers, limits.limit("a"));
+  appendRateLimitHeaders(headers, limits.limit("b"));
+  expect(headers.get("ratelimit-policy")).toBe('"a";q=5;w=60, "b";q=9;w=60');
+  expect(headers.get("ratelimit")).toMatch(/^"a";r=4;t=48, "b";r=8;t=54$/);
+});

@@ -1,0 +1,221 @@
+/** The table behind the memory store: its bound, whom it drops, and its bytes. */
+import fc from "fast-check";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { defineLimits, HOUR, jitter, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
+import { fakeClock } from "../src/testing/index.ts";
+
+const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+
+describe("maxKeys", () => {
+  test("a flood of new keys does not wash out a debtor, and the table stays as large as it may be", () => {
+    const store = memory({ maxKeys: 100 });
+    const clock = fakeClock();
+    const limits = defineLimits({ bucket }, { store, now: clock.now });
+    limits.charge("bucket", { key: "debtor", count: 1000 });
+    for (let i = 0; i < 20_000; i++) {
+      limits.limit("bucket", { key: `flood ${i}` });
+      expect(store.stats().keys).toBeLessThanOrEqual(100);
+    }
+    expect(limits.getValue("bucket", { key: "debtor" }).value).toBe(10 - 1000);
+    const { evicted, expired, bytes } = store.stats();
+    expect(evicted + expired).toBe(20_001 - 100);
+    expect(evicted, "none was full: the clock stood still").toBe(20_001 - 100);
+    expect(bytes).toBeLessThan(100 * 32 * 4);
+  });
+
+  test("what is full by now goes first, and does not count as evicted", () => {
+    const store = memory({ maxKeys: 100 });
+    const clock = fakeClock();
+    const limits = defineLimits({ bucket, slow: { ...bucket, period: HOUR } }, { store, now: clock.now });
+    for (let i = 0; i < 50; i++) limits.limit("slow", { key: `${i}`, count: 10 });
+    for (let i = 0; i < 1000; i++) {
+      clock.advance(SECOND);
+      limits.limit("bucket", { key: `${i}` });
+    }
+    expect(store.stats().evicted).toBe(0);
+    for (let i = 0; i < 50; i++) expect(limits.check("slow", { key: `${i}`, count: 10 }).ok, `${i}`).toBe(false);
+  });
+
+  test("denials, checks and refused calls take no room", () => {
+    const store = memory({ maxKeys: 100 });
+    const limits = defineLimits({ bucket }, { store, now: fakeClock().now });
+    for (let i = 0; i < 100; i++) limits.charge("bucket", { key: `debtor ${i}`, count: 100 });
+    for (let i = 0; i < 1000; i++) {
+      expect(limits.limit("bucket", { key: `${i}`, count: 11 }).ok).toBe(false);
+      expect(limits.check("bucket", { key: `${i}` }).ok).toBe(true);
+      expect(limits.limit("bucket", { key: `${i}`, count: 0 }).ok).toBe(true);
+      limits.give("bucket", { key: `${i}`, count: 5 });
+      limits.getValue("bucket", { key: `${i}` });
+    }
+    expect(store.stats()).toMatchObject({ keys: 100, evicted: 0, expired: 0 });
+  });
+});
+
+describe("dump and restore", () => {
+  test("every answer is the same afterwards", () => {
+    const clock = fakeClock();
+    const configs = {
+      bucket,
+      window: { kind: "fixed window", rate: 7, period: HOUR },
+      parts: { ...bucket, shards: 4 },
+    } as const;
+    const store = memory({ maxKeys: 10_000 });
+    const limits = defineLimits(configs, { store, now: clock.now });
+    for (let i = 0; i < 2000; i++) {
+      clock.advance(3);
+      limits.charge((["bucket", "window", "parts"] as const)[i % 3] as "bucket", {
+        key: `k${i % 300}`,
+        count: (i % 11) + 0.1,
+      });
+    }
+    const copy = defineLimits(configs, { store: memory({ maxKeys: 10_000, restore: store.dump() }), now: clock.now });
+    for (let i = 0; i < 300; i++) {
+      for (const name of ["bucket", "window", "parts"] as const) {
+        expect(copy.getValue(name, { key: `k${i}` })).toEqual(limits.getValue(name, { key: `k${i}` }));
+      }
+    }
+    expect(copy.store.stats().keys).toBe(store.stats().keys);
+  });
+
+  test("where they are more than maxKeys, the debtors stay", () => {
+    const store = memory();
+    const clock = fakeClock();
+    const limits = defineLimits({ bucket }, { store, now: clock.now });
+    for (let i = 0; i < 500; i++) limits.charge("bucket", { key: `${i}`, count: i < 5 ? 10_000 : 1 });
+    const copy = defineLimits({ bucket }, { store: memory({ maxKeys: 50, restore: store.dump() }), now: clock.now });
+    expect(copy.store.stats().keys).toBe(50);
+    for (let i = 0; i < 5; i++) expect(copy.getValue("bucket", { key: `${i}` }).value).toBe(10 - 10_000);
+  });
+
+  test("bytes that are no whole dump are refused", () => {
+    const store = memory();
+    const limits = defineLimits({ bucket }, { store });
+    for (let i = 0; i < 20; i++) limits.limit("bucket", { key: `${i}` });
+    const dump = store.dump();
+    const refused = (bytes: Uint8Array) =>
+      expect(() => memory({ restore: bytes })).toThrow("`restore` must be the whole bytes of a dump; got an object");
+    for (const length of [0, 1, 31, 33, dump.length - 1, dump.length - 32]) refused(dump.slice(0, length));
+    refused(Uint8Array.of(...dump, 0));
+    const spoilt = (at: number, bytes: Uint8Array) => {
+      const copy = dump.slice();
+      copy.set(bytes, at);
+      return copy;
+    };
+    refused(spoilt(0, Uint8Array.of(0)));
+    refused(spoilt(24, Uint8Array.of(21)));
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      refused(spoilt(32 + 16, new Uint8Array(new Float64Array([value]).buffer)));
+    }
+    refused(spoilt(32 + 24, new Uint8Array(8)));
+    refused(spoilt(64, dump.slice(32, 64))); // one identity twice
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: dump.length - 1 }),
+        fc.uint8Array({ minLength: 1, maxLength: 40 }),
+        (at, bytes) => {
+          const some = bytes.subarray(0, dump.length - at);
+          try {
+            const copy = memory({ restore: spoilt(at, some) });
+            for (let i = 0; i < 20; i++) {
+              const d = defineLimits({ bucket }, { store: copy }).limit("bucket", { key: `${i}` });
+              expect(d.value).not.toBeNaN();
+              expect(d.ts).not.toBeNaN();
+            }
+          } catch (error) {
+            expect(error).toMatchObject({ code: "TIDEGATE_INPUT" });
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("the default clock", () => {
+  afterEach(() => vi.useRealTimers());
+
+  test("goes by mocked time", () => {
+    vi.useFakeTimers({ now: 5_000_000 });
+    const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: SECOND } });
+    expect(limits.limit("one")).toMatchObject({ ok: true, now: 5_000_000 });
+    expect(limits.limit("one")).toMatchObject({ ok: false, retryAt: 5_001_000, retryAfter: 1000 });
+    vi.advanceTimersByTime(999);
+    expect(limits.limit("one").ok).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(limits.limit("one").ok).toBe(true);
+    vi.setSystemTime(9_000_000);
+    expect(limits.getValue("one")).toMatchObject({ value: 1, ts: 9_000_000 });
+  });
+
+  test("leaves no timer behind", () => {
+    vi.useFakeTimers();
+    const limits = defineLimits({ one: bucket });
+    for (let i = 0; i < 100; i++) limits.limit("one", { key: `${i}` });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("throws", () => {
+  const clock = fakeClock(1_000_000);
+  const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: SECOND } }, { now: clock.now });
+
+  test("a denial is an error that says when", () => {
+    expect(limits.limit("one", { throws: true }).ok).toBe(true);
+    for (const op of ["limit", "check"] as const) {
+      try {
+        limits[op]("one", { throws: true });
+        expect.unreachable();
+      } catch (error) {
+        expect(error).toBeInstanceOf(RateLimitError);
+        expect(error).toMatchObject({
+          kind: "RateLimited",
+          code: "TIDEGATE_RATE_LIMITED",
+          limit: "one",
+          retryAt: 1_001_000,
+          retryAfter: 1000,
+        });
+        expect((error as Error).message).toBe('rate limited by "one": retry in 1000 ms');
+        expect(JSON.parse(JSON.stringify(error))).toEqual({
+          kind: "RateLimited",
+          name: "one",
+          retryAt: 1_001_000,
+          retryAfter: 1000,
+        });
+      }
+    }
+    expect(() => limits.limit("one", { count: 2, throws: true })).toThrow('rate limited by "one": exceeds capacity');
+    expect(limits.limit("one", { throws: false }).ok).toBe(false);
+  });
+});
+
+describe("jitter", () => {
+  const times = fc.record({
+    retryAt: fc.integer({ min: 0, max: 2 ** 52 }),
+    retryAfter: fc.integer({ min: 0, max: 1e9 }),
+  });
+
+  test("is never earlier than retryAt, at most the fraction later, and the same again", () => {
+    fc.assert(
+      fc.property(times, fc.string(), fc.double({ min: 0, max: 1, noNaN: true }), (denied, key, fraction) => {
+        const at = jitter(denied, { key, fraction }) as number;
+        expect(at).toBeGreaterThanOrEqual(denied.retryAt);
+        expect(at).toBeLessThanOrEqual(denied.retryAt + denied.retryAfter * fraction);
+        expect(Number.isInteger(at)).toBe(true);
+        expect(jitter({ ...denied }, { key, fraction })).toBe(at);
+      }),
+    );
+    expect(jitter({}, { key: "k" })).toBeUndefined();
+  });
+
+  test("spreads evenly, and long keys that end differently too", () => {
+    const denied = { retryAt: 1_000_000, retryAfter: 100_000 };
+    for (const prefix of ["", "a long common beginning ".repeat(100)]) {
+      const tenths = new Array(10).fill(0);
+      for (let i = 0; i < 5000; i++) {
+        const at = jitter(denied, { key: `${prefix}${i}`, fraction: 1 }) as number;
+        tenths[Math.floor((at - denied.retryAt) / 10_000)]++;
+      }
+      // 500 expected; six standard deviations of a binomial are 127.
+      for (const tenth of tenths) expect(Math.abs(tenth - 500), `${tenths}`).toBeLessThan(130);
+    }
+  });
+});

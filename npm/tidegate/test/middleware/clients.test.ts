@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Octokit } from "@octokit/core";
+import { throttling } from "@octokit/plugin-throttling";
+import axios from "axios";
+import axiosRetry from "axios-retry";
+import got from "got";
+import ky from "ky";
+import { Agent, RetryAgent, request } from "undici";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineLimits } from "../../src/index.ts";
+import type { Decision } from "../../src/decision.ts";
+import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
+import { listen } from "./handler.ts";
+import type { Serving } from "./suite.ts";
+
+/** One token, back after 1.7 s: the second request is denied, and told to wait 2 s, or up to 3 with the spread. */
+const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1700, capacity: 1 } });
+const decisions = new Map<string, Decision[]>();
+const clientOf = (request: IncomingMessage): string => request.url?.split("/")[1] ?? "";
+
+let server: Serving;
+beforeAll(async () => {
+  const options: NodeOptions<IncomingMessage, "api"> = {
+    name: "api",
+    key: clientOf,
+    headers: { fields: ["draft-11", "draft-6", "x-ratelimit"] },
+    onDecision: (decided, request) => {
+      const known = decisions.get(clientOf(request)) ?? [];
+      decisions.set(clientOf(request), [...known, decided as Decision]);
+    },
+  };
+  const hello = (_: IncomingMessage, response: ServerResponse): void => {
+    response.setHeader("Content-Type", "application/json");
+    response.end('{"hello":true}');
+  };
+  server = await listen(createServer(rateLimit(limits, options, hello)));
+});
+afterAll(() => server.close());
+
+/** Clients as they come, with retries of 429 switched on where they are off by default; each resolves with a status. */
+const CLIENTS: Record<string, (url: string) => Promise<number>> = {
+  got: async (url) => (await got(url)).statusCode,
+  ky: async (url) => (await ky(url)).status,
+  "axios-retry": async (url) => {
+    const client = axios.create();
+    axiosRetry(client, { retryCondition: (error) => error.response?.status === 429 });
+    return (await client.get(url)).status;
+  },
+  "undici RetryAgent": async (url) => {
+    const response = await request(url, { dispatcher: new RetryAgent(new Agent()) });
+    await response.body.dump();
+    return response.statusCode;
+  },
+  "@octokit/plugin-throttling": async (url) => {
+    const { origin, pathname } = new URL(url);
+    const hooks = { onRateLimit: () => true, onSecondaryRateLimit: () => true };
+    const octokit = new (Octokit.plugin(throttling))({ baseUrl: origin, throttle: hooks, log: console });
+    return (await octokit.request(`GET ${pathname}`)).status;
+  },
+};
+
+describe("clients that obey come back in time, and not before", () => {
+  test.concurrent.each(Object.entries(CLIENTS))("%s", { timeout: 20_000 }, async (name, get) => {
+    const id = encodeURIComponent(name.replaceAll("/", "-"));
+    const url = `${server.url}/${id}/`;
+    expect((await fetch(url)).status).toBe(200);
+    expect(await get(url)).toBe(200);
+    const [first, denied, retried, ...more] = decisions.get(id) as [Decision, Decision, Decision];
+    expect([first.ok, denied.ok, retried.ok, more]).toEqual([true, false, true, []]);
+    expect(retried.now).toBeGreaterThanOrEqual(denied.retryAt as number);
+  });
+
+  test.concurrent("one that caps its waits comes back early: denied again for nothing, and granted in the end", {
+    timeout: 20_000,
+  }, async () => {
+    const url = `${server.url}/impatient/`;
+    expect((await fetch(url)).status).toBe(200);
+    const dispatcher = new RetryAgent(new Agent(), { maxTimeout: 300, maxRetries: 20 });
+    const response = await request(url, { dispatcher });
+    await response.body.dump();
+    expect(response.statusCode).toBe(200);
+    const all = decisions.get("impatient") as Decision[];
+    const denied = all.slice(1, -1);
+    expect(denied.length).toBeGreaterThan(1);
+    // Denials moved nothing: the first one's time still held.
+    expect(new Set(denied.map(({ retryAt }) => retryAt)).size).toBe(1);
+    expect((all.at(-1) as Decision).now).toBeGreaterThanOrEqual(denied[0]?.retryAt as number);
+  });
+});

@@ -1,0 +1,263 @@
+import "reflect-metadata";
+import { createServer } from "node:http";
+import { createAdaptorServer } from "@hono/node-server";
+import fastifyRateLimit from "@fastify/rate-limit";
+import { Controller, Get, Module } from "@nestjs/common";
+import { APP_GUARD, NestFactory } from "@nestjs/core";
+import { ThrottlerGuard, ThrottlerModule } from "@nestjs/throttler";
+import express from "express";
+import { rateLimit as expressRateLimit } from "express-rate-limit";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { rateLimiter } from "hono-rate-limiter";
+import type { Server } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { defineLimits, MINUTE, memory } from "../../src/index.ts";
+import { expressRateLimitStore } from "../../src/middleware/express.ts";
+import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
+import { honoRateLimiterStore, rateLimitBinding } from "../../src/middleware/hono.ts";
+import { throttlerStorage } from "../../src/middleware/nest.ts";
+import type { Store } from "../../src/store.ts";
+import { listen } from "./handler.ts";
+import { later } from "./later.ts";
+
+/** Every test runs with a store that answers at once, and with one that answers with promises. */
+const STORES: [string, () => Store][] = [
+  ["at once", () => memory()],
+  ["later", later],
+];
+const statuses = async (url: string, times: number, headers: Record<string, string> = {}) => {
+  const all: number[] = [];
+  for (let i = 0; i < times; i++) all.push((await fetch(url, { headers })).status);
+  return all;
+};
+/** The beginning of a window of so many ms is not known from outside: wait for one that has just begun. */
+const nextReset = async (hits: { resetTime: Date | undefined }) =>
+  sleep(Math.max(0, (hits.resetTime as Date).getTime() - Date.now()) + 5);
+
+describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, make) => {
+  const serve = async (options: Parameters<typeof expressRateLimit>[0]) => {
+    const app = express();
+    const limiter = expressRateLimit({ standardHeaders: "draft-7", legacyHeaders: true, ...options });
+    app.use(limiter);
+    app.get(
+      "/",
+      (request, response) =>
+        void response
+          .status(Number(request.query["status"] ?? 200))
+          .json((request as never as { rateLimit: object }).rateLimit),
+    );
+    return { limiter, ...(await listen(createServer(app))) };
+  };
+
+  test("counts, denies, tells its fields, and resets a key", async () => {
+    const logged = vi.spyOn(console, "error");
+    const { url, close, limiter } = await serve({
+      windowMs: 60_000,
+      limit: 3,
+      store: expressRateLimitStore({ store: make() }),
+    });
+    const first = await fetch(url);
+    expect(await first.json()).toMatchObject({ limit: 3, used: 1, remaining: 2 });
+    expect(first.headers.get("ratelimit")).toMatch(/^limit=3, remaining=2, reset=\d+$/);
+    expect(await statuses(url, 4)).toEqual([200, 200, 429, 429]);
+    const denied = await fetch(url);
+    expect(Number(denied.headers.get("retry-after"))).toBeGreaterThanOrEqual(0);
+    expect(denied.headers.get("x-ratelimit-remaining")).toBe("0");
+    const known = await limiter.getKey("127.0.0.1");
+    expect(known?.totalHits).toBe(6);
+    await limiter.resetKey("127.0.0.1");
+    expect(await limiter.getKey("127.0.0.1")).toBeUndefined();
+    expect(await statuses(url, 1)).toEqual([200]);
+    // It checks its stores by itself, and complains here.
+    expect(logged.mock.calls).toEqual([]);
+    logged.mockRestore();
+    await close();
+  });
+
+  test("skipFailedRequests takes hits back, and a window ends", async () => {
+    const store = expressRateLimitStore({ store: make() });
+    const { url, close, limiter } = await serve({ windowMs: 700, limit: 2, skipFailedRequests: true, store });
+    await store.increment("127.0.0.1");
+    await nextReset((await limiter.getKey("127.0.0.1")) as { resetTime: Date });
+    expect(await statuses(`${url}/?status=500`, 3)).toEqual([500, 500, 500]);
+    await vi.waitFor(async () => expect((await limiter.getKey("127.0.0.1"))?.totalHits ?? 0).toBe(0));
+    const second = await statuses(url, 3);
+    expect(second.filter((status) => status === 200).length).toBeGreaterThanOrEqual(2);
+    await sleep(705);
+    expect(await statuses(url, 1)).toEqual([200]);
+    await close();
+  });
+
+  test("two limiters on one store do not meet where their names differ", async () => {
+    const shared = make();
+    const a = await serve({ windowMs: 60_000, limit: 1, store: expressRateLimitStore({ store: shared, name: "a" }) });
+    const b = await serve({ windowMs: 60_000, limit: 1, store: expressRateLimitStore({ store: shared, name: "b" }) });
+    expect([await statuses(a.url, 2), await statuses(b.url, 2)]).toEqual([
+      [200, 429],
+      [200, 429],
+    ]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("keys of any length and content", async () => {
+    const store = expressRateLimitStore({ store: make() });
+    store.init({ windowMs: 60_000 });
+    for (const key of ["__proto__", "", "k".repeat(100_000), `${"k".repeat(100_000)}2`])
+      expect((await store.increment(key)).totalHits).toBe(1);
+  });
+});
+
+test("a store that fails is express-rate-limit's to pass on or not", async () => {
+  const failing = {
+    name: "down",
+    sync: false,
+    decide: async () => Promise.reject(new Error("gone")),
+  } as never as Store;
+  const status = async (passOnStoreError: boolean) => {
+    const app = express();
+    const store = expressRateLimitStore({ store: failing });
+    app.use(expressRateLimit({ store, passOnStoreError, logger: { error() {}, warn() {} } as never }));
+    app.get("/", (_request, response) => void response.end());
+    app.use(((_error, _request, response, _next) => void response.status(500).end()) as express.ErrorRequestHandler);
+    const { url, close } = await listen(createServer(app));
+    const [status] = await statuses(url, 1);
+    await close();
+    return status;
+  };
+  expect([await status(false), await status(true)]).toEqual([500, 200]);
+});
+
+describe.each(STORES)("hono-rate-limiter, with a store that answers %s", (_, make) => {
+  const serve = async (middleware: Parameters<Hono["use"]>[1]) => {
+    const app = new Hono();
+    app.use(middleware);
+    app.get("/", (context) => context.body(null, Number(context.req.query("status") ?? 200) as 200));
+    return listen(createAdaptorServer({ fetch: app.fetch }) as Server);
+  };
+  const keyGenerator = (context: { req: { header(name: string): string | undefined } }) =>
+    context.req.header("x-user") ?? "";
+
+  test("the store counts, denies and takes back", async () => {
+    const store = honoRateLimiterStore({ store: make() });
+    const { url, close } = await serve(
+      rateLimiter({ windowMs: 60_000, limit: 2, keyGenerator, skipFailedRequests: true, store }),
+    );
+    const answer = await fetch(url, { headers: { "x-user": "a" } });
+    expect(answer.headers.get("ratelimit-remaining")).toBe("1");
+    expect(await statuses(`${url}/?status=500`, 3, { "x-user": "a" })).toEqual([500, 500, 500]);
+    expect(await statuses(url, 3, { "x-user": "a" })).toEqual([200, 429, 429]);
+    expect(await statuses(url, 1, { "x-user": "b" })).toEqual([200]);
+    await close();
+  });
+
+  test("the binding says yes and no", async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } }, { store: make() });
+    const { url, close } = await serve(
+      rateLimiter({ binding: rateLimitBinding(limits, "api"), keyGenerator }) as never,
+    );
+    expect(await statuses(url, 3, { "x-user": "a" })).toEqual([200, 200, 429]);
+    await close();
+  });
+});
+
+describe.each(STORES)("@fastify/rate-limit, with a store that answers %s", (_, make) => {
+  test("counts, bans, reads, and keeps routes apart", async () => {
+    const app = fastify();
+    await app.register(fastifyRateLimit, {
+      max: 2,
+      timeWindow: 60_000,
+      ban: 1,
+      store: fastifyRateLimitStore({ store: make() }),
+    });
+    app.get("/", async () => "hello");
+    app.get("/own", { config: { rateLimit: { max: 1, timeWindow: 60_000 } } }, async () => "hello");
+    const peek = app.createRateLimit();
+    app.get("/peek", { config: { rateLimit: false } }, async (request) => peek(request, { increment: false }));
+    const get = async (url: string) => (await app.inject({ url })).statusCode;
+    const first = await app.inject({ url: "/" });
+    expect(first.headers).toMatchObject({ "x-ratelimit-limit": "2", "x-ratelimit-remaining": "1" });
+    expect(Number(first.headers["x-ratelimit-reset"])).toBeLessThanOrEqual(60);
+    expect([await get("/"), await get("/"), await get("/")]).toEqual([200, 429, 403]);
+    expect([await get("/own"), await get("/own")]).toEqual([200, 429]);
+    expect((await app.inject({ url: "/peek" })).json()).toMatchObject({ remaining: 0, isExceeded: true });
+    await app.close();
+  });
+
+  test("stretched windows are refused, not quietly left out", async () => {
+    const app = fastify();
+    const store = fastifyRateLimitStore({ store: make() });
+    await expect(app.register(fastifyRateLimit, { continueExceeding: true, store })).rejects.toThrow(
+      "`continueExceeding` must be off",
+    );
+  });
+});
+
+test("skipOnError lets requests through where the store fails", async () => {
+  const failing = {
+    name: "down",
+    sync: false,
+    decide: async () => Promise.reject(new Error("gone")),
+  } as never as Store;
+  const app = fastify();
+  await app.register(fastifyRateLimit, { global: false, store: fastifyRateLimitStore({ store: failing }) });
+  for (const skipOnError of [true, false])
+    app.get(`/${skipOnError}`, { config: { rateLimit: { skipOnError } } }, async () => "hello");
+  expect([(await app.inject("/true")).statusCode, (await app.inject("/false")).statusCode]).toEqual([200, 500]);
+  await app.close();
+});
+
+describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, make) => {
+  test("its guard throttles, and tells when to come back", async () => {
+    class Root {
+      index(): string {
+        return "hello";
+      }
+    }
+    Controller()(Root);
+    Get()(Root.prototype, "index", Object.getOwnPropertyDescriptor(Root.prototype, "index") as PropertyDescriptor);
+    class App {}
+    const throttlers = [{ ttl: 60_000, limit: 2, blockDuration: 1000 }];
+    Module({
+      imports: [ThrottlerModule.forRoot({ throttlers, storage: throttlerStorage({ store: make() }) })],
+      controllers: [Root],
+      providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+    })(App);
+    const app = await NestFactory.create(App, { logger: false });
+    await app.listen(0, "127.0.0.1");
+    const url = await app.getUrl();
+    const first = await fetch(url);
+    expect([first.headers.get("x-ratelimit-limit"), first.headers.get("x-ratelimit-remaining")]).toEqual(["2", "1"]);
+    expect(await statuses(url, 3)).toEqual([200, 429, 429]);
+    expect((await fetch(url)).headers.get("retry-after")).toBe("1");
+    await app.close();
+  });
+
+  test("a block lasts as long as it is said, is begun once, and ends", async () => {
+    const storage = throttlerStorage({ store: make() });
+    const hit = () => storage.increment("k", 200, 1, 600, "short");
+    expect(await hit()).toMatchObject({ totalHits: 1, isBlocked: false, timeToBlockExpire: 0 });
+    const begun = Date.now();
+    let record = await hit();
+    // The window may have ended between the two.
+    if (!record.isBlocked) record = await hit();
+    expect(record).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 1 });
+    const together = await Promise.all([hit(), hit(), hit()]);
+    expect(together.every(({ isBlocked }) => isBlocked)).toBe(true);
+    await sleep(Math.max(0, begun + 500 - Date.now()));
+    if (Date.now() < begun + 590) expect((await hit()).isBlocked).toBe(true);
+    await sleep(250);
+    expect((await hit()).isBlocked).toBe(false);
+  });
+
+  test("without a block, a denied request is told the end of its window; throttlers are apart", async () => {
+    const storage = throttlerStorage({ store: make() });
+    const hit = (name: string, limit = 1) => storage.increment("k", 60_000, limit, 0, name);
+    await hit("a");
+    const { isBlocked, timeToExpire, timeToBlockExpire } = await hit("a");
+    expect([isBlocked, timeToBlockExpire]).toEqual([true, Math.max(timeToExpire, 1)]);
+    expect((await hit("b")).isBlocked).toBe(false);
+    expect((await hit("c", 0)).isBlocked).toBe(true);
+  });
+});

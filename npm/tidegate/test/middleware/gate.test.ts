@@ -1,0 +1,193 @@
+import { createServer } from "node:http";
+import express, { type Request as ExpressRequest } from "express";
+import { describe, expect, test, vi } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import { gate, type Options } from "../../src/middleware/gate.ts";
+import { rateLimit } from "../../src/middleware/express.ts";
+import { rateLimit as rateLimitFetch } from "../../src/middleware/fetch.ts";
+import type { AsyncStore } from "../../src/store.ts";
+import { listen } from "./handler.ts";
+import { later } from "./later.ts";
+
+const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+type Given = Options<object, "api">;
+
+describe("a mistake in the options is told at once", () => {
+  test.each<[object, string]>([
+    [{}, "`name` must be a limit's name, or a function; got undefined"],
+    [{ name: "api", cots: 3 }, "`cots` must be absent"],
+    [{ limits: [{ name: "api" }], key: "a" }, "`key` must be absent"],
+    [{ limits: "api" }, "`limits` must be an array of rules, or a function that returns one"],
+    [
+      { limits: [{ name: "api", shadow: true }] },
+      "`shadow` must be absent: a rule has name, key, cost, reserve, config",
+    ],
+    [{ name: "api", key: 7 }, "`key` must be a string, a function of the request, or false; got 7"],
+    [
+      { name: "api", cost: Number.NaN },
+      "`cost` must be a number of tokens from 0 to 1099511627776, a function, or what the client states; got NaN",
+    ],
+    [
+      { name: "api", cost: -1 },
+      "`cost` must be a number of tokens from 0 to 1099511627776, a function, or what the client states; got -1",
+    ],
+    [
+      { name: "api", cost: { header: "x-cost" } },
+      "`cost.max` must be a number of tokens from 0 to 1099511627776; got undefined",
+    ],
+    [
+      { name: "api", cost: { header: "x-cost", max: 5, default: 6 } },
+      "`cost.default` must be a number of tokens from 0 to 5; got 6",
+    ],
+    [
+      { name: "api", cost: { header: "x-cost", max: 5, min: 2 } },
+      "`cost.min` must be a number of tokens from 0 to 1; got 2",
+    ],
+    [{ name: "api", cost: { max: 5 } }, "`cost` must be with the name of either a header or a query parameter"],
+    [{ name: "api", cost: { header: "a", query: "b", max: 5 } }, "`cost` must be with the name of either"],
+    [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1; got 2"],
+    [{ name: "api", headers: true }, "`headers` must be false, or an object with fields; got true"],
+    [{ name: "api", skip: true }, "`skip` must be a function; got true"],
+    [{ name: "api", client: { trust: -1 } }, "`trust` must be a whole number of proxies from 0 to 100"],
+  ])("%j", (options, message) => {
+    expect(() => gate(limits, options as Given)).toThrow(message);
+  });
+
+  test("and so is what is no limiter", () => {
+    expect(() => gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
+  });
+});
+
+test("names are those that were defined, and requests are the framework's", () => {
+  const app = express();
+  app.use(rateLimit(limits, { name: "api", key: (request: ExpressRequest) => request.ip }));
+  app.use(rateLimit(limits, { name: () => "api" as const, cost: 2 }));
+  app.use(rateLimit(limits, { name: "any", config: { kind: "fixed window", rate: 5, period: MINUTE } }));
+  app.use(rateLimit(limits, { limits: [{ name: "api" }, { name: "api", key: false }] }));
+  // @ts-expect-error: a name that was not defined
+  app.use(rateLimit(limits, { name: "apo" }));
+  // @ts-expect-error: tokens are a number
+  expect(() => rateLimit(limits, { name: "api", cost: "1" })).toThrow("`cost`");
+});
+
+test("with a store in memory, nothing waits: the next handler runs within the call", () => {
+  const { admit } = gate<object, "api", typeof limits.store>(limits, {
+    name: "api",
+    key: "somebody",
+    cost: { header: "x-cost", max: 9 },
+  });
+  expect(admit({}, { headers: {} })).toMatchObject({ decided: { ok: true, remaining: 4 } });
+});
+
+test("what next throws is not caught and asked a second time", () => {
+  const middleware = rateLimit(limits, { name: "api", key: "nobody" });
+  const next = vi.fn(() => {
+    throw new Error("in the handler");
+  });
+  const response = { getHeader: () => undefined, setHeader() {} };
+  expect(() => middleware({ headers: {} }, response as never, next)).toThrow("in the handler");
+  expect(next).toHaveBeenCalledTimes(1);
+});
+
+test("a host that tells no address is an error, not one bucket for everybody", async () => {
+  const handler = rateLimitFetch(limits, { name: "api" }, () => new Response("hello"));
+  await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given where the host does not tell/);
+  const worker = rateLimitFetch(
+    limits,
+    { name: "api", client: { header: "cf-connecting-ip" } },
+    () => new Response("hello"),
+  );
+  expect((await worker(new Request("http://a/", { headers: { "cf-connecting-ip": "192.0.2.9" } }))).status).toBe(200);
+});
+
+test("Deno's and Bun's hosts tell the address, each in its way", async () => {
+  const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _host: unknown) => new Response("hello"));
+  const ask = async (host: unknown) => (await handler(new Request("http://a/"), host)).status;
+  expect(await ask({ remoteAddr: { hostname: "192.0.2.1", port: 1, transport: "tcp" } })).toBe(200);
+  expect(await ask({ requestIP: () => ({ address: "::ffff:192.0.2.1", family: "IPv6", port: 1 }) })).toBe(429);
+  expect(await ask({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
+});
+
+test("a response that came from fetch, whose headers cannot be written, gets the fields too", async () => {
+  const origin = await listen(createServer((_, response) => response.end("from afar")));
+  const proxy = rateLimitFetch(limits, { name: "api", key: "proxied" }, () => fetch(origin.url));
+  const response = await proxy(new Request("http://a/"));
+  expect(response.headers.get("ratelimit")).toMatch(/^"api";r=4;/);
+  expect(await response.text()).toBe("from afar");
+  await origin.close();
+});
+
+test("Workers are asked to wait for the settlement", async () => {
+  const kept: Promise<unknown>[] = [];
+  const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+  const handler = rateLimitFetch(
+    fresh,
+    { name: "api", key: "k", settle: () => 3 },
+    (_request: Request, _env: unknown, _context: unknown) => new Response(),
+  );
+  await handler(new Request("http://a/"), {}, { waitUntil: (work: Promise<unknown>) => void kept.push(work) });
+  expect(kept.length).toBe(1);
+  await kept[0];
+  expect(Math.floor(fresh.getValue("api", { key: "k" }).value)).toBe(2);
+});
+
+test("a cost that a function gets wrong is an error, and takes nothing", async () => {
+  const now = () => 1_735_689_600_000;
+  const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now });
+  const wrong = [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308, 2 ** 53 + 1, "1", 1n, null, { valueOf: () => 1 }];
+  for (const cost of wrong) {
+    const { admit } = gate(fresh, { name: "api", key: "k", cost: () => cost as number });
+    expect(() => admit({}, {}), String(cost)).toThrow("`count` must be a finite number of tokens");
+    const waiting = gate(fresh, { name: "api", key: "k", cost: async () => cost as number });
+    await expect(waiting.admit({}, {}), String(cost)).rejects.toThrow("`count` must be a finite number of tokens");
+  }
+  expect(fresh.getValue("api", { key: "k" }).value).toBe(5);
+});
+
+test("what was decided without the store is not given back to it", async () => {
+  let down = true;
+  const inner = later();
+  const given: string[] = [];
+  const store = {
+    ...inner,
+    decide: async (...call: Parameters<AsyncStore["decide"]>) => {
+      if (down) throw new Error("gone");
+      given.push(call[0].op);
+      return inner.decide(...call);
+    },
+  };
+  const allowing = defineLimits(
+    { api: { kind: "token bucket", rate: 5, period: MINUTE } },
+    { store, onStoreError: "allow" },
+  );
+  const { admit } = gate(allowing, { name: "api", key: "k", settle: () => 0 });
+  const admission = await admit({}, {});
+  down = false;
+  await admission?.settle({ status: 500, aborted: false });
+  expect([admission?.decided.degraded, given]).toEqual([true, []]);
+  await (await admit({}, {}))?.settle({ status: 500, aborted: false });
+  expect(given).toEqual(["take", "give"]);
+});
+
+test("several limits are settled by name, or all alike; a debt beyond the capacity included", async () => {
+  const now = () => 1_735_689_600_000;
+  const two = defineLimits(
+    {
+      requests: { kind: "token bucket", rate: 5, period: MINUTE },
+      tokens: { kind: "token bucket", rate: 100, period: MINUTE },
+    },
+    { now },
+  );
+  const limits = [
+    { name: "requests" as const, key: "k" },
+    { name: "tokens" as const, key: "k", cost: 50 },
+  ];
+  const left = () => [two.getValue("requests", { key: "k" }).value, two.getValue("tokens", { key: "k" }).value];
+  const end = { status: 200, aborted: false };
+  await (await gate(two, { limits, settle: () => ({ tokens: 120, other: 3 }) }).admit({}, {}))?.settle(end);
+  expect(left()).toEqual([4, -20]);
+  two.reset("tokens", { key: "k" });
+  await (await gate(two, { limits, settle: () => 0 }).admit({}, {}))?.settle(end);
+  expect(left()).toEqual([4, 100]);
+});

@@ -1,0 +1,35 @@
+import type { AddressInfo, Server } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Serving } from "./suite.ts";
+
+/** What the tests' servers do after the limiter: see `Serve`. */
+export function asked(url: string): { status: number; throws: boolean; hangs: boolean } {
+  const query = new URLSearchParams(url.split("?")[1]);
+  return { status: Number(query.get("status") ?? 200), throws: query.has("throw"), hangs: query.has("hang") };
+}
+
+/** The same as a listener of `node:http`; a thrown error is the framework's to answer. */
+export function handle(request: IncomingMessage & { rateLimit?: unknown }, response: ServerResponse): void {
+  const { status, throws, hangs } = asked(request.url ?? "");
+  if (throws) throw new Error("the handler fails");
+  if (hangs) return;
+  response.statusCode = status;
+  response.end(JSON.stringify(request.rateLimit ?? null));
+}
+
+export const headerOf = (request: IncomingMessage, name: string): string | undefined => {
+  const value = request.headers[name];
+  return typeof value === "string" ? value : undefined;
+};
+
+/** Listens on a free port of the loopback. */
+export async function listen(server: Server): Promise<Serving> {
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((done) => {
+      (server as Server & { closeAllConnections?(): void }).closeAllConnections?.();
+      server.close(() => done());
+    });
+  return { url: `http://127.0.0.1:${port}`, close };
+}

@@ -1,0 +1,162 @@
+import { channel } from "node:diagnostics_channel";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import { describe, expect, test } from "vitest";
+import { defineLimits, isRateLimitError, memory, MINUTE } from "../src/index.ts";
+import { type DecisionEvent, metrics, observe, publish } from "../src/observe.ts";
+import { gate } from "../src/middleware/gate.ts";
+import { fakeClock } from "../src/testing/clock.ts";
+import { later } from "./middleware/later.ts";
+
+const POLICIES = {
+  api: { kind: "token bucket", rate: 2, period: MINUTE },
+  all: { kind: "fixed window", rate: 3, period: MINUTE },
+} as const;
+
+function observed() {
+  const events: DecisionEvent[] = [];
+  const clock = fakeClock();
+  const plain = defineLimits(POLICIES, { now: clock.now });
+  const limits = observe(plain, (event) => void events.push(event));
+  return { events, plain, limits };
+}
+
+describe("observe", () => {
+  test("tells every decision once, and answers as the limiter does: at once, from the same state", () => {
+    const { events, plain, limits } = observed();
+    const decision = limits.limit("api", { key: "a" });
+    expect(decision.remaining).toBe(1);
+    expect(limits.check("api", { key: "a", count: 2 }).ok).toBe(false);
+    limits.give("api", { key: "a" });
+    limits.charge("api", { key: "a", count: 5 });
+    const told = events.map(({ operation, name, key, count, decision }) => [operation, name, key, count, decision.ok]);
+    expect(told).toEqual([
+      ["limit", "api", "a", 1, true],
+      ["check", "api", "a", 2, false],
+      ["give", "api", "a", 1, true],
+      ["charge", "api", "a", 5, true],
+    ]);
+    expect(events[0]?.decision).toBe(decision);
+    expect(limits.getValue("api", { key: "a" })).toEqual(plain.getValue("api", { key: "a" }));
+    limits.reset("api", { key: "a" });
+    expect(plain.getValue("api", { key: "a" }).value).toBe(2);
+    expect(limits.store).toBe(plain.store);
+  });
+
+  test("several limits: one event for each, with the answer to all", () => {
+    const { events, limits } = observed();
+    const all = limits.limitAll([
+      { name: "api", key: "a" },
+      { name: "all", count: 4 },
+    ]);
+    expect(events.map(({ name, count, decision, all: whole }) => [name, count, decision.ok, whole === all])).toEqual([
+      ["api", 1, true, true],
+      ["all", 4, false, true],
+    ]);
+  });
+
+  test("a denial that is thrown is told first; a mistake is no decision", () => {
+    const { events, limits } = observed();
+    expect(() => limits.limit("api", { count: 3, throws: true })).toThrow(expect.toSatisfy(isRateLimitError));
+    expect(events.map(({ decision }) => decision.ok)).toEqual([false]);
+    expect(() => limits.limit("api", { count: Number.NaN })).toThrow("`count`");
+    expect(() => limits.limit("api", { throws: 1 as never })).toThrow("`throws`");
+    expect(events.length).toBe(1);
+  });
+
+  test("a store that answers with promises; and the middleware on an observed limiter", async () => {
+    const events: DecisionEvent[] = [];
+    const limits = observe(defineLimits(POLICIES, { store: later() }), (event) => void events.push(event));
+    expect((await limits.limit("api")).ok).toBe(true);
+    await gate(limits, {
+      limits: [
+        { name: "api", key: "k" },
+        { name: "all", key: false },
+      ],
+    }).admit({}, {});
+    expect(events.map(({ operation, name }) => `${operation} ${name}`)).toEqual([
+      "limit api",
+      "limitAll api",
+      "limitAll all",
+    ]);
+  });
+
+  test("an observed limiter can be observed again, and every method of a limiter is there", () => {
+    const { events, plain, limits } = observed();
+    const again: string[] = [];
+    const twice = observe(limits, ({ operation }) => void again.push(operation));
+    twice.limit("api", { key: "a" });
+    expect([events.length, again]).toEqual([1, ["limit"]]);
+    expect(twice.getValue("api", { key: "a" }).value).toBe(1);
+    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(plain))) {
+      if (name !== "constructor") expect(Object.hasOwn(twice, name), name).toBe(true);
+    }
+    const many = (twice as never as { limitMany?(name: string, keys: string[]): { ok: boolean }[] }).limitMany?.(
+      "api",
+      ["b", "c"],
+    );
+    if (many !== undefined)
+      expect([many.map(({ ok }) => ok), again]).toEqual([
+        [true, true],
+        ["limit", "limitMany", "limitMany"],
+      ]);
+  });
+
+  test("what observes is a function", () => {
+    expect(() => observe(defineLimits(POLICIES), 1 as never)).toThrow(
+      "`observers` must be functions of an event; got 1",
+    );
+  });
+});
+
+test("a channel is published to while somebody listens", () => {
+  const decisions = channel("tidegate:decision");
+  const limits = observe(defineLimits(POLICIES), publish(decisions));
+  const heard: unknown[] = [];
+  const listener = (event: unknown): void => void heard.push(event);
+  limits.limit("api");
+  decisions.subscribe(listener);
+  limits.limit("api");
+  decisions.unsubscribe(listener);
+  limits.limit("api");
+  expect(heard).toEqual([expect.objectContaining({ operation: "limit", name: "api" })]);
+});
+
+test("OpenTelemetry's own meter counts by limit and outcome, never by key, and by a bounded number of names", async () => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 30 });
+  const meter = new MeterProvider({ readers: [reader] }).getMeter("tidegate");
+  const store = memory({ maxKeys: 1 });
+  const limits = observe(defineLimits(POLICIES, { store }), metrics(meter, { store }));
+  for (let i = 0; i < 300; i++) limits.limit("api", { key: `client ${i}` });
+  limits.limit("api", { key: "x", count: 2 });
+  limits.limit("api", { key: "x", count: 2 });
+  limits.limit("api", { count: 3 });
+  for (let i = 0; i < 150; i++) limits.limit(`made-up-${i}`, { config: POLICIES.api });
+  await reader.forceFlush();
+  const found = Object.fromEntries(
+    (exporter.getMetrics()[0]?.scopeMetrics[0]?.metrics ?? []).map((metric) => [
+      metric.descriptor.name,
+      metric.dataPoints,
+    ]),
+  );
+  const counted = (limit: string, outcome: string) =>
+    found["tidegate.decisions"]?.find(
+      ({ attributes }) => attributes["limit"] === limit && attributes["outcome"] === outcome,
+    )?.value;
+  expect([
+    counted("api", "granted"),
+    counted("api", "denied"),
+    counted("api", "impossible"),
+    counted("other", "granted"),
+  ]).toEqual([301, 1, 1, 51]);
+  expect(JSON.stringify(found)).not.toContain("client ");
+  expect(found["tidegate.wait"]?.[0]?.value).toMatchObject({ count: 1 });
+  expect(found["tidegate.evictions"]?.[0]?.value).toBe(store.stats().evicted);
+  expect(store.stats().evicted).toBeGreaterThan(0);
+  await reader.shutdown();
+});

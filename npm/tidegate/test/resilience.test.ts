@@ -1,0 +1,282 @@
+/** What a limiter does about a store that fails: a store made by hand, and timers that the test turns. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  type Config,
+  defineLimits,
+  isStoreError,
+  memory,
+  type OnStoreError,
+  RateLimitError,
+  StoreError,
+} from "../src/index.ts";
+import type { AsyncStore } from "../src/store.ts";
+
+const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
+
+/** A store that does as it is told: answers, refuses, throws at once, or never says anything. */
+class Flaky implements AsyncStore {
+  readonly name = "flaky";
+  readonly sync = false;
+  mode: "answer" | "reject" | "throw" | "hang" = "answer";
+  asked = 0;
+  readonly error: unknown = new Error("connection refused");
+  readonly #memory = memory();
+
+  #run<T>(body: () => T): Promise<T> {
+    this.asked++;
+    if (this.mode === "throw") throw this.error;
+    if (this.mode === "hang") return new Promise(() => {});
+    if (this.mode === "reject") return Promise.reject(this.error);
+    return Promise.resolve().then(body);
+  }
+  decide: AsyncStore["decide"] = (call, now) => this.#run(() => this.#memory.decide(call, now));
+  decideAll: AsyncStore["decideAll"] = (calls, now) => this.#run(() => this.#memory.decideAll(calls, now));
+  reset: AsyncStore["reset"] = (limit, key) => this.#run(() => this.#memory.reset(limit, key));
+  getValue: AsyncStore["getValue"] = (limit, key, now) => this.#run(() => this.#memory.getValue(limit, key, now));
+}
+
+let store: Flaky;
+let rejections = 0;
+const onRejection = () => rejections++;
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  store = new Flaky();
+  rejections = 0;
+  process.on("unhandledRejection", onRejection);
+});
+afterEach(() => {
+  expect(vi.getTimerCount(), "timers left behind").toBe(0);
+  vi.useRealTimers();
+  process.off("unhandledRejection", onRejection);
+  expect(rejections).toBe(0);
+});
+
+const limiter = (onStoreError?: OnStoreError, more: Partial<Config> = {}, timeout?: number) =>
+  defineLimits({ one: { ...bucket, ...more } as Config, two: bucket }, { store, onStoreError, timeout });
+
+test("a store that answers is asked, and nothing else is said", async () => {
+  const d = await limiter().limit("one", { count: 4 });
+  expect(d).toMatchObject({ ok: true, value: 6 });
+  expect(d).not.toHaveProperty("degraded");
+  expect(store.asked).toBe(1);
+});
+
+describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) => {
+  beforeEach(() => {
+    store.mode = mode;
+  });
+
+  test("denies by default, and says why", async () => {
+    const d = await limiter().limit("one", { key: "k" });
+    expect(d).toMatchObject({ ok: false, degraded: true, remaining: 0, limit: 10, now: 1_000_000 });
+    expect(d.retryAt).toBeUndefined();
+    expect(d.cause).toBeInstanceOf(StoreError);
+    expect(d.cause).toMatchObject({
+      code: "TIDEGATE_STORE",
+      message: 'flaky: take of "one:k" failed: connection refused',
+      store: "flaky",
+      operation: "take",
+      identity: "one:k",
+      cause: store.error,
+    });
+    await expect(limiter().limit("one", { throws: true })).rejects.toBeInstanceOf(RateLimitError);
+  });
+
+  test("allows where it is told to, but never what could never be granted", async () => {
+    const limits = limiter("allow");
+    expect(await limits.limit("one")).toMatchObject({ ok: true, degraded: true });
+    expect(await limits.limit("one", { count: 11 })).toMatchObject({
+      ok: false,
+      degraded: true,
+      reason: "exceeds capacity",
+    });
+    expect(await limits.limitAll([{ name: "one" }, { name: "two" }])).toMatchObject({ ok: true, degraded: true });
+    expect(await limits.limitAll([{ name: "one" }, { name: "two", count: 11 }])).toMatchObject({
+      ok: false,
+      degraded: true,
+    });
+  });
+
+  test("a limit's own setting goes before the limiter's", async () => {
+    const limits = limiter("allow", { onStoreError: "deny" });
+    expect((await limits.limit("one")).ok).toBe(false);
+    expect((await limits.limit("two")).ok).toBe(true);
+    expect((await limits.limitAll([{ name: "two" }, { name: "one" }])).ok).toBe(false);
+  });
+
+  test("a local limit decides at its fraction of rate and capacity", async () => {
+    const limits = limiter({ local: 0.5 });
+    for (let i = 0; i < 5; i++)
+      expect(await limits.limit("one", { key: "k" })).toMatchObject({ ok: true, degraded: true });
+    expect(await limits.limit("one", { key: "k" })).toMatchObject({ ok: false, degraded: true, retryAfter: 200 });
+    vi.advanceTimersByTime(200);
+    expect((await limits.limit("one", { key: "k" })).ok).toBe(true);
+    expect((await limits.limit("one", { key: "another" })).ok).toBe(true);
+  });
+
+  test("a small fraction of a small limit still grants one at a time", async () => {
+    const limits = limiter({ local: 0.01 });
+    expect((await limits.limit("one")).ok).toBe(true);
+    expect(await limits.limit("one")).toMatchObject({ ok: false, retryAfter: 10_000 });
+  });
+
+  test("several local limits are all taken or none, two on one for their sum", async () => {
+    const limits = limiter({ local: 0.5 });
+    const six = await limits.limitAll([
+      { name: "one", count: 3 },
+      { name: "one", count: 3 },
+    ]);
+    expect(six).toMatchObject({ ok: false, degraded: true });
+    expect(
+      (
+        await limits.limitAll([
+          { name: "one", count: 3 },
+          { name: "two", count: 6 },
+        ])
+      ).ok,
+    ).toBe(false);
+    const all = await limits.limitAll([
+      { name: "one", count: 5 },
+      { name: "two", count: 5 },
+    ]);
+    expect(all).toMatchObject({ ok: true, degraded: true, decisions: [{ value: 0, degraded: true }, { value: 0 }] });
+    const denied = await limits.limitAll([
+      { name: "one", count: 1 },
+      { name: "two", count: 2 },
+    ]);
+    expect(denied).toMatchObject({ ok: false, retryAfter: 400 });
+    const mixed = limiter({ local: 0.5 }, { onStoreError: "deny" });
+    expect((await mixed.limitAll([{ name: "two", count: 5 }, { name: "one" }])).ok).toBe(false);
+    expect((await mixed.limit("two", { count: 5 })).ok, "nothing was taken from two").toBe(true);
+  });
+
+  test("reset and getValue cannot be made up, and reject", async () => {
+    const limits = limiter("allow");
+    await expect(limits.reset("one")).rejects.toMatchObject({ code: "TIDEGATE_STORE", operation: "reset" });
+    await expect(limits.getValue("one")).rejects.toMatchObject({ code: "TIDEGATE_STORE", operation: "getValue" });
+  });
+});
+
+describe("the deadline", () => {
+  beforeEach(() => {
+    store.mode = "hang";
+  });
+
+  test.each([
+    [undefined, undefined, 250],
+    [40, undefined, 40],
+    [40, 90, 90],
+  ])("limiter %s, limit %s: %s ms", async (timeout, own, expected) => {
+    const limits = limiter("deny", own === undefined ? {} : { timeout: own }, timeout);
+    const settled = vi.fn();
+    const answer = limits.limit("one").then((d) => {
+      settled();
+      return d;
+    });
+    await vi.advanceTimersByTimeAsync(expected - 1);
+    expect(settled).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(settled).toHaveBeenCalled();
+    const { cause } = await answer;
+    expect(isStoreError(cause)).toBe(true);
+    expect((cause as Error).message).toBe(`flaky: take of "one" failed: no answer within ${expected} ms`);
+  });
+
+  test("an answer that comes too late changes nothing any more", async () => {
+    let answer: (d: never) => void = () => {};
+    store.decide = () => new Promise((resolve) => (answer = resolve));
+    const asked = limiter().limit("one");
+    await vi.advanceTimersByTimeAsync(250);
+    answer({ ok: true } as never);
+    expect(await asked).toMatchObject({ ok: false, degraded: true });
+  });
+
+  test("a rejection that comes too late is nobody's", async () => {
+    let reject: (error: Error) => void = () => {};
+    store.decide = () => new Promise((_, no) => (reject = no));
+    const asked = limiter().limit("one");
+    await vi.advanceTimersByTimeAsync(250);
+    reject(new Error("late"));
+    expect((await asked).degraded).toBe(true);
+    vi.useRealTimers();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    vi.useFakeTimers();
+  });
+});
+
+describe("the breaker", () => {
+  test("after repeated failures nobody waits; one in a while asks; then all is as before", async () => {
+    const limits = limiter("deny");
+    store.mode = "hang";
+    const first = Promise.all(Array.from({ length: 5 }, () => limits.limit("one")));
+    await vi.advanceTimersByTimeAsync(250);
+    expect((await first).every((d) => d.degraded)).toBe(true);
+    expect(store.asked).toBe(5);
+
+    for (let i = 0; i < 100; i++) {
+      const d = await limits.limit("one"); // at once: no timer is turned
+      expect(d.cause).toMatchObject({ code: "TIDEGATE_STORE", message: expect.stringContaining("asked again later") });
+    }
+    expect(store.asked).toBe(5);
+
+    await vi.advanceTimersByTimeAsync(100);
+    const probe = limits.limit("one");
+    await limits.limit("one"); // beside the one that asks, nobody waits
+    expect(store.asked).toBe(6);
+    await vi.advanceTimersByTimeAsync(250);
+    expect((await probe).degraded).toBe(true);
+
+    store.mode = "answer";
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await limits.limit("one")).toMatchObject({ ok: true, value: 9 });
+    for (let i = 0; i < 9; i++) expect((await limits.limit("one")).degraded).toBeUndefined();
+    expect((await limits.limit("one")).ok).toBe(false);
+  });
+
+  test("asks ever more rarely, but at least every five seconds", async () => {
+    const limits = limiter();
+    store.mode = "reject";
+    for (let i = 0; i < 5; i++) await limits.limit("one");
+    const before = store.asked;
+    for (let i = 0; i < 6000; i++) {
+      await vi.advanceTimersByTimeAsync(10);
+      await limits.limit("one");
+    }
+    const probes = store.asked - before;
+    expect(probes).toBeGreaterThanOrEqual(60_000 / 5000);
+    expect(probes).toBeLessThan(25);
+  });
+
+  test("a success in between begins the count anew", async () => {
+    const limits = limiter();
+    for (let i = 0; i < 20; i++) {
+      store.mode = i % 5 === 4 ? "answer" : "reject";
+      await limits.limit("one");
+    }
+    expect(store.asked).toBe(20);
+  });
+
+  test("a mistake of the caller's is neither a failure nor asked of the store", async () => {
+    const limits = limiter("allow");
+    for (let i = 0; i < 10; i++) expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be");
+    expect(store.asked).toBe(0);
+    expect((await limits.limit("one")).degraded).toBeUndefined();
+  });
+});
+
+test.each(["open", 1, { local: 0 }, { local: 2 }, { local: Number.NaN }, null])(
+  "onStoreError: %s is refused",
+  (setting) => {
+    const rule = /^`onStoreError` must be "deny", "allow" or \{ local: a fraction above 0 and up to 1 \}; got /;
+    expect(() => limiter(setting as never)).toThrow(rule);
+    expect(() => limiter("deny", { onStoreError: setting as never })).toThrow(rule);
+    expect(() => defineLimits({ one: { ...bucket, onStoreError: setting as never } }), "in memory too").toThrow(rule);
+    expect(() => limiter().limit("one", { config: { ...bucket, onStoreError: setting as never } })).toThrow(rule);
+  },
+);
+
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("timeout: %s is refused", (timeout) => {
+  const rule = /^`timeout` must be a number of ms from 1 to 2147483647; got /;
+  expect(() => limiter("deny", {}, timeout as never)).toThrow(rule);
+  expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
+});

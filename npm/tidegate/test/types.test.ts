@@ -1,0 +1,61 @@
+/** What must not compile: `npm test` runs the compiler over this file, and an error that is expected and absent is one. */
+import { expect, expectTypeOf, test } from "vitest";
+import { type AllDecision, type Decision, defineLimits, MINUTE, memory, type Value } from "../src/index.ts";
+import { type AsyncStore, transactional } from "../src/store.ts";
+
+const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+const store: AsyncStore = transactional({
+  name: "nothing",
+  transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),
+});
+const sync = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window", start: 0 } });
+const explicit = defineLimits({ sendMessage: bucket }, { store: memory() });
+const later = defineLimits({ sendMessage: bucket }, { store });
+
+test("a synchronous store answers with decisions, any other with promises of them", async () => {
+  expectTypeOf(sync.limit("sendMessage")).toEqualTypeOf<Decision>();
+  expectTypeOf(explicit.check("sendMessage")).toEqualTypeOf<Decision>();
+  expectTypeOf(sync.limitAll([{ name: "freeTrial" }])).toEqualTypeOf<AllDecision>();
+  expectTypeOf(sync.reset("sendMessage")).toEqualTypeOf<void>();
+  expectTypeOf(sync.getValue("sendMessage")).toEqualTypeOf<Value>();
+  expectTypeOf(later.limit("sendMessage")).toEqualTypeOf<Promise<Decision>>();
+  expectTypeOf(later.limitAll([{ name: "sendMessage" }])).toEqualTypeOf<Promise<AllDecision>>();
+  expectTypeOf(later.reset("sendMessage")).toEqualTypeOf<Promise<void>>();
+  expectTypeOf(later.getValue("sendMessage")).toEqualTypeOf<Promise<Value>>();
+  const answer = later.limit("sendMessage");
+  expect(answer).toBeInstanceOf(Promise);
+  expect((await answer).ok).toBe(true);
+  expect((await sync.limit("sendMessage")).ok).toBe(true);
+});
+
+test("a name that was not defined is an error, of the compiler's and of the package's", () => {
+  const refused = (body: () => unknown) =>
+    expect(body).toThrow(/`name` must be one of the limits defined: "sendMessage", "freeTrial"/);
+  // @ts-expect-error not a limit
+  refused(() => sync.limit("sendMesage"));
+  // @ts-expect-error not a limit
+  refused(() => sync.check("toString"));
+  // @ts-expect-error not a limit
+  refused(() => sync.limitAll([{ name: "sendMesage" }]));
+  // @ts-expect-error not a limit
+  refused(() => sync.reset("freetrial"));
+  // @ts-expect-error not a limit
+  refused(() => sync.getValue(""));
+  expect(sync.limit("defined at the call".replaceAll(" ", "-"), { config: bucket }).ok).toBe(true);
+});
+
+test("a wrong field is an error, of the compiler's and of the package's", () => {
+  const refused = (body: () => unknown) => expect(body).toThrow(/^`\w+` must be /);
+  // @ts-expect-error misspelt
+  refused(() => sync.limit("sendMessage", { cuont: 2 }));
+  // @ts-expect-error a string is no count
+  refused(() => sync.limit("sendMessage", { count: "2" }));
+  // @ts-expect-error a token bucket has no start
+  refused(() => defineLimits({ one: { ...bucket, start: 5 } }));
+  // @ts-expect-error no such kind
+  refused(() => defineLimits({ one: { ...bucket, kind: "leaky bucket" } }));
+  // @ts-expect-error no period
+  refused(() => defineLimits({ one: { kind: "token bucket", rate: 1 } }));
+  // @ts-expect-error a give is not reserved
+  refused(() => sync.give("sendMessage", { reserve: true }));
+});
