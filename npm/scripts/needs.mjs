@@ -1,0 +1,24 @@
+// Programs that some tests need, how to find them, and the command that installs them.
+import { existsSync, readdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const INSTALL = {
+  "redis-server": "apt-get install -y redis-server   (macOS: brew install redis)",
+  postgres: "apt-get install -y postgresql   (macOS: brew install postgresql)",
+};
+
+/** Debian keeps PostgreSQL's server programs off the PATH. */
+function debianPostgres() {
+  const base = "/usr/lib/postgresql";
+  return existsSync(base) ? readdirSync(base).map((version) => join(base, version, "bin")) : [];
+}
+
+const isThere = (program) =>
+  [...(process.env.PATH ?? "").split(delimiter), ...debianPostgres()].some((folder) =>
+    existsSync(join(folder, process.platform === "win32" ? `${program}.exe` : program)),
+  );
+
+/** What is missing, as `[program, how to install it]`. */
+export function missing(programs) {
+  return programs.filter((program) => !isThere(program)).map((program) => [program, INSTALL[program]]);
+}

@@ -1,0 +1,88 @@
+// What `npm test` runs, in this order; and what `npm test -- --all` (which CI runs) adds.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { installPeers } from "./bench.mjs";
+import { installRuntimes } from "./hosts.mjs";
+import { ask, root } from "./run.mjs";
+
+/** @typedef {{ name: string, command: string[], counts: string, needs?: string[], prepare?: () => void }} Step */
+
+const nextest = () => ask("cargo", ["nextest", "--version"]) !== undefined;
+
+/** The tests of one project of vitest.config.ts, where it has files. */
+const vitest = (project, options = {}) => ({
+  name: options.name ?? project,
+  command: ["vitest", "run", "--project", project, ...(options.filters ?? [])],
+  counts: "vitest",
+  needs: options.needs ?? [],
+});
+
+const testsIn = (folder) => {
+  const path = join(root, folder);
+  if (!existsSync(path)) return [];
+  const files = readdirSync(path, { recursive: true }).map((file) => String(file).replaceAll("\\", "/"));
+  return files.filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules/")).sort();
+};
+const hasTests = (folder) => testsIn(folder).length > 0;
+
+const check = (name, ...command) => ({ name, command, counts: "single" });
+
+const folders = () => [
+  ["unit", "npm/tidegate"],
+  ...["vectors", "convex", "threads", "middleware", "client", "hosts", "examples", "readme", "packaging"].map(
+    (name) => [name, `tests/${name}`],
+  ),
+];
+
+/** What some of them have installed for themselves. */
+const PREPARED = { hosts: { prepare: installRuntimes } };
+
+/** The server that a test of a store needs is in its path. */
+const SERVERS = { redis: "redis-server", postgres: "postgres" };
+
+/** Each server's tests have their own line: without the server they are skipped, and say what installs it. */
+const stores = () => {
+  const files = testsIn("tests/stores");
+  const server = (file) => Object.keys(SERVERS).find((name) => file.includes(name));
+  return [undefined, ...Object.keys(SERVERS)]
+    .map((name) => [name, files.filter((file) => server(file) === name).map((file) => `tests/stores/${file}`)])
+    .filter(([, filters]) => filters.length > 0)
+    .map(([name, filters]) =>
+      vitest("stores", { name: `stores: ${name ?? "in process"}`, filters, needs: name ? [SERVERS[name]] : [] }),
+    );
+};
+
+/** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
+const TESTED = ["--workspace", "--exclude", "tidegate-xtask", "--exclude", "tidegate-bench"];
+
+export function steps() {
+  return [
+    nextest()
+      ? { name: "rust", command: ["cargo", "nextest", "run", ...TESTED, "--no-fail-fast"], counts: "nextest" }
+      : { name: "rust", command: ["cargo", "test", ...TESTED, "--all-targets", "--no-fail-fast"], counts: "cargo" },
+    {
+      name: "xtask",
+      command: ["cargo", "test", "--package", "tidegate-xtask", "--profile", "dev"],
+      counts: "cargo",
+    },
+    { name: "rust examples in docs", command: ["cargo", "test", ...TESTED, "--doc"], counts: "cargo" },
+    check("vectors are fresh", "cargo", "run", "--quiet", "-p", "tidegate-oracle", "--bin", "vectors", "--", "--check"),
+    check("types", "tsc", "--project", "npm/tidegate"),
+    check("types of the tests", "tsc"),
+    ...folders()
+      .filter(([, folder]) => hasTests(folder))
+      .map(([project]) => ({ ...vitest(project), ...PREPARED[project] })),
+    ...stores(),
+    ...(hasTests("tests/bench") ? [{ ...vitest("bench"), prepare: installPeers }] : []),
+  ];
+}
+
+/** What keeps the house in order; slower, and no user's concern. */
+export function upkeep() {
+  return [
+    check("rust layout", "cargo", "fmt", "--all", "--check"),
+    check("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"),
+    check("biome", "biome", "check", "--error-on-warnings"),
+    check("nothing generated is stale", "git", "diff", "--exit-code", "--stat"),
+  ];
+}
