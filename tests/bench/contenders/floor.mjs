@@ -1,0 +1,19 @@
+// Decides nothing: the clock read, the object, and the loop around them. What is above this row is the limiter.
+
+export function create({ capacity, periodMs }) {
+  return {
+    kind: "none",
+    decides: false,
+    decide(key) {
+      const now = Date.now();
+      return {
+        ok: key !== "",
+        value: capacity,
+        ts: now,
+        remaining: capacity,
+        limit: capacity,
+        resetAt: now + periodMs,
+      };
+    },
+  };
+}

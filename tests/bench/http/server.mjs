@@ -1,0 +1,11 @@
+// The child: one server; tells the CPU time that it has used outside the kernel whenever it is asked.
+import { servers } from "./servers.mjs";
+
+const [framework, contender] = process.argv.slice(2);
+const port = await servers[framework][contender]();
+process.on("message", () => {
+  const { user } = process.cpuUsage();
+  process.send({ micros: user });
+});
+process.on("disconnect", () => process.exit());
+process.send({ port });

@@ -1,0 +1,15 @@
+// The child: one measurement, told as one line of JSON.
+import { ages, memory } from "./memory.mjs";
+import { probe } from "./probe.mjs";
+import { speed } from "./speed.mjs";
+import { threads } from "./threads.mjs";
+
+const MEASUREMENTS = { probe, speed, memory, ages, threads };
+const { measure, ...spec } = JSON.parse(process.argv[2]);
+let told;
+try {
+  told = await MEASUREMENTS[measure](spec);
+} catch (error) {
+  told = { failed: error.message.split("\n")[0] };
+}
+process.stdout.write(`${JSON.stringify(told)}\n`, () => process.exit(0));

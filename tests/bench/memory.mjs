@@ -1,0 +1,86 @@
+// What a key costs, and how long the longest call takes, while many new keys come in.
+import { load } from "./contenders.mjs";
+import { short } from "./keys.mjs";
+import { PERIOD_MS } from "./speed.mjs";
+
+/** Called with each new key's index; the strings are made here, so their garbage is the same for every contender. */
+async function fill(limiter, from, to) {
+  const pauses = { longestMs: 0 };
+  let before = performance.now();
+  for (let i = from; i < to; i++) {
+    const answer = limiter.decide(short(i));
+    if (limiter.promised) await answer;
+    const after = performance.now();
+    if (after - before > pauses.longestMs) pauses.longestMs = after - before;
+    before = after;
+  }
+  return pauses;
+}
+
+function fullCollection() {
+  const before = performance.now();
+  globalThis.gc();
+  return performance.now() - before;
+}
+
+/** Everything is compiled before the measurement begins, on a limiter that is then thrown away. */
+async function warm(contender, options) {
+  await fill(await load(contender, { ...options, maxKeys: 20_000 }), 0, 20_000);
+  globalThis.gc();
+  globalThis.gc();
+}
+
+/** `keys` new keys: bytes a key, JS heap of it, the longest call, and how long the next full collection takes. */
+export async function memory({ contender, keys }) {
+  const options = { capacity: 10, periodMs: PERIOD_MS, maxKeys: keys };
+  await warm(contender, options);
+  const limiter = await load(contender, options);
+  const before = process.memoryUsage();
+  const { longestMs } = await fill(limiter, 0, keys);
+  const collectionMs = fullCollection();
+  globalThis.gc();
+  const after = process.memoryUsage();
+  const again = await limiter.decide(short(keys - 1)); // the limiter is still needed, and still knows its keys
+  if (limiter.decides !== false && again.remaining !== 8) throw new Error(`forgot a key: ${JSON.stringify(again)}`);
+  return {
+    bytesPerKey: (after.rss - before.rss) / keys,
+    heapPerKey: (after.heapUsed - before.heapUsed) / keys,
+    longestMs,
+    collectionMs,
+  };
+}
+
+/**
+ * Bytes a key at sixteen sizes up to `keys`, in the table's growth: where it has just grown, and where it is full. Then
+ * `keys` others come once all of the first are full again, that is, when they could be dropped.
+ */
+export async function ages({ contender, keys }) {
+  const periodMs = 1000;
+  const options = { capacity: 1000, periodMs: PERIOD_MS, maxKeys: keys };
+  await warm(contender, options);
+  const sizes = [];
+  {
+    const limiter = await load(contender, options);
+    const before = process.memoryUsage().rss;
+    for (let step = 1; step <= 16; step++) {
+      const known = Math.round((keys * step) / 16);
+      await fill(limiter, Math.round((keys * (step - 1)) / 16), known);
+      globalThis.gc();
+      sizes.push((process.memoryUsage().rss - before) / known);
+    }
+    await limiter.decide(short(0));
+  }
+  globalThis.gc();
+  const churned = await load(contender, { capacity: 1000, periodMs, maxKeys: keys });
+  const first = await fill(churned, 0, keys);
+  await new Promise((resolve) => setTimeout(resolve, 20)); // a token comes back each ms: all are full
+  const rss = process.memoryUsage().rss;
+  const second = await fill(churned, keys, 2 * keys);
+  globalThis.gc();
+  return {
+    sizes,
+    growthPerNewKey: (process.memoryUsage().rss - rss) / keys,
+    longestFillMs: first.longestMs,
+    longestChurnMs: second.longestMs,
+  };
+}

@@ -1,0 +1,41 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const run = fileURLToPath(new URL("run.mjs", import.meta.url));
+
+test("the benchmark runs: each contender answers rightly first, and each case ends in a figure", {
+  timeout: 120_000,
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), "tidegate-bench-"));
+  try {
+    const json = join(folder, "figures.json");
+    const only = ["tidegate", "plain-slots", "express", "floor"];
+    const bench = spawnSync(
+      process.execPath,
+      [run, "--quick", "--only", only.join(","), "--case", "hot,short-allow,memory,threads-1", "--json", json],
+      { encoding: "utf8" },
+    );
+    expect(bench.stdout).not.toContain("left out");
+    expect(bench.status, bench.stdout + bench.stderr).toBe(0);
+    const { cases } = JSON.parse(readFileSync(json, "utf8"));
+    expect(cases.map((one: { id: string }) => one.id)).toEqual([
+      "hot-allow",
+      "hot-deny",
+      "short-allow",
+      "memory",
+      "memory-4",
+      "threads-1",
+    ]);
+    for (const { id, rows } of cases) {
+      const measured = rows.map((row: { id: string }) => row.id);
+      expect(measured, id).toEqual(id.startsWith("threads") || id === "memory-4" ? only.slice(0, 2) : only);
+      for (const { figures } of rows) expect(figures[0].median, id).toEqual(expect.any(Number));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,86 @@
+// Medians, spreads, ratios, and the tables that show them.
+import { cpus, totalmem, type } from "node:os";
+
+/** How each measurement's figures are shown; the first one is what ratios are of. */
+const FIGURES = {
+  speed: [
+    { name: "CPU ns a decision", of: (run) => run.cpuNs, digits: 0 },
+    { name: "wall ns", of: (run) => run.ns, digits: 0 },
+  ],
+  memory: [
+    { name: "bytes a key (RSS)", of: (run) => run.bytesPerKey, digits: 0 },
+    { name: "JS heap of it", of: (run) => run.heapPerKey, digits: 0 },
+    { name: "longest call, ms", of: (run) => run.longestMs, digits: 1 },
+    { name: "next full GC, ms", of: (run) => run.collectionMs, digits: 1 },
+  ],
+  ages: [
+    { name: "bytes a key, least (half full on)", of: (run) => Math.min(...run.sizes.slice(7)), digits: 0 },
+    { name: "most", of: (run) => Math.max(...run.sizes.slice(7)), digits: 0 },
+    { name: "bytes a new key after churn", of: (run) => run.growthPerNewKey, digits: 1 },
+    { name: "longest call, ms: filling", of: (run) => run.longestFillMs, digits: 1 },
+    { name: "in the churn", of: (run) => run.longestChurnMs, digits: 1 },
+  ],
+  threads: [{ name: "million decisions/s", of: (run) => run.perSecond / 1e6, digits: 2 }],
+};
+
+export function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Each figure over the rounds: its median, its spread, and the rounds themselves, from which ratios are taken. */
+export function summary(measurement, runs) {
+  const figures = FIGURES[measurement].map(({ name, of, digits }) => {
+    const rounds = runs.map(of);
+    return { name, digits, median: median(rounds), min: Math.min(...rounds), max: Math.max(...rounds), rounds };
+  });
+  return { figures };
+}
+
+/** The machine and the runtime, as far as they matter to a reader of ratios. */
+export function machine(version) {
+  const [cpu] = cpus();
+  return {
+    tidegate: version,
+    node: process.version,
+    v8: process.versions.v8,
+    system: `${type()} ${process.arch}`,
+    cpu: cpu?.model ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    at: new Date().toISOString().slice(0, 10),
+  };
+}
+
+export function head(where, rounds, contenders, about) {
+  const versions = contenders
+    .map(
+      ({ id, title }) => `  ${title}${about.get(id).version ? ` ${about.get(id).version}` : ""}: ${about.get(id).kind}`,
+    )
+    .join("\n");
+  return `tidegate ${where.tidegate}, ${where.at}, Node ${where.node} (V8 ${where.v8}), ${where.system}
+${where.cores} x ${where.cpu}, ${where.memoryGiB} GiB; medians of ${rounds} interleaved round${rounds === 1 ? "" : "s"} (least to most), a process each
+${versions}
+`;
+}
+
+/** One case as text. The ratio is the median over the rounds of theirs to the first row's, which is ours where it runs. */
+export function table(one, rows) {
+  if (rows.length === 0) return `\n${one.title}: nothing to show\n`;
+  const [base] = rows;
+  const lines = [["", ...base.figures.map(({ name }) => name), `x ${base.id}`]];
+  for (const row of rows) {
+    const cells = row.figures.map(
+      ({ median: middle, min, max, digits }) =>
+        `${middle.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`,
+    );
+    const ratios = row.figures[0].rounds.map((round, i) => round / base.figures[0].rounds[i]);
+    lines.push([row.title, ...cells, median(ratios).toFixed(2)]);
+  }
+  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
+  const text = lines.map((line) =>
+    line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join("  "),
+  );
+  return `\n${one.title}\n${text.join("\n")}\n`;
+}

@@ -1,0 +1,174 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseList } from "structured-headers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Config, evaluate, SECOND } from "../../npm/tidegate/src/index.ts";
+import { type Running, serve } from "./process.ts";
+
+let server: Running;
+beforeAll(async () => {
+  server = await serve({ PORT: "0" });
+});
+afterAll(() => server?.stop());
+
+interface Body {
+  value: number;
+  ts: number;
+  now: number;
+  retryAt?: number;
+  runAt?: number;
+  status?: number;
+  type?: string;
+  [field: string]: unknown;
+}
+
+async function ask(path: string, method = "GET"): Promise<{ status: number; headers: Headers; body: Body }> {
+  const response = await fetch(server.url + path, { method });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+const limitsIn = (headers: Headers) =>
+  parseList(headers.get("RateLimit") ?? "").map(([name, all]) => [name, Object.fromEntries(all as never)]);
+
+/** Denied, and told exactly when not: at `retryAt` it would be granted, one ms before it would not. */
+function exact(
+  { status, headers, body }: Awaited<ReturnType<typeof ask>>,
+  config: Config,
+  count: number,
+  reserve = false,
+) {
+  expect(status).toBe(429);
+  expect(headers.get("content-type")).toBe("application/problem+json");
+  expect(body.type).toBe("https://iana.org/assignments/http-problem-types#quota-exceeded");
+  const retryAt = body.retryAt as number;
+  expect(headers.get("retry-after")).toBe(String(Math.max(1, Math.ceil((retryAt - body.now) / 1000))));
+  const state = { value: body.value, ts: body.ts };
+  expect(evaluate(state, config, { now: retryAt, count, reserve }).decision.ok).toBe(true);
+  expect(evaluate(state, config, { now: retryAt - 1, count, reserve }).decision.ok).toBe(false);
+}
+
+describe("the three curl lines that the server prints", () => {
+  test("are printed with its address", () => {
+    const lines = server.output().match(/curl -i .*/g);
+    expect(lines).toEqual([
+      `curl -i '${server.url}/api/message?cost=15'`,
+      `curl -i '${server.url}/api/trial'`,
+      `curl -i -X POST '${server.url}/api/chat?tokens=500'`,
+    ]);
+  });
+
+  test("/api/message: granted, then denied until the exact retryAt, then granted", async () => {
+    const granted = await ask("/api/message?cost=15");
+    expect([granted.status, granted.headers.has("retry-after")]).toEqual([200, false]);
+    expect(granted.headers.get("ratelimit-policy")).toBe('"message";q=20;w=20');
+    expect(granted.headers.get("ratelimit")).toBe('"message";r=5;t=5');
+    const denied = await ask("/api/message?cost=7");
+    exact(denied, { kind: "token bucket", rate: 1, period: SECOND, capacity: 20 }, 7);
+    // Nobody else takes: the very same request is granted from retryAt on. The server's clock is this one's.
+    await sleep((denied.body.retryAt as number) - Date.now());
+    while (Date.now() < (denied.body.retryAt as number)) await sleep(1);
+    expect((await ask("/api/message?cost=7")).status).toBe(200);
+  });
+
+  test("/api/message: what never fits is 400 without Retry-After; costs are held in bounds", async () => {
+    for (const cost of ["21", "1000000", "999999999999999"]) {
+      const { status, headers, body } = await ask(`/api/message?cost=${cost}`);
+      expect([status, headers.has("retry-after"), body.type]).toEqual([400, false, "about:blank"]);
+    }
+    const before = (await ask("/api/value")).body.value;
+    // A negative cost mints nothing, and what is no number costs one token: no more, no less.
+    const costs = ["-100", "0", "NaN", "1e308", "0x10", "", "1.5"];
+    let granted = 0;
+    for (const cost of costs) if ((await ask(`/api/message?cost=${cost}`)).status === 200) granted++;
+    const { value, now } = (await ask("/api/value")).body;
+    expect(granted).toBeLessThanOrEqual(costs.length);
+    expect(value).toBeLessThanOrEqual(before - granted + 10);
+    expect(now).toBeGreaterThan(0);
+  });
+
+  test("/api/trial: three for everybody in a window, whoever asks", async () => {
+    // A window may end between two requests: only then is a fourth granted, and it says so.
+    const answers = [];
+    for (let i = 0; i < 4; i++) answers.push(await ask("/api/trial"));
+    const [first] = answers as [(typeof answers)[0]];
+    const same = answers.filter(({ body }) => body.ts === first.body.ts);
+    const statuses = same.map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 200, 429].slice(0, same.length));
+    for (const { body, headers } of same) {
+      const [[, limit]] = limitsIn(headers) as [[unknown, { t: number }]];
+      expect(limit.t).toBe(Math.ceil((body.ts + 30_000 - body.now) / 1000));
+    }
+    const denied = answers.find(({ status }) => status === 429);
+    if (denied !== undefined) {
+      exact(denied, { kind: "fixed window", rate: 3, period: 30 * SECOND, start: denied.body.ts % 30_000 }, 1);
+      expect(denied.body.retryAt).toBe(denied.body.ts + 30_000);
+    }
+  });
+
+  test("/api/chat: run at once, then promised for the exact time at which it is paid, then denied", async () => {
+    const config: Config = { kind: "token bucket", rate: 100, period: SECOND, capacity: 500, maxReserved: 1000 };
+    const answers = [];
+    for (let i = 0; i < 4; i++) answers.push(await ask("/api/chat?tokens=500", "POST"));
+    expect(answers.map(({ status }) => status)).toEqual([200, 202, 202, 429]);
+    for (const { body } of answers.slice(1, 3)) {
+      const paid = (now: number) =>
+        evaluate({ value: body.value, ts: body.ts }, config, { now, count: 0 }).decision.value;
+      expect(paid(body.runAt as number)).toBeGreaterThanOrEqual(0);
+      expect(paid((body.runAt as number) - 1)).toBeLessThan(0);
+    }
+    exact(answers[3] as (typeof answers)[0], config, 500, true);
+  });
+});
+
+describe("the server", () => {
+  test("X-Forwarded-For does not buy another bucket", async () => {
+    const { key } = (await ask("/api/value")).body;
+    const forged = await fetch(`${server.url}/api/value`, {
+      headers: { "X-Forwarded-For": "6.6.6.6", Forwarded: "for=6.6.6.6" },
+    });
+    expect([key, ((await forged.json()) as Body)["key"]]).toEqual(["127.0.0.1", "127.0.0.1"]);
+  });
+
+  test("serves the page, and of the package only its scripts", async () => {
+    const page = await fetch(`${server.url}/`);
+    expect(page.headers.get("content-security-policy")).toContain("'wasm-unsafe-eval'");
+    expect(await page.text()).not.toMatch(/https?:\/\//);
+    expect((await fetch(`${server.url}/tidegate/index.js`)).headers.get("content-type")).toBe("text/javascript");
+    for (const path of [
+      "/tidegate/../package.json",
+      "/tidegate/%2e%2e/package.json",
+      "/tidegate/..%2fpackage.json",
+      "/tidegate/engine/generated/tidegate_bg.wasm",
+      "/nowhere",
+      "/__proto__",
+      "/tidegate/none.js",
+    ]) {
+      expect([path, (await fetch(server.url + path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  test("says that its port is taken, and finds another", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await new Promise((done) => other.once("listening", done));
+    const { port } = other.address() as AddressInfo;
+    const second = await serve({ PORT: String(port) });
+    expect(second.output()).toContain(`Port ${port} is taken: looking for a free one.`);
+    expect(second.url).not.toContain(`:${port}`);
+    expect((await fetch(`${second.url}/api/value`)).status).toBe(200);
+    expect(await second.stop("SIGINT")).toBe(0);
+    other.close();
+  });
+
+  test("a PORT that is none is said to be none", async () => {
+    await expect(serve({ PORT: "70000" })).rejects.toThrow(
+      'ended with 1:\n\nPORT must be a whole number from 0 (any free port) to 65535; got "70000"',
+    );
+  });
+
+  test("Ctrl-C ends it at once, with a connection open", async () => {
+    const second = await serve({ PORT: "0" });
+    await (await fetch(`${second.url}/api/value`)).text(); // kept alive
+    expect(await second.stop("SIGINT")).toBe(0);
+    expect(second.output()).toMatch(/Stopped\.\n$/);
+  });
+});

@@ -1,0 +1,9 @@
+// Writes into the page what the package answers, or why it does not.
+import { defineLimits, MINUTE } from "tidegate";
+
+try {
+  const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
+  document.body.dataset.told = JSON.stringify([1, 2, 3].map(() => limits.limit("send").ok));
+} catch (error) {
+  document.body.dataset.told = `${error.name}: ${error.message}`;
+}

@@ -1,0 +1,44 @@
+/** Real Chromium: the engine on a plain page with an import map, and under content security policies. */
+import { afterAll, describe, expect, test } from "vitest";
+import { project } from "../project.ts";
+import { inRuntime, retell } from "../runtimes.ts";
+import { launch } from "./chromium.ts";
+import { serve } from "./server.ts";
+
+const INLINE = "script-src 'self' 'unsafe-inline'";
+await inRuntime("chromium", async (program) => {
+  const user = project("browser");
+  const site = await serve(user.folder);
+  const browser = await launch(program);
+  afterAll(async () => {
+    await browser.close();
+    site.stop();
+    user.remove();
+  });
+  const open = async (path: string) => {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(site.origin + path);
+    return page;
+  };
+  /** What the page told, under this policy. */
+  const under = async (csp: string) => {
+    const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
+    return page.evaluate<string>("document.body.dataset.told");
+  };
+
+  const page = await open("/page.html");
+  const told = await page.evaluate<{ name: string; error?: string }[]>(
+    `import("/memory.js").then((m) => m.inMemory())`,
+  );
+  describe("in memory, on a plain page", () => retell(told));
+
+  test("a content security policy with 'wasm-unsafe-eval' is enough", async () => {
+    expect(await under(`${INLINE} 'wasm-unsafe-eval'`)).toBe("[true,true,false]");
+  });
+
+  test("without it, the error says what to do", async () => {
+    expect(await under(INLINE)).toMatch(
+      /^Error: WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`/,
+    );
+  });
+});

@@ -1,0 +1,31 @@
+// What a tab does: takes from a limit that all tabs share, many calls at once.
+import { defineLimits, HOUR } from "tidegate";
+import { webStorage } from "tidegate/web-storage";
+
+const configs = {
+  shared: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
+  also: { kind: "fixed window", rate: 60, period: 1000 * HOUR, start: 0 },
+};
+const told = [];
+const limits = defineLimits(configs, {
+  store: webStorage({ onFallback: (cause) => told.push(cause.message) }),
+  timeout: 60_000,
+});
+
+const granted = (answers) => {
+  const failed = answers.find(({ degraded }) => degraded);
+  if (failed !== undefined) throw failed.cause;
+  return answers.filter(({ ok }) => ok).length;
+};
+
+export const take = async (calls, key) =>
+  granted(await Promise.all(Array.from({ length: calls }, () => limits.limit("shared", { key }))));
+export const takeAll = async (calls, key) => {
+  const requests = [
+    { name: "shared", key },
+    { name: "also", key },
+  ];
+  return granted(await Promise.all(Array.from({ length: calls }, () => limits.limitAll(requests))));
+};
+export const left = async (key) => Math.floor((await limits.getValue("shared", { key })).value);
+export const fallbacks = () => told;

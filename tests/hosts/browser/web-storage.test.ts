@@ -1,0 +1,66 @@
+/** Real Chromium: one limit for all tabs of an origin. */
+import { afterAll, describe, expect, test } from "vitest";
+import { project } from "../project.ts";
+import { inRuntime, retell } from "../runtimes.ts";
+import { type Context, launch, type Page } from "./chromium.ts";
+import { serve } from "./server.ts";
+
+await inRuntime("chromium", async (program) => {
+  const user = project("browser");
+  const site = await serve(user.folder);
+  const browser = await launch(program);
+  afterAll(async () => {
+    await browser.close();
+    site.stop();
+    user.remove();
+  });
+  const open = async (context: Context): Promise<Page> => {
+    const page = await context.newPage();
+    await page.goto(`${site.origin}/page.html`);
+    return page;
+  };
+  const ask = <T>(page: Page, call: string): Promise<T> =>
+    page.evaluate<T>(`import("/tab.js").then((tab) => tab.${call})`);
+
+  const page = await open(await browser.newContext());
+  const told = await page.evaluate<{ name: string; error?: string }[]>(
+    `import("/suite.js").then((m) => m.inBrowser())`,
+  );
+  describe("the contract of a store", () => retell(told));
+
+  test.each([
+    ["take", 100],
+    ["takeAll", 60],
+  ])("three tabs at once take exactly what there is (%s)", async (call, there) => {
+    const context = await browser.newContext();
+    const tabs = await Promise.all([open(context), open(context), open(context)]);
+    const granted = await Promise.all(tabs.map((tab) => ask<number>(tab, `${call}(50, "together")`)));
+    expect(granted.reduce((sum, one) => sum + one, 0)).toBe(there);
+    expect(await Promise.all(tabs.map((tab) => ask(tab, "left('together')")))).toEqual(
+      [1, 2, 3].map(() => 100 - there),
+    );
+    expect(await ask(tabs[0] as Page, "fallbacks()")).toEqual([]);
+    await context.close();
+  });
+
+  test("a reload forgets nothing, and another profile knows nothing of it", async () => {
+    const context = await browser.newContext();
+    const tab = await open(context);
+    expect(await ask(tab, "take(70, 'kept')")).toBe(70);
+    await tab.reload();
+    expect(await ask(tab, "take(70, 'kept')")).toBe(30);
+    await tab.close();
+    expect(await ask(await open(context), "left('kept')")).toBe(0);
+    expect(await ask(await open(await browser.newContext()), "left('kept')")).toBe(100);
+  });
+
+  test("without IndexedDB the limit is the tab's own, and says so once", async () => {
+    const tab = await open(await browser.newContext());
+    await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
+    expect(await ask(tab, "take(70, 'alone')")).toBe(70);
+    expect(await ask(tab, "take(70, 'alone')")).toBe(30);
+    expect(await ask(tab, "fallbacks()")).toEqual([
+      "tidegate: limits are this tab's own, in memory: there is no IndexedDB",
+    ]);
+  });
+});

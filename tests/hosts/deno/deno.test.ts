@@ -1,0 +1,55 @@
+/** Real Deno: the engine without a permission, and the store on Deno KV. */
+import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { project } from "../project.ts";
+import { inRuntime, retell } from "../runtimes.ts";
+
+const exec = promisify(execFile);
+
+await inRuntime("deno", async (deno) => {
+  const user = project("deno");
+  afterAll(() => user.remove());
+  const env = { ...process.env, DENO_NO_UPDATE_CHECK: "1", DENO_DIR: join(user.folder, ".deno") };
+
+  /** What a program prints, from JSON. */
+  async function run(program: string, permissions: string[], args: string[] = []): Promise<unknown> {
+    const flags = ["run", "--no-prompt", "--no-remote", "--node-modules-dir=manual", ...permissions];
+    const { stdout } = await exec(deno, [...flags, program, ...args], { cwd: user.folder, env, maxBuffer: 2 ** 26 });
+    return JSON.parse(stdout);
+  }
+  const database = (name: string) => join(user.folder, `${name}.sqlite`);
+  const onKv = ["--unstable-kv", `--allow-read=${user.folder}`, `--allow-write=${user.folder}`];
+
+  const memory = (await run("print-memory.js", [])) as { name: string; error?: string }[];
+  describe("in memory, with no permission at all", () => retell(memory));
+
+  const kv = (await run("kv.js", onKv, [database("suite")])) as { name: string; error?: string }[];
+  describe("Deno KV", () => retell(kv));
+
+  describe("Deno KV, several processes on one file", () => {
+    test.each(["one", "all"])("take exactly what there is (%s)", async (kind) => {
+      const path = database(`shared-${kind}`);
+      const told = (await Promise.all(Array.from({ length: 3 }, () => run("taker.js", onKv, [path, "60", kind])))) as {
+        granted: number;
+        left: number;
+      }[];
+      const limit = kind === "one" ? 100 : 60;
+      expect(told.reduce((sum, { granted }) => sum + granted, 0)).toBe(limit);
+      // Hardly anything comes back within a thousand hours.
+      expect(Math.min(...told.map(({ left }) => left))).toBeLessThan(100 - limit + 1);
+    });
+  });
+
+  test("a denial and a check write nothing; what is no state is reported; more states than a step checks are refused", async () => {
+    const told = (await run("look.js", onKv, [database("look")])) as Record<string, unknown>;
+    expect(told).toMatchObject({ untouched: null, unchanged: true, denied: false });
+    expect(told["tooMany"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 101$/);
+    expect(told["tooManyInAll"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 120$/);
+    expect(told["broken"]).toEqual([
+      false,
+      expect.stringMatching(/^TIDEGATE_STORE deno-kv: take of "two:broken" failed: .*15 bytes/),
+    ]);
+  });
+});

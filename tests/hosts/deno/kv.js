@@ -1,0 +1,35 @@
+// The store suite on Deno KV, each test on a prefix of its own.
+import { denoKv } from "tidegate/deno-kv";
+import { report } from "./report.js";
+import vectors from "./vectors.js";
+
+const kv = await Deno.openKv(Deno.args[0]);
+const prefixes = new WeakMap();
+let stores = 0;
+
+/** Where the identity is no string that UTF-8 can tell from others, its entry is the one that begins with a quote. */
+async function look(prefix, id) {
+  if (id.isWellFormed()) return (await kv.get([prefix, id])).value;
+  const odd = await Array.fromAsync(kv.list({ start: [prefix, '"'], end: [prefix, "#"] }));
+  if (odd.length > 1) throw new Error(`${odd.length} entries begin with a quote`);
+  return odd[0]?.value ?? null;
+}
+
+const told = await report({
+  vectors,
+  create() {
+    const prefix = `store ${stores++}`;
+    const store = denoKv(kv, { prefix });
+    prefixes.set(store, prefix);
+    return store;
+  },
+  stored: (store) => async (id) => {
+    const value = await look(prefixes.get(store), id);
+    if (value === null) return null;
+    const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+    if (view.byteLength !== 16) throw new Error(`${view.byteLength} bytes are stored under ${id}`);
+    return { value: view.getFloat64(0, true), ts: view.getFloat64(8, true) };
+  },
+});
+console.log(JSON.stringify(told));
+kv.close();

@@ -1,0 +1,51 @@
+/** A program that runs beside a test, and ends with it. */
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
+import { createServer } from "node:net";
+
+export interface Running {
+  readonly child: ChildProcess;
+  /** All that it wrote so far. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts it, and waits until what it writes matches. Throws with all of that where it ends before. */
+export async function start(
+  command: string,
+  args: string[],
+  ready: RegExp,
+  options: SpawnOptions = {},
+): Promise<Running> {
+  // A group of its own: what it starts in turn ends with it.
+  const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const waited = new Promise<void>((resolve, reject) => {
+    const listen = (text: Buffer) => {
+      output += text;
+      if (ready.test(output)) resolve();
+    };
+    child.stdout?.on("data", listen);
+    child.stderr?.on("data", listen);
+    child.once("error", reject);
+    void ended.then(() => reject(new Error(`${command} ${args.join(" ")} ended\n${output}`)));
+  });
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
+      process.kill(-child.pid, "SIGKILL");
+    await ended;
+  };
+  await waited;
+  return { child, output: () => output, stop };
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}

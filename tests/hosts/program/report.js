@@ -1,0 +1,29 @@
+// Runs the store suite inside whatever runtime this is, and tells what came of each test.
+import { storeSuite } from "tidegate/testing";
+
+/** @returns {Promise<{ name: string, error?: string }[]>} */
+export async function report(options) {
+  const tests = [];
+  const headings = [];
+  storeSuite({
+    ...options,
+    describe(name, body) {
+      headings.push(name);
+      body();
+      headings.pop();
+    },
+    test(name, body) {
+      tests.push({ name: [...headings, name].join(" > "), body });
+    },
+  });
+  const told = [];
+  for (const { name, body } of tests) {
+    try {
+      await body();
+      told.push({ name });
+    } catch (error) {
+      told.push({ name, error: `${error?.message ?? error}` });
+    }
+  }
+  return told;
+}

@@ -1,0 +1,51 @@
+/** Every history of one state, without any store: `evaluate`, `project` and the limit's own calls are pure. */
+import { describe, expect, test } from "vitest";
+import { type Config, evaluate, project, type State } from "../../npm/tidegate/src/index.ts";
+import { Limit } from "../../npm/tidegate/src/store.ts";
+import { vectorFiles } from "./vectors.ts";
+
+const bits = (state: State | null): string | null =>
+  state === null ? null : Buffer.from(new Float64Array([state.value, state.ts]).buffer).toString("hex");
+
+describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
+  test("history by history, to the bit", () => {
+    let steps = 0;
+    for (const vector of vectors) {
+      let config = vector.config as Config;
+      let state: State | null = null;
+      for (const [index, step] of (vector.steps ?? []).entries()) {
+        config = step.config ?? config;
+        if (step.op === "takeAll" || (config.shards ?? 1) > 1) continue;
+        const about = `${vector.name}, step ${index}`;
+        const limit = new Limit(vector.limit ?? "chat", config);
+        const start = limit.start(vector.key);
+        const whole: Config = config.kind === "fixed window" ? { ...config, start } : config;
+        const { count = 1, reserve = false, now, op } = step;
+        const before: State | null = state === null ? null : Object.freeze(state);
+        if (op === "reset") state = null;
+        else if (op === "project") {
+          expect({ ...project(before, whole, now) }, about).toEqual(step.expect);
+          expect(limit.project(before, now, start), about).toEqual(step.expect);
+        } else {
+          const own = limit.evaluate(before, { op, count, reserve }, now, { start });
+          expect(own.decision, about).toMatchObject(step.expect as object);
+          expect(own.decision.retryAt, about).toBe(step.expect?.["retryAt"]);
+          if (op === "take") {
+            const told = evaluate(before, whole, { now, count, reserve });
+            expect({ ...told, decision: { ...told.decision, policy: null } }, about).toEqual({
+              ...own,
+              decision: { ...own.decision, policy: null },
+            });
+            // What is not written comes back as it was given.
+            if (!told.decision.ok || count === 0) expect(told.state, about).toBe(before);
+          }
+          if (op === "check") expect(own.state, about).toBe(before);
+          state = own.state;
+        }
+        expect(bits(state), about).toBe((step.state as { bits: string } | null | undefined)?.bits ?? null);
+        steps++;
+      }
+    }
+    expect(steps + Number(["shards.json", "limit-all.json"].includes(_file))).toBeGreaterThan(0);
+  });
+});

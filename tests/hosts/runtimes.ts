@@ -1,0 +1,61 @@
+/** The runtimes that the package is tested in: where their programs are, and what installs those that are missing. */
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, test } from "vitest";
+
+const here = fileURLToPath(new URL("./", import.meta.url));
+const { platform, arch } = process;
+const libc = platform === "linux" ? "-glibc" : "";
+const exe = platform === "win32" ? ".exe" : "";
+const system = platform === "win32" ? "windows" : platform;
+
+const inModules = (...paths: string[]): string[] => paths.map((path) => join(here, "node_modules", path));
+const onPath = (...programs: string[]): string[] =>
+  (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => programs.map((program) => join(folder, program)));
+
+const FROM_NPM = "npm ci --ignore-scripts --prefix tests/hosts";
+
+const RUNTIMES = {
+  workerd: { places: inModules("wrangler/bin/wrangler.js"), install: FROM_NPM },
+  deno: { places: inModules(`@deno/${platform}-${arch}${libc}/deno${exe}`), install: FROM_NPM },
+  bun: {
+    places: inModules(`@oven/bun-${system}-${arch === "arm64" ? "aarch64" : arch}/bin/bun${exe}`),
+    install: FROM_NPM,
+  },
+  convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
+  chromium: {
+    places: onPath("chromium", "chromium-browser", "google-chrome"),
+    install: `apt-get install -y --no-install-recommends chromium, and ${FROM_NPM}`,
+  },
+};
+
+/**
+ * Defines the tests that need a runtime, given where its program is. Where it is not installed they are skipped and
+ * say so; with `TIDEGATE_REQUIRE_ALL=1` they fail.
+ */
+export async function inRuntime(
+  name: keyof typeof RUNTIMES,
+  define: (program: string) => Promise<void> | void,
+): Promise<void> {
+  const { places, install } = RUNTIMES[name];
+  const program = places.find((place) => existsSync(place));
+  if (program !== undefined) return define(program);
+  const missing = `${name} is not installed: ${install}`;
+  console.warn(`!!! ${missing}`);
+  describe.skipIf(process.env["TIDEGATE_REQUIRE_ALL"] !== "1")(name, () => {
+    test(missing, () => {
+      throw new Error(missing);
+    });
+  });
+}
+
+/** What a suite told from inside a runtime, as tests of this runner. */
+export function retell(told: readonly { name: string; error?: string }[]): void {
+  test.each(told)("$name", ({ error }) => {
+    if (error !== undefined) throw new Error(error);
+  });
+  test("the suite was run in full", () => {
+    if (told.length < 20) throw new Error(`only ${told.length} tests ran`);
+  });
+}

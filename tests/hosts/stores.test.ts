@@ -1,0 +1,86 @@
+/** The stores that need no server, through the suite that every store passes. */
+import { describe, test } from "vitest";
+import { memory, type State } from "../../npm/tidegate/src/index.ts";
+import { type AsyncStore, type Store, type Transaction, transactional } from "../../npm/tidegate/src/store.ts";
+import { storeSuite } from "../../npm/tidegate/src/testing/index.ts";
+import { vectorFiles } from "./vectors.ts";
+
+const vectors = vectorFiles();
+
+describe("memory", () => storeSuite({ test, describe, create: () => memory(), vectors }));
+
+/** The memory store as one that answers later, each call after another number of turns. */
+function later(): AsyncStore {
+  const store = memory();
+  let calls = 0;
+  const turns = async (): Promise<void> => {
+    for (let i = calls++ % 5; i >= 0; i--) await Promise.resolve();
+  };
+  return {
+    name: "later",
+    sync: false,
+    decide: async (call, now) => turns().then(() => store.decide(call, now)),
+    decideAll: async (calls, now) => turns().then(() => store.decideAll(calls, now)),
+    reset: async (limit, key) => turns().then(() => store.reset(limit, key)),
+    getValue: async (limit, key, now) => turns().then(() => store.getValue(limit, key, now)),
+  };
+}
+
+describe("memory, asynchronous", () => storeSuite({ test, describe, create: later, vectors }));
+
+/** States in a Map behind optimistic transactions: whoever read what another has written meanwhile runs again. */
+class Rows {
+  readonly states = new Map<string, State>();
+  readonly #versions = new Map<string, number>();
+  conflicts = 0;
+
+  async transaction<T>(body: (tx: Transaction) => Promise<T>): Promise<T> {
+    for (;;) {
+      const read = new Map<string, number>();
+      const writes = new Map<string, State | null>();
+      const look = (id: string) => read.set(id, read.get(id) ?? this.#versions.get(id) ?? 0);
+      const result = await body({
+        get: async (id) => {
+          look(id);
+          const state = writes.has(id) ? (writes.get(id) ?? null) : (this.states.get(id) ?? null);
+          await Promise.resolve();
+          return state;
+        },
+        set: (id, state) => {
+          look(id);
+          writes.set(id, state);
+        },
+        delete: (id) => {
+          look(id);
+          writes.set(id, null);
+        },
+      });
+      if ([...read].some(([id, version]) => version !== (this.#versions.get(id) ?? 0))) {
+        this.conflicts++;
+        continue;
+      }
+      for (const [id, state] of writes) {
+        this.#versions.set(id, (this.#versions.get(id) ?? 0) + 1);
+        if (state === null) this.states.delete(id);
+        else this.states.set(id, state);
+      }
+      return result;
+    }
+  }
+}
+
+const rows = new WeakMap<Store, Rows>();
+
+describe("transactional, over a Map with conflicts", () =>
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: () => {
+      const kept = new Rows();
+      const store = transactional({ name: "rows", transaction: (body) => kept.transaction(body) });
+      rows.set(store, kept);
+      return store;
+    },
+    stored: (store) => (id) => rows.get(store)?.states.get(id) ?? null,
+  }));

@@ -1,0 +1,61 @@
+/** `wrangler deploy --dry-run` on the plainest Worker, and what it would upload. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { install, type Installed, output } from "../../packaging/installed.ts";
+import { inRuntime } from "../runtimes.ts";
+import { QUIET } from "./server.ts";
+
+const WORKER = `import { defineLimits, MINUTE } from "tidegate";
+import { durableObject } from "tidegate/durable-object";
+export { TidegateObject } from "tidegate/durable-object";
+export default {
+  async fetch(request, env) {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } }, { store: durableObject(env.LIMITS) });
+    const { ok } = await limits.limit("api", { key: request.headers.get("cf-connecting-ip") ?? "" });
+    return new Response(ok ? "hello" : "slow down", { status: ok ? 200 : 429 });
+  },
+};
+`;
+const CONFIG = {
+  name: "a-user",
+  main: "worker.js",
+  compatibility_date: "2026-04-01",
+  durable_objects: { bindings: [{ name: "LIMITS", class_name: "TidegateObject" }] },
+  migrations: [{ tag: "v1", new_sqlite_classes: ["TidegateObject"] }],
+};
+
+await inRuntime("workerd", (wrangler) => {
+  let user: Installed;
+  let out: string;
+  beforeAll(() => {
+    user = install();
+    out = mkdtempSync(join(tmpdir(), "tidegate-deploy-"));
+    user.write("worker.js", WORKER);
+    user.write("wrangler.json", JSON.stringify(CONFIG));
+  });
+  afterAll(() => {
+    user.remove();
+    rmSync(out, { recursive: true, force: true });
+  });
+
+  test("it deploys without configuration tricks: a script, and the wasm as a module of its own", () => {
+    const said = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {
+      cwd: user.folder,
+      env: { ...process.env, ...QUIET },
+    });
+    expect(said).toContain("--dry-run: exiting now.");
+    const files = readdirSync(out).filter((file) => /\.(js|wasm)$/.test(file));
+    expect(files.filter((file) => file.endsWith(".wasm")).length).toBe(1);
+    const sizes = Object.fromEntries(files.map((file) => [file, gzipSync(readFileSync(join(out, file))).length]));
+    console.table(sizes);
+    // The engine is compiled for speed, and makes up four fifths of this; the script alone must stay small.
+    expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(60_000);
+    expect(sizes["worker.js"]).toBeLessThanOrEqual(13_000);
+    const script = readFileSync(join(out, "worker.js"), "utf8");
+    expect(script).not.toMatch(/["'`]node:/);
+    expect(script).not.toMatch(/\beval\(|new Function\(/);
+  });
+});

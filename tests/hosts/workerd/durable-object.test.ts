@@ -1,0 +1,116 @@
+/** What the contract of a store does not say: what is written, what survives, what is deleted. In workerd. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Installed } from "../../packaging/installed.ts";
+import { project } from "../project.ts";
+import { inRuntime } from "../runtimes.ts";
+import { dev, type Worker } from "./server.ts";
+
+interface Answer {
+  ok: boolean;
+  value: number;
+  ts: number;
+  resetAt: number;
+  cause?: string;
+}
+
+await inRuntime("workerd", (wrangler) => {
+  let user: Installed;
+  let worker: Worker;
+  beforeAll(async () => {
+    user = project("workerd");
+    worker = await dev(wrangler, user.folder);
+  });
+  afterAll(async () => {
+    await worker.running.stop();
+    user.remove();
+  });
+
+  const limit = (asked: Record<string, string | number>) =>
+    worker.get("/limit", { name: "hot", ...asked }) as Promise<Answer>;
+  const call = (method: string, object: string, args: unknown[] = [], namespace = "WATCHED") =>
+    worker.get(`/${method}`, { object, in: namespace, args: JSON.stringify(args) });
+
+  describe.each(["WATCHED", "CLASSIC"])("%s", (namespace) => {
+    const inside = { in: namespace };
+
+    test("requests at once, each a Worker's own, take exactly what there is", async () => {
+      const answers = await Promise.all(Array.from({ length: 150 }, () => limit({ key: "together", ...inside })));
+      expect(answers.filter(({ ok }) => ok).length).toBe(100);
+    });
+
+    test("what is stored is value, ts and until when it is kept: 24 bytes, little-endian doubles", async () => {
+      const { value, ts, resetAt } = await limit({ key: "bytes", count: 2.5, ...inside });
+      const bytes = Buffer.from((await call("bytes", "hot:bytes", ["hot:bytes"], namespace)) as number[]);
+      expect(bytes.length).toBe(24);
+      expect([0, 8].map((at) => bytes.readDoubleLE(at))).toEqual([value, ts]);
+      // Half a minute longer than it takes to be full, by the object's own clock.
+      expect(bytes.readDoubleLE(16)).toBeGreaterThanOrEqual(resetAt + 30_000);
+      expect(bytes.readDoubleLE(16)).toBeLessThan(resetAt + 40_000);
+    });
+
+    test("a denied or checked call writes nothing, and a grant writes the state and, once, the alarm", async () => {
+      await limit({ key: "writes", count: 99.5, ...inside });
+      expect(await call("writes", "hot:writes", [], namespace)).toBe(2);
+      const before = await call("bytes", "hot:writes", ["hot:writes"], namespace);
+      for (const op of ["limit", "check"])
+        expect((await limit({ key: "writes", op, count: 50, ...inside })).ok).toBe(false);
+      expect((await limit({ key: "writes", op: "check", count: 0.25, ...inside })).ok).toBe(true);
+      expect((await limit({ key: "writes", count: 0, ...inside })).ok).toBe(true);
+      expect(await call("bytes", "hot:writes", ["hot:writes"], namespace)).toEqual(before);
+      expect(await call("writes", "hot:writes", [], namespace)).toBe(2);
+      expect((await limit({ key: "writes", count: 0.25, ...inside })).ok).toBe(true);
+      expect(await call("writes", "hot:writes", [], namespace)).toBe(3);
+    });
+
+    test("a check on a fresh key leaves its object empty", async () => {
+      await limit({ key: "looked at", op: "check", ...inside });
+      expect(await call("count", "hot:looked at", [], namespace)).toBe(0);
+      expect(await call("writes", "hot:looked at", [], namespace)).toBe(0);
+    });
+
+    test("an object that is evicted from memory has lost nothing", async () => {
+      const before = await limit({ key: "evicted", count: 60, ...inside });
+      expect(await call("evict", "hot:evicted", [], namespace)).toEqual({ thrown: "evicted by a test" });
+      expect(await call("writes", "hot:evicted", [], namespace)).toBe(0);
+      const after = await limit({ key: "evicted", op: "check", count: 60, ...inside });
+      expect(after.ok).toBe(false);
+      expect(after.value).toBeLessThan(before.value + 5);
+    });
+
+    test("what is not a state is reported with its identity, and stays", async () => {
+      await call("corrupt", "hot:broken", ["hot:broken", "not bytes"], namespace);
+      const { ok, cause } = await limit({ key: "broken", ...inside });
+      expect(ok).toBe(false);
+      expect(cause).toContain('"hot:broken"');
+      expect(cause).toContain("what is stored must be a state");
+    });
+
+    test("limitAll on limits of two objects is refused, and takes nothing", async () => {
+      const refused = (await worker.get("/all", inside)) as { code: string; message: string };
+      expect(refused.code).toBe("TIDEGATE_INPUT");
+      expect(refused.message).toContain("`requests` must be on limits of one object");
+      expect(await call("count", "hot:a", [], namespace)).toBe(0);
+    });
+  });
+
+  test("limits that are defined at global scope, in memory and on a binding, serve requests", async () => {
+    const both = [true, true];
+    expect(await worker.get("/global")).toEqual([both, both, [false, false]]);
+  });
+
+  test("an alarm deletes a state that is full, and nothing is left", async () => {
+    await limit({ name: "brief", key: "idle", count: 10 });
+    expect(await call("count", "brief:idle")).toBe(1);
+    expect(await call("alarmAt", "brief:idle")).toBeGreaterThan(Date.now());
+    await expect.poll(() => call("count", "brief:idle"), { timeout: 80_000, interval: 1000 }).toBe(0);
+    expect(await call("alarmAt", "brief:idle")).toBeNull();
+  }, 90_000);
+
+  test("a restart loses nothing", async () => {
+    await limit({ key: "restarted", count: 70 });
+    await worker.running.stop();
+    worker = await dev(wrangler, user.folder);
+    expect((await limit({ key: "restarted", op: "check", count: 50 })).ok).toBe(false);
+    expect((await limit({ key: "restarted", count: 25 })).ok).toBe(true);
+  });
+});

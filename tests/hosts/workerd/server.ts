@@ -1,0 +1,48 @@
+/** `wrangler dev` on a user's project. */
+import { get } from "node:http";
+import { freePort, type Running, start } from "../processes.ts";
+
+/** Nothing that asks the network for anything. */
+export const QUIET = {
+  CI: "1",
+  WRANGLER_SEND_METRICS: "false",
+  WRANGLER_SEND_ERROR_REPORTS: "false",
+  CLOUDFLARE_CF_FETCH_ENABLED: "false",
+};
+
+export interface Worker {
+  readonly running: Running;
+  /** What the Worker answers, from JSON. */
+  get(path: string, asked?: Record<string, string | number>): Promise<unknown>;
+}
+
+export async function dev(wrangler: string, folder: string, args: string[] = []): Promise<Worker> {
+  const port = await freePort();
+  const all = [wrangler, "dev", "--local", "--ip", "127.0.0.1", "--port", `${port}`, "--inspector-port", "0", ...args];
+  const running = await start(process.execPath, all, /Ready on/, { cwd: folder, env: { ...process.env, ...QUIET } });
+  return {
+    running,
+    async get(path, asked = {}) {
+      const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, `${value}`]));
+      const { status, text } = await request(`http://127.0.0.1:${port}${path}?${query}`);
+      if (status !== 200)
+        throw new Error(`${path} answered ${status}: ${text.slice(0, 2000)}\n${running.output().slice(-2000)}`);
+      return JSON.parse(text);
+    },
+  };
+}
+
+/** Each on a connection of its own: one that has waited long for an answer is not always served again. */
+function request(url: string): Promise<{ status: number | undefined; text: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (part) => {
+        text += part;
+      });
+      response.on("end", () => resolve({ status: response.statusCode, text }));
+      response.on("error", reject);
+    }).on("error", reject);
+  });
+}

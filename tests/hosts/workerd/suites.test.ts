@@ -1,0 +1,48 @@
+/** Every vector and the whole contract of a store, inside workerd. */
+import { afterAll, describe, expect, test } from "vitest";
+import { project } from "../project.ts";
+import { inRuntime, retell } from "../runtimes.ts";
+import { dev } from "./server.ts";
+
+const SUITES = [
+  "memory",
+  "an object for each key",
+  "one object for all",
+  "classic storage, one object for all",
+  "Workers KV",
+];
+
+await inRuntime("workerd", async (wrangler) => {
+  const user = project("workerd");
+  afterAll(() => user.remove());
+
+  /** On a server of its own: `wrangler dev` may leave a request unanswered that follows one of more than ten seconds. */
+  async function ask(path: string, asked: Record<string, string> = {}): Promise<unknown> {
+    const worker = await dev(wrangler, user.folder);
+    try {
+      return await worker.get(path, asked);
+    } finally {
+      await worker.running.stop();
+    }
+  }
+
+  for (const name of SUITES) {
+    const told = (await ask("/suite", { name })) as { name: string; error?: string }[];
+    describe(name, () => retell(told));
+  }
+
+  const kv = await ask("/kv");
+  test("Workers KV: writes are gathered, a new isolate begins with what was written, promises it cannot keep are refused", () => {
+    expect(kv).toMatchObject({
+      granted: 100,
+      burst: ["get", "put"],
+      early: 98,
+      later: 0,
+      keys: 1,
+      approximate: true,
+      all: expect.stringMatching(/^TIDEGATE_INPUT `limitAll` must be absent on Workers KV/),
+      reserve: expect.stringMatching(/^TIDEGATE_INPUT `reserve` must be absent on Workers KV/),
+      both: [true, true],
+    });
+  });
+});

@@ -1,0 +1,194 @@
+// Runs the suites inside workerd, and whatever a test asks of objects.
+import { env as bindings } from "cloudflare:workers";
+import { defineLimits, HOUR } from "tidegate";
+import { durableObject, TidegateObject } from "tidegate/durable-object";
+import { workersKv } from "tidegate/workers-kv";
+import { inMemory } from "./memory.js";
+import { report } from "./report.js";
+import vectors from "./vectors.js";
+
+export { TidegateObject };
+
+/** Also tells what is stored, counts writes, and can be made to forget its memory. */
+export class Watched extends TidegateObject {
+  #writes = 0;
+
+  constructor(ctx, env) {
+    const { storage } = ctx;
+    for (const method of ["put", "delete", "setAlarm", "deleteAll"]) {
+      const before = storage[method].bind(storage);
+      Object.defineProperty(storage, method, {
+        value: (...args) => {
+          this.#writes++;
+          return before(...args);
+        },
+      });
+    }
+    super(ctx, env);
+  }
+
+  writes() {
+    return this.#writes;
+  }
+
+  async bytes(id) {
+    const bytes = await this.ctx.storage.get(id);
+    return bytes === undefined ? null : [...bytes];
+  }
+
+  async count() {
+    return (await this.ctx.storage.list()).size;
+  }
+
+  corrupt(id, bytes) {
+    return this.ctx.storage.put(id, bytes);
+  }
+
+  alarmAt() {
+    return this.ctx.storage.getAlarm();
+  }
+
+  evict() {
+    this.ctx.abort("evicted by a test");
+  }
+}
+
+/** The same on storage that is not SQLite. */
+export class Classic extends Watched {}
+
+// At global scope, where workerd gives no random numbers, no timers and no clock.
+const defined = defineLimits({ global: { kind: "token bucket", rate: 2, period: HOUR, shards: 2 } });
+const onBinding = defineLimits(
+  { global: { kind: "token bucket", rate: 2, period: 1000 * HOUR } },
+  { store: durableObject(bindings.WATCHED), timeout: 60_000 },
+);
+
+async function global() {
+  const answers = [];
+  for (let i = 0; i < 3; i++) answers.push([defined.limit("global").ok, (await onBinding.limit("global")).ok]);
+  return answers;
+}
+
+let stores = 0;
+/** A store whose objects no other store has. */
+function fresh(namespace, options) {
+  const own = `${Date.now()} ${stores++} `;
+  const { object = (name, key) => JSON.stringify([name, key ?? null]) } = options;
+  return durableObject(namespace, { object: (name, key) => own + object(name, key) });
+}
+
+/** A KV store with a prefix that no other has. */
+const freshKv = (env) => workersKv(env.QUOTAS, { prefix: `${Date.now()} ${stores++} `, approximate: true });
+const coarse = {
+  approximate: "KV is eventually consistent",
+  refusesShards: "no key is contended for where nothing is exact",
+};
+
+const together = { object: () => "one for all" };
+const apart = { refusesLimitAll: "each limit and key has an object of its own" };
+
+const few = { "operations.json": vectors["operations.json"], "limit-all.json": vectors["limit-all.json"] };
+
+/** @type {Record<string, (env: any) => Promise<unknown>>} */
+const SUITES = {
+  memory: () => inMemory(),
+  // Every history again would be thousands of objects, each a file here.
+  "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
+  "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors }),
+  "classic storage, one object for all": (env) => report({ create: () => fresh(env.CLASSIC, together), vectors: few }),
+  "Workers KV": (env) => report({ create: () => freshKv(env), vectors, ...coarse }),
+};
+
+/** What a namespace is asked for. */
+function counted(namespace) {
+  const calls = [];
+  const log =
+    (method) =>
+    (...args) => {
+      calls.push(method);
+      return namespace[method](...args);
+    };
+  return { calls, get: log("get"), put: log("put"), delete: log("delete") };
+}
+
+/** What KV is told and when, by an isolate that knows a state and by one that has just begun. */
+async function onKv(env) {
+  const prefix = `${Date.now()} `;
+  const limits = (kv, options) =>
+    defineLimits(CONFIGS, { store: workersKv(kv, { prefix, ...options }), timeout: 60_000 });
+  const one = counted(env.QUOTAS);
+  const first = limits(one);
+  const key = "k".repeat(1000);
+  const granted = [];
+  for (let i = 0; i < 105; i++) granted.push((await first.limit("hot", { key })).ok);
+  await first.check("hot", { key });
+  const burst = [...one.calls];
+  const another = counted(env.QUOTAS);
+  const early = await limits(another).check("hot", { key });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await first.limit("hot", { key });
+  const later = await limits(counted(env.QUOTAS)).check("hot", { key });
+  const refusal = (body) =>
+    body().then(
+      () => "granted",
+      ({ code, message }) => `${code} ${message}`,
+    );
+  return {
+    granted: granted.filter(Boolean).length,
+    burst,
+    early: early.remaining,
+    later: later.remaining,
+    keys: (await env.QUOTAS.list({ prefix })).keys.length,
+    approximate: workersKv(env.QUOTAS).approximate,
+    all: await refusal(() => limits(env.QUOTAS).limitAll([{ name: "hot" }])),
+    reserve: await refusal(() => limits(env.QUOTAS).limit("hot", { reserve: true })),
+    both: [
+      (await limits(env.QUOTAS, { approximate: true }).limitAll([{ name: "hot" }, { name: "brief" }])).ok,
+      (await limits(env.QUOTAS, { approximate: true }).limit("hot", { count: 100, reserve: true })).reserved,
+    ],
+  };
+}
+
+const CONFIGS = {
+  hot: { kind: "token bucket", rate: 100, period: HOUR },
+  brief: { kind: "token bucket", rate: 10, period: 1000 },
+};
+
+export default {
+  async fetch(request, env) {
+    const { pathname, searchParams } = new URL(request.url);
+    const asked = Object.fromEntries(searchParams);
+    const tell = (answer) => Response.json(answer ?? null);
+    if (pathname === "/suite") return tell(await SUITES[asked.name](env));
+    if (pathname === "/global") return tell(await global());
+    if (pathname === "/kv") return tell(await onKv(env));
+    const namespace = env[asked.in ?? "WATCHED"];
+    if (pathname === "/limit") {
+      const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
+      const { cause, ...decision } = await limits[asked.op ?? "limit"](asked.name, {
+        key: asked.key,
+        count: Number(asked.count ?? 1),
+      });
+      return tell({ ...decision, cause: cause?.message });
+    }
+    if (pathname === "/all") {
+      const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
+      try {
+        return tell(
+          await limits.limitAll([
+            { name: "hot", key: "a" },
+            { name: "brief", key: "a" },
+          ]),
+        );
+      } catch (error) {
+        return tell({ code: error.code, message: error.message });
+      }
+    }
+    const stub = namespace.getByName(asked.object);
+    try {
+      return tell(await stub[pathname.slice(1)](...JSON.parse(asked.args ?? "[]")));
+    } catch (error) {
+      return tell({ thrown: error.message });
+    }
+  },
+};

@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entries, install, type Installed, type Manifest } from "./installed.ts";
+import { ANSWERS, use } from "./program.ts";
+
+let user: Installed;
+
+beforeAll(() => {
+  user = install();
+});
+afterAll(() => user.remove());
+
+async function bundle(text: string, conditions: string[], external: string[] = []): Promise<string> {
+  const result = await build({
+    stdin: { contents: text, resolveDir: user.folder, loader: "js" },
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "iife",
+    platform: "neutral",
+    mainFields: [],
+    conditions,
+    external,
+    logLevel: "silent",
+  });
+  return result.outputFiles[0]?.text ?? "";
+}
+
+/** What a browser has, and nothing of Node.js. */
+function browserLike(): Record<string, unknown> {
+  const shared = { WebAssembly, TextEncoder, TextDecoder, atob, crypto, performance, console, URL };
+  return createContext(shared) as Record<string, unknown>;
+}
+
+const PROGRAM = use('import { defineLimits, MINUTE } from "tidegate";');
+
+describe("bundled", () => {
+  test.each([[["browser"]], [[]]])("for conditions %j, it runs where there is no Node.js", async (conditions) => {
+    const text = await bundle(PROGRAM, conditions);
+    const context = browserLike();
+    runInContext(text, context);
+    expect(context["answers"]).toBe(ANSWERS);
+  });
+
+  test("for a browser, it names no module of Node.js", async () => {
+    expect(await bundle(PROGRAM, ["browser"])).not.toMatch(/["'`]node:/);
+  });
+
+  test("for workerd, the wasm stays a module of its own, as that host demands", async () => {
+    const text = await bundle(PROGRAM, ["workerd", "worker", "browser"], ["*.wasm"]);
+    expect(text).toContain("tidegate_bg.wasm");
+    expect(text).not.toMatch(/["'`]node:/);
+  });
+
+  test("what needs no engine does not bring it along", async () => {
+    const whole = await bundle(PROGRAM, ["browser"]);
+    const keys = await bundle('export { clientIp, statusOf, tupleKey } from "tidegate/http";', ["browser"]);
+    expect(keys).not.toContain("AGFzbQ");
+    expect(whole).toContain("AGFzbQ");
+    expect(keys.length).toBeLessThan(whole.length / 4);
+  });
+
+  test("the size of each entry, for the record", async () => {
+    const manifest = readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8");
+    const rows: Record<string, { minified: number; gzip: number }> = {};
+    for (const entry of entries(JSON.parse(manifest) as Manifest)) {
+      const text = await bundle(`import * as all from "${entry}"; globalThis.all = all;`, ["browser"], ["node:*"]);
+      rows[entry] = { minified: text.length, gzip: gzipSync(text).length };
+      // Everything, the engine as text included, stays below what a slow line brings in a second: 200 kB.
+      expect(text.length, entry).toBeLessThan(200_000);
+    }
+    console.table(rows);
+  });
+});

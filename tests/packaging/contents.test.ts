@@ -1,0 +1,85 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { install, type Installed, type Manifest, root } from "./installed.ts";
+
+let user: Installed;
+let manifest: Manifest;
+
+beforeAll(() => {
+  user = install();
+  manifest = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest;
+});
+afterAll(() => user.remove());
+
+/** Files that package.json does not name: parts that entries share, and what the hosts load. */
+const BESIDES = [
+  /^(LICENSE|README\.md|package\.json)$/,
+  /^dist\/engine\/generated\/(tidegate_bg\.wasm|wasm-source\.js)$/,
+  /^dist\/[\w/-]+\.(js|d\.ts)$/,
+];
+
+describe("the tarball", () => {
+  test("holds what package.json names, and besides only shared parts, the wasm, the licence and the readme", () => {
+    const paths = user.packed.files.map((file) => file.path);
+    const named = [...Object.values(manifest.exports), ...Object.values(manifest.imports)]
+      .flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))
+      .map((path) => path.replace("./", ""));
+    expect(named.filter((path) => !paths.includes(path))).toEqual([]);
+    expect(paths.filter((path) => !BESIDES.some((pattern) => pattern.test(path)))).toEqual([]);
+    expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/engine/generated/tidegate_bg.wasm"]));
+  });
+
+  test("has the licence and the readme of the repository", () => {
+    for (const name of ["LICENSE", "README.md"]) {
+      const packed = readFileSync(join(user.folder, "node_modules/tidegate", name), "utf8");
+      expect(packed).toBe(readFileSync(join(root, name), "utf8"));
+    }
+  });
+
+  test("runs nothing when it is installed, and brings no dependency along", () => {
+    expect(manifest["scripts"]).toBeUndefined();
+    for (const field of ["dependencies", "bundledDependencies", "bundleDependencies", "gypfile", "binary"]) {
+      expect(manifest[field], field).toBeUndefined();
+    }
+    const lock = JSON.parse(readFileSync(join(user.folder, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { hasInstallScript?: boolean }>;
+    };
+    expect(Object.keys(lock.packages)).toEqual(["", "node_modules/tidegate"]);
+    expect(lock.packages["node_modules/tidegate"]?.hasInstallScript).toBeUndefined();
+  });
+
+  test("offers every host an engine, the most special condition first", () => {
+    const conditions = ["workerd", "deno", "node", "browser", "default"];
+    expect(Object.keys(manifest.imports["#engine-host"] ?? {})).toEqual(conditions);
+  });
+
+  test("has no top-level await, so that `require` can load it", () => {
+    const require = createRequire(join(user.folder, "package.json"));
+    expect(typeof (require("tidegate") as { defineLimits: unknown }).defineLimits).toBe("function");
+  });
+
+  test("publint finds nothing", async () => {
+    const data = readFileSync(user.tarball);
+    const tarball = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
+    const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+  });
+
+  test("the types are right for every way to resolve them", () => {
+    const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
+    // Its exit code says whether there are problems; the report says which.
+    const args = [attw, user.tarball, "--profile", "esm-only", "--format", "json"];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
+    const report = JSON.parse(stdout) as { problems: Record<string, { resolutionKind?: string }[]> };
+    // Passed over: TypeScript's way from before `exports`, and the warning that `require` gets an ES module. It does,
+    // from Node.js 20.19 on; node.test.ts shows it.
+    const passedOver = ["node10", "node16-cjs"];
+    const problems = Object.values(report.problems).flat();
+    expect(problems.filter(({ resolutionKind }) => !passedOver.includes(resolutionKind ?? ""))).toEqual([]);
+  });
+});

@@ -1,0 +1,70 @@
+import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root: string = fileURLToPath(new URL("../..", import.meta.url));
+const source = join(root, "npm", "tidegate");
+
+interface Packed {
+  filename: string;
+  size: number;
+  unpackedSize: number;
+  files: { path: string; size: number }[];
+}
+
+/** A run's output; where it fails, that and what it wrote to stderr are in the error. */
+export function output(command: string, args: string[], options: ExecFileSyncOptions = {}): string {
+  const shell = process.platform === "win32";
+  try {
+    return execFileSync(command, args, { ...options, shell, encoding: "utf8", stdio: "pipe" });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    // Without the cause, which has the same text twice more.
+    throw new Error(`${command} ${args.join(" ")} failed\n${stdout?.slice(0, 4000)}\n${stderr?.slice(0, 4000)}`);
+  }
+}
+
+export interface Installed {
+  /** The tarball as `npm pack` made it. */
+  readonly tarball: string;
+  readonly packed: Packed;
+  /** An empty project that has nothing but the tarball. */
+  readonly folder: string;
+  /** Writes a file into that project and returns its path. */
+  write(path: string, text: string): string;
+  remove(): void;
+}
+
+/** Packs what the build made and installs it where nothing else is: no network, no install scripts. */
+export function install(): Installed {
+  const folder = mkdtempSync(join(tmpdir(), "tidegate-packed-"));
+  const [packed] = JSON.parse(
+    output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], { cwd: source }),
+  ) as [Packed];
+  const tarball = join(folder, packed.filename);
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+    return join(folder, path);
+  };
+  write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
+  output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
+  return { tarball, packed, folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+interface Manifest {
+  readonly exports: Record<string, string | { types: string; default: string }>;
+  readonly imports: Record<string, Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+/** Every entry that holds code: `tidegate`, `tidegate/redis`, … */
+export function entries(manifest: Manifest): string[] {
+  return Object.keys(manifest.exports)
+    .filter((path) => path !== "./package.json")
+    .map((path) => `tidegate${path.slice(1)}`);
+}
+
+export type { Manifest };

@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entries, install, type Installed, type Manifest, output } from "./installed.ts";
+import { ANSWERS, use } from "./program.ts";
+
+let user: Installed;
+let all: string[];
+
+beforeAll(() => {
+  user = install();
+  all = entries(JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest);
+});
+afterAll(() => user.remove());
+
+const run = (path: string) => output(process.execPath, [path], { cwd: user.folder }).trim();
+const tell = "console.log(globalThis.answers);";
+
+describe("the installed package in Node.js", () => {
+  test("`import` works", () => {
+    const text = use('import { defineLimits, MINUTE } from "tidegate";') + tell;
+    expect(run(user.write("with-import.mjs", text))).toBe(ANSWERS);
+  });
+
+  test("`require` works", () => {
+    const text = use('const { defineLimits, MINUTE } = require("tidegate");') + tell;
+    expect(run(user.write("with-require.cjs", text))).toBe(ANSWERS);
+  });
+
+  test("both see one and the same package", () => {
+    const text = `import { createRequire } from "node:module";
+      import * as imported from "tidegate";
+      console.log(createRequire(import.meta.url)("tidegate").defineLimits === imported.defineLimits);`;
+    expect(run(user.write("both.mjs", text))).toBe("true");
+  });
+
+  test("every entry loads, with `import` and with `require`, and exports something", () => {
+    const text = `import { createRequire } from "node:module";
+      const require = createRequire(import.meta.url);
+      const empty = [];
+      for (const entry of ${JSON.stringify(all)}) {
+        const imported = await import(entry);
+        const types = entry === "tidegate/store";
+        if (!types && Object.keys(imported).length === 0) empty.push(entry);
+        require(entry);
+      }
+      console.log(JSON.stringify(empty));`;
+    expect(run(user.write("entries.mjs", text))).toBe("[]");
+  });
+
+  test("an entry that package.json does not name cannot be reached", () => {
+    const text = 'import("tidegate/dist/index.js").catch((error) => console.log(error.code));';
+    expect(run(user.write("inside.mjs", text))).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  test("a worker thread has its own", () => {
+    const worker = `${use('import { defineLimits, MINUTE } from "tidegate";')}
+      import { parentPort } from "node:worker_threads"; parentPort.postMessage(globalThis.answers);`;
+    user.write("worker.mjs", worker);
+    const text = `import { Worker } from "node:worker_threads";
+      new Worker(new URL("worker.mjs", import.meta.url)).on("message", (text) => console.log(text));`;
+    expect(run(user.write("threads.mjs", text))).toBe(ANSWERS);
+  });
+});

@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { install, type Installed, output, root } from "./installed.ts";
+
+let user: Installed;
+
+beforeAll(() => {
+  user = install();
+});
+afterAll(() => user.remove());
+
+const PROGRAM = `import { defineLimits, MINUTE } from "tidegate";
+const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
+const decision = limits.limit("send", { key: "a" });
+const ok: boolean = decision.ok;
+const later: number | undefined = decision.retryAt;
+// @ts-expect-error: a name that was not defined
+limits.limit("sned");
+// @ts-expect-error: tokens are a number
+limits.limit("send", { count: "1" });
+console.log(ok, later);
+`;
+
+/** How people's projects resolve modules, with the strictest settings and the package's own declarations checked. */
+const WAYS = [
+  { module: "nodenext", moduleResolution: "nodenext", file: "user.mts" },
+  { module: "nodenext", moduleResolution: "nodenext", file: "user.cts" },
+  { module: "node16", moduleResolution: "node16", file: "user.mts" },
+  { module: "node20", moduleResolution: "node16", file: "user.cts" },
+  { module: "esnext", moduleResolution: "bundler", file: "user.ts" },
+  { module: "preserve", moduleResolution: "bundler", file: "user.ts" },
+];
+
+describe("the declarations", () => {
+  test.each(WAYS)("compile strictly from $file with $moduleResolution ($module)", ({ file, ...how }) => {
+    user.write(file, PROGRAM);
+    const config = {
+      compilerOptions: {
+        ...how,
+        target: "es2022",
+        lib: ["es2022", "dom"],
+        types: [],
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        verbatimModuleSyntax: false,
+        skipLibCheck: false,
+        noEmit: true,
+      },
+      files: [file],
+    };
+    const project = user.write("tsconfig.json", JSON.stringify(config));
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    expect(output(process.execPath, [tsc, "--project", project], { cwd: user.folder })).toBe("");
+  });
+});

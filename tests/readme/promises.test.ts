@@ -1,0 +1,113 @@
+// Promises of the README that no other test is the place for.
+import { execFile } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { defineLimits, isStoreError, memory, MINUTE, SECOND, type State } from "../../npm/tidegate/src/index.ts";
+import { type Transaction, transactional } from "../../npm/tidegate/src/store.ts";
+import { root } from "./blocks.ts";
+
+const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+
+describe("in memory", () => {
+  // Where the debtor lies in the table is random: once may be luck.
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
+    "a flood of new keys does not wash out a debtor, and holds no more than maxKeys",
+    () => {
+      const store = memory({ maxKeys: 1000 });
+      let now = 1e12;
+      const limits = defineLimits({ api: bucket }, { store, now: () => now });
+      limits.charge("api", { key: "debtor", count: 100 });
+      for (let i = 0; i < 100_000; i++) limits.limit("api", { key: `flood ${i}` });
+      const { keys, maxKeys, evicted } = store.stats();
+      expect(maxKeys).toBe(1000);
+      expect(keys).toBeLessThanOrEqual(1000);
+      expect(evicted).toBeGreaterThan(0);
+      expect(limits.limit("api", { key: "debtor" })).toMatchObject({ ok: false, value: -90 });
+      now += 10 * MINUTE;
+      expect(limits.limit("api", { key: "debtor" }).ok).toBe(true);
+    },
+  );
+
+  test("a process that used a limiter ends by itself", async () => {
+    const program = `
+      import { defineLimits, MINUTE } from "tidegate";
+      const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } });
+      console.log(limits.limit("api", { key: "a" }).ok);`;
+    const args = ["--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 });
+    expect(stdout).toBe("true\n");
+  });
+});
+
+describe("when the store is down", () => {
+  /** A store over a Map whose transactions do as `how` says at the time. */
+  function fragile() {
+    const rows = new Map<string, State>();
+    const tx: Transaction = {
+      get: (id) => rows.get(id) ?? null,
+      set: (id, state) => void rows.set(id, state),
+      delete: (id) => void rows.delete(id),
+    };
+    const self = { how: "well" as "well" | "never" | "fails", asked: 0 };
+    const store = transactional({
+      name: "fragile",
+      transaction: (body) => {
+        self.asked++;
+        if (self.how === "fails") return Promise.reject(new Error("connection refused"));
+        return self.how === "never" ? new Promise(() => {}) : body(tx);
+      },
+    });
+    return Object.assign(self, { store });
+  }
+
+  test("a store that never answers is answered for within the deadline, and then without a wait", async () => {
+    const fault = fragile();
+    const limits = defineLimits(
+      { closed: bucket, open: { ...bucket, onStoreError: "allow" }, half: { ...bucket, onStoreError: { local: 0.5 } } },
+      { store: fault.store, timeout: 50 },
+    );
+    expect(await limits.limit("closed")).toMatchObject({ ok: true });
+    fault.how = "never";
+    const closed = await limits.limit("closed");
+    expect(closed).toMatchObject({ ok: false, degraded: true });
+    expect(isStoreError(closed.cause)).toBe(true);
+    expect((closed.cause as Error).message).toContain("no answer within 50 ms");
+    expect(await limits.limit("open")).toMatchObject({ ok: true, degraded: true });
+    for (let i = 0; i < 5; i++)
+      expect(await limits.limit("half")).toMatchObject({ ok: true, degraded: true, limit: 5 });
+    expect(await limits.limit("half")).toMatchObject({ ok: false, degraded: true, remaining: 0 });
+    // By now nobody waits: a thousand calls cost a few questions.
+    const before = fault.asked;
+    const all = await Promise.all(Array.from({ length: 1000 }, () => limits.limit("closed")));
+    expect(all.every(({ ok, degraded }) => !ok && degraded === true)).toBe(true);
+    expect(fault.asked - before).toBeLessThan(10);
+    expect(String(all[0]?.cause)).toContain("it has failed repeatedly");
+  });
+
+  test("a store that is back is asked again by itself", async () => {
+    const fault = fragile();
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: SECOND } }, { store: fault.store });
+    fault.how = "fails";
+    for (let i = 0; i < 20; i++) {
+      expect(await limits.limit("api")).toMatchObject({ ok: false, degraded: true });
+    }
+    expect(fault.asked).toBeLessThan(20);
+    fault.how = "well";
+    let decision = await limits.limit("api");
+    for (let i = 0; i < 400 && decision.degraded === true; i++) {
+      await sleep(25);
+      decision = await limits.limit("api");
+    }
+    expect(decision).toMatchObject({ ok: true, remaining: 9 });
+    expect(decision.degraded).toBeUndefined();
+  });
+
+  test("what only looks or forgets says that it failed", async () => {
+    const fault = fragile();
+    const limits = defineLimits({ api: bucket }, { store: fault.store });
+    fault.how = "fails";
+    await expect(limits.getValue("api")).rejects.toThrow('fragile: getValue of "api" failed: connection refused');
+    await expect(limits.reset("api", { key: "a" })).rejects.toThrow('fragile: reset of "api:a" failed');
+  });
+});

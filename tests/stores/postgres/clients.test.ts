@@ -1,0 +1,180 @@
+import { PGlite } from "@electric-sql/pglite";
+import { Client, type Pool } from "pg";
+import postgresJs from "postgres";
+import { describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { migrate, migration, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { granted, stock, take, withServer } from "./fixture.ts";
+
+const fixture = withServer();
+const strange = [
+  "a",
+  "é",
+  "e\u0301",
+  "\u0000",
+  "a\u0000",
+  "\ud800",
+  "\udfff",
+  "\ud83d\ude00",
+  '"',
+  "\\",
+  "\\x61",
+  "'",
+  "{a,b}",
+  "a,b",
+  "NULL",
+  "null",
+  "",
+  " ",
+  "%",
+  "a:b",
+  "a/1",
+  "__proto__",
+  "x".repeat(1024),
+];
+
+/** Everything that a store does, through a client. */
+async function everything(client: PostgresClient, name: string, prepare = true): Promise<void> {
+  const store = postgres(client, { prepare });
+  const limit = new Limit(`${name}.plain`, { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 });
+  const sharded = stock(`${name}.shards`, 10, { shards: 3 });
+  for (const [turn, left] of [8, 6, 4].entries()) {
+    expect((await store.decide(take(limit, "k", 2))).value, `turn ${turn}`).toBeCloseTo(left, 6);
+  }
+  expect((await store.decide(take(limit, "k", 5))).ok).toBe(false);
+  expect((await store.decide(take(limit, "k", 5, { reserve: true }))).reserved).toBe(true);
+  expect((await store.decide(take(limit, "k", 3, { op: "give" }))).value).toBeCloseTo(2, 6);
+  expect((await store.decide(take(sharded, "k", 9))).ok).toBe(true);
+  expect((await store.decideAll([take(limit, "k", 2), take(limit, "l", 2)])).ok).toBe(true);
+  expect((await store.decideAll([take(limit, "k", 2), take(limit, "l", 2)])).ok).toBe(false);
+  expect((await store.getValue(limit, "l")).value).toBeCloseTo(8, 6);
+  await store.reset(limit, "l");
+  expect((await store.getValue(limit, "l")).value).toBe(10);
+  // One call for each, then all at once: no two of them are one.
+  for (const key of strange) expect((await store.decide(take(limit, `${key}!`))).value, key).toBeCloseTo(9, 6);
+  const answers = await Promise.all(strange.map((key) => store.decide(take(limit, key, 3))));
+  expect(granted(answers)).toBe(strange.length);
+  expect(granted(await Promise.all(strange.map((key) => store.decide(take(limit, `${key}!`, 9)))))).toBe(
+    strange.length,
+  );
+  for (const key of strange) expect((await store.getValue(limit, key)).value, key).toBeCloseTo(7, 6);
+  const sharing = await Promise.all(strange.map((key) => store.decide(take(sharded, key, 7))));
+  expect(granted(sharing)).toBe(strange.length);
+}
+
+describe("the clients that people have", () => {
+  test("pg's Pool", () => everything(fixture.pool(), "pool"));
+  test("pg's Pool, statements not prepared", () => everything(fixture.pool(), "unprepared", false));
+  test("pg's Client", async () => {
+    const client = new Client(fixture.server.options);
+    await client.connect();
+    await everything(client, "client");
+    await client.end();
+  });
+  test.each([true, false])("postgres.js, prepare: %s", async (prepare) => {
+    const { host, port, user, database } = fixture.server.options;
+    const sql = postgresJs({ host, port, user, database, max: 4, onnotice: () => {} });
+    await migrate(sql);
+    await everything(sql, `js.${prepare}`, prepare);
+    await sql.end();
+  });
+  test("PGlite", async () => {
+    const client = await PGlite.create();
+    await migrate(client);
+    await migrate(client);
+    await everything(client, "lite");
+    await client.close();
+  });
+  test("anything with query(text, values): rows as objects or as arrays", async () => {
+    const pool = fixture.pool();
+    await everything({ query: (text, values) => pool.query(text, values) }, "any");
+    await everything({ query: async (text, values) => (await pool.query(text, values)).rows }, "rows");
+    await everything(
+      { query: (text, values) => pool.query({ text, values: values ?? [], rowMode: "array" }) },
+      "arrays",
+    );
+  });
+  test("no client: an error that says what is one", () => {
+    for (const bad of [undefined, null, 1, "postgres://", {}, { query: 1 }]) {
+      expect(() => postgres(bad as never)).toThrow(/^`client` must be a PostgreSQL client, with query/);
+    }
+  });
+  test("settings out of range: errors that name them", () => {
+    const pool = fixture.pool();
+    expect(() => postgres(pool, { statements: 0 })).toThrow("`statements` must be a whole number from 1 to 100; got 0");
+    expect(() => postgres(pool, { batch: 1.5 })).toThrow("`batch` must be a whole number from 1 to 10000; got 1.5");
+    expect(() => postgres(pool, { statementTimeout: Number.NaN })).toThrow("`statementTimeout` must be");
+    expect(() => postgres(pool, { schema: "" })).toThrow('`schema` must be a name of 1 to 63 bytes; got ""');
+    expect(() => migration({ schema: "é".repeat(32) })).toThrow("`schema` must be");
+    expect(() => migration({ unlogged: 1 as never })).toThrow("`unlogged` must be true or false; got 1");
+  });
+});
+
+describe("databases and sessions that are set up otherwise", () => {
+  const other = async (database: string, create: string, body: (pool: Pool) => Promise<void>): Promise<void> => {
+    await fixture.admin.query(`CREATE DATABASE ${database} ${create}`);
+    const pool = fixture.pool({ database });
+    await migrate(pool);
+    await body(pool);
+  };
+  test("LATIN1 keeps every key apart", () =>
+    other("latin", "ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0", (pool) =>
+      everything(pool, "latin"),
+    ));
+  test("extra_float_digits, search_path, bytea_output and datestyle do not change a bit", async () => {
+    const options =
+      "-c extra_float_digits=-15 -c search_path= -c bytea_output=escape -c datestyle=SQL,DMY -c standard_conforming_strings=off";
+    const pool = fixture.pool({ options });
+    await everything(pool, "odd");
+    const store = postgres(pool);
+    const limit = stock("digits", 10);
+    const answer = await store.decide(take(limit, "k", 1 / 3), 1_763_640_000_000);
+    expect(answer.value).toBe(10 - 1 / 3);
+    expect((await store.decide(take(limit, "k", 1 / 3), 1_763_640_000_000)).value).toBe(10 - 1 / 3 - 1 / 3);
+  });
+});
+
+describe("the migration", () => {
+  test("many at once, again and again, change nothing that is there", async () => {
+    const pool = fixture.pool();
+    await Promise.all(Array.from({ length: 8 }, () => migrate(pool, { schema: 'my "limits"' })));
+    const store = postgres(pool, { schema: 'my "limits"' });
+    const limit = stock("kept", 10);
+    await store.decide(take(limit, "k", 4));
+    await migrate(pool, { schema: 'my "limits"' });
+    expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
+    expect((await postgres(pool).getValue(limit, "k")).value).toBe(10);
+  });
+  test("makes one table of three columns, one index, and functions, in one schema", async () => {
+    const columns =
+      "SELECT column_name || ' ' || data_type AS c FROM information_schema.columns WHERE table_schema = 'tidegate' ORDER BY ordinal_position";
+    expect((await fixture.rows(columns)).map(({ c }) => c)).toEqual([
+      "id bytea",
+      "value double precision",
+      "ts double precision",
+    ]);
+    expect(await fixture.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'tidegate'")).toHaveLength(1);
+    const relations = "SELECT relname FROM pg_class WHERE relnamespace = 'tidegate'::regnamespace ORDER BY 1";
+    expect((await fixture.rows(relations)).map(({ relname }) => relname)).toEqual(["states", "states_pkey"]);
+  });
+  test("unlogged where that is asked for", async () => {
+    await migrate(fixture.admin, { schema: "quick", unlogged: true });
+    const text =
+      "SELECT relnamespace::regnamespace::text AS schema, relpersistence::text AS kept FROM pg_class WHERE relname = 'states' AND relnamespace::regnamespace::text IN ('quick', 'tidegate') ORDER BY 1";
+    expect(await fixture.rows(text)).toEqual([
+      { schema: "quick", kept: "u" },
+      { schema: "tidegate", kept: "p" },
+    ]);
+  });
+  test("without it: an error that names what failed, and the limiter's answer to it", async () => {
+    const store = postgres(fixture.pool(), { schema: "absent" });
+    const limit = stock("absent", 10);
+    await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
+      code: "TIDEGATE_STORE",
+      cause: { code: "3F000" },
+    });
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }, { store });
+    expect(await limits.limit("api")).toMatchObject({ ok: false, degraded: true });
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { granted, stock, take, withServer } from "./fixture.ts";
+
+const fixture = withServer({ fsync: "off", max_connections: 120 });
+const levels = ["read committed", "repeatable read", "serializable"];
+const at = (level: string) => ({ options: `-c default_transaction_isolation=${level.replace(" ", "\\ ")}` });
+
+const deadlocks = async (): Promise<number> => {
+  const [row] = await fixture.rows("SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()");
+  return row?.["deadlocks"] as number;
+};
+const values = async (name: string): Promise<number[]> => {
+  const text =
+    "SELECT value FROM tidegate.states WHERE id = ANY ($1::bytea[]) OR substr(id, 1, length($2::bytea)) = $2";
+  const ids = [Buffer.from(name)];
+  return (await fixture.rows(text, [ids, Buffer.from(`${name}:`)])).map(({ value }) => value as number);
+};
+const shuffled = <T>(list: readonly T[]): T[] => {
+  const all = [...list];
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [all[i], all[j]] = [all[j] as T, all[i] as T];
+  }
+  return all;
+};
+
+describe.each(levels)("%s", (level) => {
+  const tag = level.replace(" ", "-");
+  // At higher levels every conflict undoes a statement: fewer writers show the same.
+  const [stores, turns] = level === "read committed" ? [16, 25] : [4, 10];
+
+  test("many processes on one key grant what there is, and no more", async () => {
+    const limit = stock(`one-${tag}`, 300);
+    const all = Array.from({ length: stores }, () =>
+      fixture.store({ statementTimeout: 60_000 }, { max: 2, ...at(level) }),
+    );
+    const answers = await Promise.all(
+      Array.from({ length: turns * 4 }).flatMap(() => all.map((store) => store.decide(take(limit, "k")))),
+    );
+    expect(granted(answers)).toBe(Math.min(300, answers.length));
+    const [left] = await values(`one-${tag}`);
+    expect(left).toBeCloseTo(300 - granted(answers), 6);
+  });
+
+  test("64 writers on three limits in any order never meet in a deadlock, and every token is accounted for", async () => {
+    const before = await deadlocks();
+    const limits = ["a", "b", "c"].map((name) => stock(`${name}-${tag}`, 100));
+    const all = Array.from({ length: stores }, () =>
+      fixture.store({ statementTimeout: 60_000 }, { max: 2, ...at(level) }),
+    );
+    let taken = 0;
+    const writer = async (i: number): Promise<void> => {
+      const store = all[i % all.length];
+      for (let turn = 0; turn < (level === "read committed" ? 10 : 3); turn++) {
+        const calls = shuffled(limits).map((limit) => take(limit, undefined, 0.25));
+        const answer = await store?.decideAll(calls);
+        if (answer?.ok) taken += 0.25;
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, (_, i) => writer(i)));
+    expect(taken).toBeGreaterThan(0);
+    for (const { name } of limits) expect(await values(name)).toEqual([expect.closeTo(100 - taken, 6)]);
+    expect(await deadlocks()).toBe(before);
+  });
+});
+
+test("calls of every kind on the same fresh and old rows never deadlock", async () => {
+  const before = await deadlocks();
+  const all = Array.from({ length: 8 }, () => fixture.store({ statementTimeout: 60_000, batch: 16 }, { max: 3 }));
+  for (let round = 0; round < 15; round++) {
+    const limit = stock(`mixed${round}`, 1e6);
+    const sharded = stock(`sharded${round}`, 1e6, { shards: 4 });
+    const keys = Array.from({ length: 12 }, (_, i) => `${(i * 7) % 12}`);
+    let taken = 0;
+    const calls = all.flatMap((store) =>
+      Array.from({ length: 40 }, async (_, i) => {
+        const some = shuffled(keys).slice(0, 3);
+        if (i % 4 === 0) {
+          const answer = await store.decideAll([...some.map((key) => take(limit, key)), take(sharded, undefined)]);
+          if (answer.ok) taken += 4;
+        } else if (i % 4 === 1) {
+          if ((await store.decide(take(sharded, undefined, 2))).ok) taken += 2;
+        } else {
+          if ((await store.decide(take(limit, some[0], 1, { reserve: i % 2 === 0 }))).ok) taken += 1;
+        }
+      }),
+    );
+    await Promise.all(calls);
+    const [row] = await fixture.rows(
+      "SELECT sum(CASE WHEN id < 'n' THEN 1e6 ELSE 250000 END - value) AS gone FROM tidegate.states WHERE id >= 'mixed' AND id < 'n' OR id >= 'sharded' AND id < 't'",
+    );
+    expect(row?.["gone"]).toBeCloseTo(taken, 3);
+    await fixture.rows("DELETE FROM tidegate.states");
+  }
+  expect(await deadlocks()).toBe(before);
+});
+
+test("a limit in shards loses nothing and mints nothing, however it is asked", async () => {
+  const limit = stock("shards", 1000, { shards: 8 });
+  const all = Array.from({ length: 8 }, () => fixture.store({ statementTimeout: 60_000 }, { max: 3 }));
+  const answers = await Promise.all(
+    Array.from({ length: 300 }).flatMap((_, i) =>
+      all.map(async (store) => ({ count: (i % 9) + 1, ...(await store.decide(take(limit, "k", (i % 9) + 1))) })),
+    ),
+  );
+  const taken = answers.filter(({ ok }) => ok).reduce((sum, { count }) => sum + count, 0);
+  // Denied only where all shards together could not grant it: so nothing that the least request asks for is left.
+  expect(taken).toBe(1000);
+  const rest = await all[0]?.getValue(limit, "k");
+  expect(rest?.value).toBeCloseTo(0, 6);
+});
+
+test("eight sessions take a token every millisecond from one key: granted is exactly what the policy allows", async () => {
+  const limit = new Limit("seed", { kind: "token bucket", rate: 100, period: 1000, capacity: 10 });
+  const all = Array.from({ length: 8 }, () => fixture.store({}, { max: 1 }));
+  let first = Number.POSITIVE_INFINITY;
+  let last = 0;
+  let count = 0;
+  const until = performance.now() + 3000;
+  const session = async (store: (typeof all)[number]): Promise<void> => {
+    while (performance.now() < until) {
+      const answer = await store.decide(take(limit, "k"));
+      if (answer.ok) count++;
+      // Who waited for a row meanwhile has the earlier clock: what counts is the row's.
+      first = Math.min(first, answer.ts);
+      last = Math.max(last, answer.ts);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  await Promise.all(all.map(session));
+  // The bucket was never full after its first token: all that came back was taken, to the last whole one.
+  const allowed = Math.floor(10 + ((last - first) * 100) / 1000 + 1e-6);
+  expect(count).toBeLessThanOrEqual(allowed);
+  expect(count).toBeGreaterThanOrEqual(allowed - 1);
+  const [row] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = 'seed:k'");
+  const stored = row as { value: number; ts: number };
+  expect(stored.value + count).toBeCloseTo(10 + ((stored.ts - first) * 100) / 1000, 6);
+});

@@ -1,0 +1,300 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Client } from "pg";
+import { describe, expect, test } from "vitest";
+import { defineLimits, isStoreError } from "../../../npm/tidegate/src/index.ts";
+import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { stock, take, withServer } from "./fixture.ts";
+
+const TIMEOUT = 100;
+/** What a call may take beyond its deadline: the event loop of a busy machine. */
+const SLACK = 400;
+const fixture = withServer({ fsync: "off", max_connections: 30, superuser_reserved_connections: 3 });
+
+const plenty = (store: PostgresStore) =>
+  defineLimits({ api: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1e9 } }, { store, timeout: TIMEOUT });
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Asks until the store decides again, and fails where it never does. */
+async function recovers(ask: () => PromiseLike<{ ok: boolean; degraded?: true }>): Promise<void> {
+  const until = performance.now() + 15_000;
+  for (;;) {
+    const answer = await ask();
+    if (answer.degraded !== true) {
+      expect(answer.ok).toBe(true);
+      return;
+    }
+    if (performance.now() > until) throw new Error("service did not resume");
+    await wait(50);
+  }
+}
+
+/** Calls for so long, in so many strands: how long the longest took, and what was granted by the store. */
+async function load(ask: (i: number) => PromiseLike<{ ok: boolean; degraded?: true }>, ms: number, strands = 32) {
+  const until = performance.now() + ms;
+  let longest = 0;
+  let granted = 0;
+  let degraded = 0;
+  await Promise.all(
+    Array.from({ length: strands }, async (_, i) => {
+      while (performance.now() < until) {
+        const before = performance.now();
+        const answer = await ask(i);
+        longest = Math.max(longest, performance.now() - before);
+        if (answer.degraded === true) degraded++;
+        else if (answer.ok) granted++;
+        await wait(1);
+      }
+    }),
+  );
+  return { longest, granted, degraded };
+}
+
+/** On a connection of its own, since the others may be gone. */
+async function sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+  const client = new Client(fixture.server.options);
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows ?? [];
+  } finally {
+    await client.end();
+  }
+}
+const taken = async (): Promise<number> => {
+  const text = "SELECT coalesce(sum(1e9 - value), 0) AS taken FROM tidegate.states WHERE substr(id, 1, 4) = 'api:'";
+  return Math.round((await sql(text))[0]?.["taken"] as number);
+};
+const forgetAll = () => sql("DELETE FROM tidegate.states");
+
+describe("a server that fails", () => {
+  test("restarts under load: no call outlives its deadline, nothing is taken twice, and service resumes", async () => {
+    const limits = plenty(fixture.store());
+    await forgetAll();
+    const during = load((i) => limits.limit("api", { key: `${i}` }), 2000);
+    await wait(400);
+    await fixture.server.stop("immediate");
+    await wait(500);
+    await fixture.server.start();
+    const { longest, granted, degraded } = await during;
+    expect(longest).toBeLessThan(TIMEOUT + SLACK);
+    expect(degraded).toBeGreaterThan(0);
+    await recovers(() => limits.limit("api", { key: "after" }));
+    // A crash may undo what was not yet on the disk (fsync is off here), and a commit whose answer was lost counts once.
+    expect(await taken()).toBeLessThanOrEqual(granted + 1 + degraded);
+  });
+
+  test("backends that are terminated cost their own calls only, once", async () => {
+    const limits = plenty(fixture.store());
+    await forgetAll();
+    const during = load((i) => limits.limit("api", { key: `${i}` }), 1500);
+    for (let i = 0; i < 5; i++) {
+      await wait(200);
+      await sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+      );
+    }
+    const { longest, granted, degraded } = await during;
+    expect(longest).toBeLessThan(TIMEOUT + SLACK);
+    expect(granted).toBeGreaterThan(0);
+    const total = await taken();
+    // What was answered was taken, once; what was not answered was taken at most once.
+    expect(total).toBeGreaterThanOrEqual(granted);
+    expect(total).toBeLessThanOrEqual(granted + degraded);
+    await recovers(() => limits.limit("api", { key: "after" }));
+  });
+
+  test("a black hole: every call ends in time, nothing piles up, and it goes on afterwards", async () => {
+    const limits = plenty(fixture.store({ statementTimeout: 300 }));
+    await recovers(() => limits.limit("api", { key: "warm" }));
+    fixture.server.signal("SIGSTOP");
+    let asked = 0;
+    try {
+      const first = await load((i) => limits.limit("api", { key: `${i}` }), 700);
+      expect(first.granted).toBe(0);
+      expect(first.longest).toBeLessThan(TIMEOUT + SLACK);
+      const heap = (): number => {
+        setFlagsFromString("--expose-gc");
+        runInNewContext("gc")();
+        return process.memoryUsage().heapUsed;
+      };
+      const before = heap();
+      const more = await load((i) => limits.limit("api", { key: `${i}` }), 1500);
+      asked = first.degraded + more.degraded;
+      expect(heap() - before).toBeLessThan(16 * 2 ** 20);
+    } finally {
+      fixture.server.signal("SIGCONT");
+    }
+    expect(asked).toBeGreaterThan(1000);
+    await recovers(() => limits.limit("api", { key: "after" }));
+  });
+
+  test("a black hole, asked directly: promises settle, and the store does not open one statement after another", async () => {
+    const pool = fixture.pool();
+    let out = 0;
+    let most = 0;
+    let sent = 0;
+    const query = async (text: string, values?: unknown[]): Promise<unknown> => {
+      sent++;
+      most = Math.max(most, ++out);
+      try {
+        return await pool.query(text, values);
+      } finally {
+        out--;
+      }
+    };
+    const store = postgres({ query }, { statementTimeout: 50 });
+    const limit = stock("hole", 1e6);
+    await store.decide(take(limit, "k"));
+    fixture.server.signal("SIGSTOP");
+    try {
+      for (let i = 0; i < 40; i++) {
+        const answers = await Promise.allSettled(
+          Array.from({ length: 10 }, (_, j) => store.decide(take(limit, `${j}`))),
+        );
+        for (const answer of answers)
+          expect(answer).toMatchObject({ status: "rejected", reason: { code: "TIDEGATE_STORE" } });
+      }
+      // Four for each of the two places, and one a second to ask whether it is back.
+      expect(most).toBeLessThanOrEqual(8 + 10);
+      expect(sent).toBeLessThanOrEqual(1 + 8 + 10);
+    } finally {
+      fixture.server.signal("SIGCONT");
+    }
+    await expect.poll(() => out, { timeout: 10_000 }).toBe(0);
+    expect((await store.decide(take(limit, "k"))).ok).toBe(true);
+  });
+
+  test("a client that never settles what a server that is gone was asked: service resumes all the same", async () => {
+    const pool = fixture.pool();
+    let gone = false;
+    const query = (text: string, values?: unknown[]): Promise<unknown> =>
+      gone ? new Promise(() => {}) : pool.query(text, values);
+    const store = postgres({ query }, { statementTimeout: 100 });
+    const limit = stock("gone", 1e6);
+    await pool.query("SELECT 1");
+    expect((await store.decide(take(limit, "k"))).ok).toBe(true);
+    gone = true;
+    for (let i = 0; i < 30; i++) await expect(store.decide(take(limit, "k"))).rejects.toThrow("gone:k");
+    gone = false;
+    await expect
+      .poll(
+        () =>
+          store.decide(take(limit, "k")).then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe(true);
+  });
+
+  test("no connection left: an error that says so, and recovery when there is one", async () => {
+    await sql("CREATE ROLE limited LOGIN");
+    const held: Client[] = [];
+    try {
+      for (let i = 0; i < 30; i++) {
+        const client = new Client({ ...fixture.server.options, user: "limited" });
+        client.on("error", () => {});
+        await client.connect();
+        held.push(client);
+      }
+    } catch (error) {
+      expect(error).toMatchObject({ code: "53300" });
+    }
+    const store = fixture.store({}, { user: "limited" });
+    const limits = plenty(store);
+    const answer = await limits.limit("api", { key: "k" });
+    expect(answer).toMatchObject({ ok: false, degraded: true, cause: { store: "postgres", cause: { code: "53300" } } });
+    for (const client of held) await client.end();
+    await sql(
+      "GRANT USAGE ON SCHEMA tidegate TO limited; GRANT SELECT, INSERT, UPDATE, DELETE ON tidegate.states TO limited",
+    );
+    await recovers(() => limits.limit("api", { key: "k" }));
+  });
+
+  test("a row that somebody keeps locked: the deadline holds, lock_timeout is told, and the tokens are taken once", async () => {
+    const limit = stock("locked", 100);
+    const store = fixture.store({}, { options: "-c lock_timeout=60" });
+    await store.decide(take(limit, "k"));
+    const holder = new Client(fixture.server.options);
+    await holder.connect();
+    await holder.query("BEGIN; UPDATE tidegate.states SET value = value WHERE id = 'locked:k'");
+    await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
+      identity: "locked:k",
+      cause: { code: "55P03" },
+    });
+    // Others go on meanwhile.
+    expect((await store.decide(take(limit, "other"))).ok).toBe(true);
+    const limits = defineLimits(
+      { locked: { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 100 } },
+      { store: fixture.store(), timeout: 80 },
+    );
+    const before = performance.now();
+    expect(await limits.limit("locked", { key: "k" })).toMatchObject({ ok: false, degraded: true });
+    expect(performance.now() - before).toBeLessThan(80 + SLACK);
+    await holder.query("ROLLBACK");
+    await holder.end();
+    await wait(200);
+    const left = (await store.getValue(limit, "k")).value;
+    expect(left).toBeGreaterThan(97.5);
+    expect(left).toBeLessThan(98.5);
+  });
+
+  test("refused, a wrong password, a read-only server: an error that keeps the cause, at once", async () => {
+    const port = fixture.server.port;
+    const refused = fixture.store({}, { port: 1 });
+    const limit = stock("refused", 10);
+    await expect(refused.decide(take(limit, "k"))).rejects.toSatisfy(isStoreError);
+    await expect(refused.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    const readOnly = fixture.store({}, { port, options: "-c default_transaction_read_only=on" });
+    await expect(readOnly.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "25006" } });
+    const nobody = fixture.store({}, { user: "nobody_at_all" });
+    await expect(nobody.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "28000" } });
+  });
+});
+
+describe("what is stored is not a state", () => {
+  test.each(["NaN", "Infinity", "-Infinity"])("%s: a StoreError with the identity, never a fresh key", async (bad) => {
+    const store = fixture.store();
+    const name = `corrupt${bad.replace("-", "_")}`;
+    const limit = stock(name, 10);
+    const sharded = stock(`${name}.s`, 10, { shards: 2 });
+    const window = new Limit(`${name}.w`, { kind: "fixed window", rate: 5, period: 1000 });
+    const client = new Client(fixture.server.options);
+    await client.connect();
+    const put = "INSERT INTO tidegate.states VALUES (convert_to($1, 'UTF8'), $2, $3)";
+    for (const id of [`${name}:v`, `${name}.w:v`]) await client.query(put, [id, bad, 1_763_640_000_000]);
+    for (const id of [`${name}:t`, `${name}.w:t`]) await client.query(put, [id, 5, bad]);
+    for (const shard of [0, 1]) await client.query(put, [`${name}.s/${shard}:v`, bad, 1]);
+    const before = (await client.query("SELECT * FROM tidegate.states ORDER BY id")).rows;
+    for (const one of [limit, window]) {
+      for (const key of ["v", "t"]) {
+        const identity = one.identity(key);
+        const refuse = (of: Promise<unknown>) =>
+          expect(of, identity).rejects.toMatchObject({ code: "TIDEGATE_STORE", store: "postgres", identity });
+        await refuse(store.decide(take(one, key)));
+        await refuse(store.decide(take(one, key, 100, { reserve: true })));
+        await refuse(store.decide(take(one, key, 1, { op: "check" })));
+        await refuse(store.decide(take(one, key, 1, { op: "give" })));
+        await refuse(store.decide(take(one, key, 1, { op: "charge" })));
+        await refuse(store.getValue(one, key));
+        await refuse(store.decideAll([take(one, key)]));
+        // Together with others: theirs are answered.
+        const [bad, good] = await Promise.allSettled([store.decide(take(one, key)), store.decide(take(one, "good"))]);
+        expect(bad.status).toBe("rejected");
+        expect(good).toMatchObject({ status: "fulfilled", value: { ok: true } });
+        await store.reset(one, "good");
+      }
+    }
+    for (const op of ["take", "check", "give", "charge"] as const) {
+      await expect(store.decide(take(sharded, "v", 1, { op }))).rejects.toMatchObject({ code: "TIDEGATE_STORE" });
+    }
+    await expect(store.getValue(sharded, "v")).rejects.toMatchObject({ identity: `${name}.s/0:v` });
+    expect((await client.query("SELECT * FROM tidegate.states ORDER BY id")).rows).toEqual(before);
+    await client.end();
+    // A reset heals it.
+    await store.reset(limit, "v");
+    expect((await store.decide(take(limit, "v"))).ok).toBe(true);
+  });
+});

@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import type { Config } from "../../../npm/tidegate/src/config.ts";
+import { Limit, type Op } from "../../../npm/tidegate/src/store.ts";
+import { take, withServer } from "./fixture.ts";
+
+const fixture = withServer();
+
+interface Row {
+  ok: boolean;
+  value: number;
+  ts: number;
+  retry_at: number | null;
+  now: number;
+}
+const decide = async (
+  op: Op,
+  name: string,
+  key: string | null,
+  config: Config,
+  count: number,
+  reserve: boolean,
+  now: number | null,
+): Promise<Row> => {
+  const { rate, period, capacity, maxReserved } = config;
+  const start = config.kind === "fixed window" ? (config.start ?? 0) : null;
+  const text = "SELECT * FROM tidegate.decide($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+  const values = [op, name, key, rate, period, capacity ?? null, start, count, reserve, maxReserved ?? null, now];
+  return (await fixture.rows(text, values))[0] as unknown as Row;
+};
+
+test("asked in SQL, it answers as the core does, with an exact retry_at", async () => {
+  const store = fixture.store();
+  const configs: Config[] = [
+    { kind: "token bucket", rate: 10, period: 1000 },
+    { kind: "token bucket", rate: 3.3333333333333335, period: 999_983, capacity: 7.7, maxReserved: 20 },
+    { kind: "token bucket", rate: 1e-9, period: 2 ** 40 },
+    { kind: "token bucket", rate: 5, period: 60_000, capacity: 0 },
+    { kind: "fixed window", rate: 5, period: 60_000, start: -123_457, maxReserved: 12 },
+    { kind: "fixed window", rate: 0.3, period: 7, capacity: 9.9, start: 0 },
+  ];
+  const ops: Op[] = ["take", "take", "check", "give", "charge"];
+  let now = 1_763_640_000_000;
+  let retries = 0;
+  for (let i = 0; i < 1500; i++) {
+    const config = configs[i % configs.length] as Config;
+    const limit = new Limit(`sql${i % configs.length}`, config);
+    const op = ops[Math.floor(Math.random() * ops.length)] as Op;
+    const count = Math.random() < 0.5 ? Math.floor(Math.random() * 6) : Math.random() * 9;
+    const reserve = (op === "take" || op === "check") && Math.random() < 0.4;
+    const before = await store.decide(take(limit, "k", 0, { op: "check", reserve: true }), now);
+    const [row] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = tidegate.id($1, 'k')", [
+      limit.name,
+    ]);
+    expect(before.policy.name).toBe(limit.name);
+    const state = row === undefined ? null : { value: Number(row["value"]), ts: Number(row["ts"]) };
+    const { decision } = limit.evaluate(state, { op, count, reserve }, now, { start: limit.start("k") });
+    const told = await decide(op, limit.name, "k", config, count, reserve, now);
+    expect(
+      [told.ok, told.value, told.ts, told.retry_at, told.now],
+      `${op} ${count} ${reserve} ${JSON.stringify(config)} ${JSON.stringify(state)} at ${now}`,
+    ).toEqual([decision.ok, decision.value, decision.ts, decision.retryAt ?? null, now]);
+    if (told.retry_at !== null) retries++;
+    now += Math.floor(Math.random() * (i % 3 === 0 ? 100_000 : 300));
+  }
+  expect(retries).toBeGreaterThan(100);
+});
+
+test("in SQL too, bad input is an error that names it, before anything is read", async () => {
+  const bucket: Config = { kind: "token bucket", rate: 10, period: 1000 };
+  const bad: [Partial<Config>, number, string, string][] = [
+    [{}, -1, "take", '"count" must be a finite number of tokens from 0 to 1099511627776; got -1'],
+    [{}, Number.NaN, "take", '"count" must be'],
+    [{}, Number.POSITIVE_INFINITY, "take", '"count" must be'],
+    [{ rate: 0 }, 1, "take", '"rate" must be'],
+    [{ rate: Number.NaN }, 1, "take", '"rate" must be'],
+    [{ period: 1.5 }, 1, "take", '"period" must be a whole number of ms'],
+    [{ capacity: -1 }, 1, "take", '"capacity" must be'],
+    [{ capacity: Number.NaN }, 1, "take", '"capacity" must be'],
+    [{ maxReserved: Number.NaN }, 1, "take", '"max_reserved" must be'],
+    [{}, 1, "steal", "\"op\" must be 'take', 'check', 'give' or 'charge'; got 'steal'"],
+  ];
+  for (const [change, count, op, message] of bad) {
+    await expect(decide(op as Op, "bad", "k", { ...bucket, ...change } as Config, count, false, null)).rejects.toThrow(
+      message,
+    );
+  }
+  await expect(decide("take", "a:b", "k", bucket, 1, false, null)).rejects.toThrow('"name" must be 1 to 64 characters');
+  expect(await fixture.rows("SELECT FROM tidegate.states WHERE substr(id, 1, 3) = 'bad'")).toEqual([]);
+});
+
+test("the library and SQL share one row", async () => {
+  const store = fixture.store();
+  const config: Config = { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 };
+  const limit = new Limit("shared", config);
+  await decide("take", "shared", "é", config, 3, false, null);
+  expect((await store.decide(take(limit, "é", 2))).value).toBeCloseTo(5, 6);
+  await decide("take", "shared", null, config, 1, false, null);
+  expect((await store.getValue(limit, undefined)).value).toBeCloseTo(9, 6);
+});

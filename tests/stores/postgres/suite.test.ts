@@ -1,0 +1,55 @@
+import { PGlite } from "@electric-sql/pglite";
+import { Pool } from "pg";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { migrate, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { type Server, startServer } from "./server.ts";
+import { type Rows, stateOf } from "./stored.ts";
+import { vectors } from "./vectors.ts";
+
+const EMPTY = "DELETE FROM tidegate.states";
+
+describe("PostgreSQL, through pg", () => {
+  let server: Server;
+  let pool: Pool;
+  const rows: Rows = async (text, values) => (await pool.query(text, values)).rows;
+  beforeAll(async () => {
+    server = await startServer({ fsync: "off" });
+    pool = new Pool(server.options);
+    await migrate(pool);
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await server?.close();
+  });
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: async () => {
+      await pool.query(EMPTY);
+      return postgres(pool);
+    },
+    stored: () => (identity) => stateOf(rows, identity),
+  });
+});
+
+describe("PGlite", () => {
+  let client: PGlite;
+  const rows: Rows = async (text, values) => (await client.query<Record<string, unknown>>(text, values)).rows;
+  beforeAll(async () => {
+    client = await PGlite.create();
+    await migrate(client);
+  });
+  afterAll(() => client?.close());
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: async () => {
+      await client.query(EMPTY);
+      return postgres(client);
+    },
+    stored: () => (identity) => stateOf(rows, identity),
+  });
+});

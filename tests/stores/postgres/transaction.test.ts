@@ -1,0 +1,108 @@
+import { Client } from "pg";
+import postgresJs from "postgres";
+import { describe, expect, test } from "vitest";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import type { PostgresStore } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { stock, take, withServer } from "./fixture.ts";
+
+const fixture = withServer();
+
+async function inTransaction(
+  store: PostgresStore,
+  begin: string,
+  body: (bound: PostgresStore) => Promise<void>,
+  end: "COMMIT" | "ROLLBACK",
+): Promise<void> {
+  const client = new Client(fixture.server.options);
+  await client.connect();
+  try {
+    await client.query(begin);
+    await body(store.within(client));
+    await client.query(end);
+  } finally {
+    await client.end();
+  }
+}
+
+describe.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])("in a transaction of the user's, %s", (level) => {
+  const begin = `BEGIN ISOLATION LEVEL ${level}`;
+  const name = level.replace(" ", "-").toLowerCase();
+
+  test("a rollback gives the tokens back, and a commit keeps them taken", async () => {
+    const store = fixture.store();
+    const limit = stock(`tx-${name}`, 10);
+    const sharded = stock(`txs-${name}`, 10, { shards: 3 });
+    await store.decide(take(limit, "k", 1));
+    const body = async (bound: PostgresStore): Promise<void> => {
+      expect((await bound.decide(take(limit, "k", 4))).value).toBeCloseTo(5, 6);
+      expect((await bound.decide(take(limit, "fresh", 4))).ok).toBe(true);
+      expect((await bound.decideAll([take(limit, "k", 1), take(limit, "other", 1)])).ok).toBe(true);
+      expect((await bound.decide(take(sharded, "k", 9))).ok).toBe(true);
+      expect((await bound.decide(take(limit, "k", 100))).ok).toBe(false);
+      await bound.reset(limit, "fresh");
+      expect((await bound.getValue(limit, "k")).value).toBeCloseTo(4, 6);
+    };
+    await inTransaction(store, begin, body, "ROLLBACK");
+    expect((await store.getValue(limit, "k")).value).toBeCloseTo(9, 6);
+    expect((await store.getValue(limit, "other")).value).toBe(10);
+    expect((await store.getValue(sharded, "k")).value).toBe(10);
+    await inTransaction(store, begin, body, "COMMIT");
+    expect((await store.getValue(limit, "k")).value).toBeCloseTo(4, 6);
+    expect((await store.getValue(limit, "other")).value).toBeCloseTo(9, 6);
+    expect((await store.getValue(sharded, "k")).value).toBeCloseTo(1, 6);
+    expect((await store.getValue(limit, "fresh")).value).toBe(10);
+  });
+});
+
+test("a conflict inside the user's transaction is told, not retried: 40001 in the cause", async () => {
+  const store = fixture.store();
+  const limit = stock("conflict", 10);
+  await store.decide(take(limit, "k"));
+  const client = new Client(fixture.server.options);
+  await client.connect();
+  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  await client.query("SELECT 1");
+  const bound = store.within(client);
+  expect((await bound.decide(take(limit, "other"))).ok).toBe(true);
+  await store.decide(take(limit, "k"));
+  await expect(bound.decide(take(limit, "k"))).rejects.toMatchObject({
+    code: "TIDEGATE_STORE",
+    store: "postgres",
+    operation: "take",
+    identity: "conflict:k",
+    cause: { code: "40001" },
+  });
+  await client.query("ROLLBACK");
+  await client.end();
+  expect((await store.getValue(limit, "other")).value).toBe(10);
+});
+
+test("a limiter on the store within a transaction", async () => {
+  const store = fixture.store();
+  const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;
+  const client = new Client(fixture.server.options);
+  await client.connect();
+  await client.query("BEGIN");
+  const inside = defineLimits(configs, { store: store.within(client) });
+  expect((await inside.limit("order", { key: "k", count: 4 })).ok).toBe(true);
+  await client.query("ROLLBACK");
+  await client.end();
+  const outside = defineLimits(configs, { store });
+  expect((await outside.check("order", { key: "k", count: 10 })).ok).toBe(true);
+});
+
+test("postgres.js: the store within sql.begin", async () => {
+  const { host, port, user, database } = fixture.server.options;
+  const sql = postgresJs({ host, port, user, database, onnotice: () => {} });
+  const store = fixture.store();
+  const limit = stock("begin", 10);
+  const undone = sql.begin(async (tx) => {
+    expect((await store.within(tx).decide(take(limit, "k", 4))).ok).toBe(true);
+    throw new Error("undo");
+  });
+  await expect(undone).rejects.toThrow("undo");
+  expect((await store.getValue(limit, "k")).value).toBe(10);
+  await sql.begin(async (tx) => void (await store.within(tx).decide(take(limit, "k", 4))));
+  expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
+  await sql.end();
+});

@@ -1,0 +1,247 @@
+/**
+ * Random policies, clocks and requests through a real server, each answer compared with the core's own on a state that
+ * only the core ever touched. Where the script rounded once differently, the next answer on that key would differ.
+ *
+ * TIDEGATE_REDIS_STEPS=5000000 runs more; TIDEGATE_SEED=n runs the steps of a failure again.
+ */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Config } from "../../../npm/tidegate/src/config.ts";
+import type { Decision, State } from "../../../npm/tidegate/src/decision.ts";
+import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import type { Call } from "../../../npm/tidegate/src/store.ts";
+import { RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { restLike } from "./clients.ts";
+import { Random } from "./random.ts";
+import { RedisServer } from "./server.ts";
+
+const STEPS = Number(process.env["TIDEGATE_REDIS_STEPS"] ?? 120_000);
+const SEED = Number(process.env["TIDEGATE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+let server: RedisServer;
+let client: Redis;
+beforeAll(async () => {
+  server = await RedisServer.start();
+  client = server.client();
+});
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+/** A number spread over the magnitudes: whole, fractional, with few bits or with all of them. */
+function amount(random: Random, from: number, to: number): number {
+  const x = Math.exp(Math.log(from) + random.next() * (Math.log(to) - Math.log(from)));
+  const shape = random.below(4);
+  const shaped = shape === 0 ? x : shape === 1 ? Math.round(x) : shape === 2 ? Math.round(x * 10) / 10 : Math.fround(x);
+  return Math.min(Math.max(shaped, 0), to);
+}
+
+const MOST = 2 ** 40;
+
+function policy(random: Random): Config {
+  const rate = Math.max(amount(random, 1e-6, random.chance(0.3) ? MOST : 1e4), 1e-9);
+  const config = {
+    rate,
+    period: Math.max(1, Math.round(amount(random, 1, random.chance(0.3) ? MOST : 1e5))),
+    ...(random.chance(0.6)
+      ? { capacity: random.chance(0.1) ? 0 : amount(random, 0.1, random.chance(0.2) ? MOST : rate * 10 + 1) }
+      : {}),
+    ...(random.chance(0.5) ? { maxReserved: random.chance(0.2) ? 0 : amount(random, 0.1, rate * 20 + 1) } : {}),
+  };
+  if (config.capacity !== undefined) config.capacity = Math.min(config.capacity, MOST);
+  if (config.maxReserved !== undefined) config.maxReserved = Math.min(config.maxReserved, MOST);
+  if (random.chance(0.5)) return { kind: "token bucket", ...config };
+  const start = random.chance(0.5) ? {} : { start: Math.round((random.next() - 0.5) * 2e12) };
+  return { kind: "fixed window", ...config, ...start };
+}
+
+function clock(random: Random, now: number, config: Config): number {
+  const step = random.below(20);
+  if (step === 0) return Math.max(0, now - Math.floor(random.next() * 10_000));
+  if (step === 1) return now + Math.floor(random.next() * 4_000_000);
+  if (step === 2) return Math.max(0, now - Math.floor(random.next() * 8_000_000));
+  if (step < 6) return now;
+  if (step < 10) return now + random.below(4);
+  const wait = (random.next() * 3 * config.period) / (random.chance(0.5) ? 1 : config.rate);
+  return Math.min(now + Math.floor(Math.min(wait, 1e13)), 2 ** 52);
+}
+
+function request(random: Random, limit: Limit, key: string): Call {
+  const op = random.pick(["take", "take", "take", "take", "check", "give", "charge"] as const);
+  const size = limit.policy.capacity + limit.policy.rate;
+  const count = random.chance(0.1) ? 0 : random.chance(0.3) ? 1 : Math.min(amount(random, 1e-3, size * 1.2 + 1), MOST);
+  return { op, limit, key, count, reserve: (op === "take" || op === "check") && random.chance(0.3) };
+}
+
+/** The core on states of its own. */
+class Model {
+  readonly states = new Map<string, State | null>();
+
+  decide(call: Call, now: number): Decision {
+    const key = call.limit.identity(call.key);
+    const at = { start: call.limit.start(call.key) };
+    const { decision, state } = call.limit.evaluate(this.states.get(key) ?? null, call, now, at);
+    this.states.set(key, state);
+    return decision;
+  }
+}
+
+const plain = (decision: Decision) => ({ ...decision, policy: undefined });
+
+async function run(store: RedisStore, steps: number, aTurn: number, seed: number): Promise<void> {
+  const random = new Random(seed);
+  for (let done = 0; done < steps; ) {
+    const keys = Array.from({ length: 4 }, (_, i) => `k${seed}:${done}:${i}`);
+    let limits = Array.from({ length: 3 }, (_, i) => new Limit(`limit${i}`, policy(random)));
+    const model = new Model();
+    let now = Math.floor(random.next() * 2e12);
+    for (let turn = 0; turn < 40; turn++) {
+      if (random.chance(0.03)) limits = limits.map((limit) => new Limit(limit.name, policy(random)));
+      const calls = Array.from({ length: 1 + random.below(aTurn) }, () =>
+        request(random, random.pick(limits), random.pick(keys)),
+      );
+      // Several identical ones in a row are told as one to the server.
+      for (let more = random.below(3); more > 0 && calls.length < 60; more--) {
+        calls.splice(random.below(calls.length), 0, ...Array<Call>(1 + random.below(3)).fill(random.pick(calls)));
+      }
+      now = clock(random, now, random.pick(limits).policy as Config);
+      const told = await Promise.all(calls.map((call) => store.decide(call, now)));
+      for (const [i, call] of calls.entries()) {
+        const expected = plain(model.decide(call, now));
+        expect(
+          plain(told[i] as Decision),
+          `seed ${seed}, after ${done} steps, ${JSON.stringify({ call, now })}`,
+        ).toEqual(expected);
+        done++;
+      }
+    }
+    await client.flushall();
+  }
+}
+
+test(`${STEPS} random steps answer as the core does, in turns of many`, { timeout: 3_600_000 }, async () => {
+  await run(new RedisStore(client, { rememberDenials: 0 }), STEPS, 40, SEED);
+});
+
+test("and one after another, with denials remembered", { timeout: 600_000 }, async () => {
+  await run(new RedisStore(client), STEPS / 10, 1, SEED + 1);
+});
+
+test("and takes from token buckets alone, which have a short way of their own", { timeout: 600_000 }, async () => {
+  const random = new Random(SEED + 4);
+  for (let done = 0; done < STEPS / 2; ) {
+    const store = new RedisStore(client, { rememberDenials: 0 });
+    const limits = Array.from({ length: 3 }, (_, i) => new Limit(`limit${i}`, { ...plainBucket(policy(random)) }));
+    const model = new Model();
+    let now = Math.floor(random.next() * 2e12);
+    for (let turn = 0; turn < 60; turn++) {
+      now = clock(random, now, random.pick(limits).policy as Config);
+      const keys = Array.from({ length: 1 + random.below(20) }, () => `s${random.below(12)}`);
+      const calls = [...new Set(keys)].map((key) => ({
+        ...request(random, random.pick(limits), key),
+        op: "take" as const,
+      }));
+      const told = await Promise.all(calls.map((call) => store.decide(call, now)));
+      for (const [i, call] of calls.entries()) {
+        expect(plain(told[i] as Decision), `seed ${SEED}, ${JSON.stringify({ call, now })}`).toEqual(
+          plain(model.decide(call, now)),
+        );
+        done++;
+      }
+    }
+    await client.flushall();
+  }
+});
+
+function plainBucket({ rate, period, capacity, maxReserved }: Config): Config {
+  return {
+    kind: "token bucket",
+    rate,
+    period,
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(maxReserved === undefined ? {} : { maxReserved }),
+  };
+}
+
+test("and as text, for clients that carry no bytes", { timeout: 600_000 }, async () => {
+  await run(new RedisStore(restLike(client), { rememberDenials: 0 }), STEPS / 4, 40, SEED + 2);
+});
+
+test("and several at once, all or nothing, with shards", { timeout: 600_000 }, async () => {
+  const random = new Random(SEED + 3);
+  for (let round = 0; round < STEPS / 1000; round++) {
+    const store = new RedisStore(client, { rememberDenials: 0 });
+    const limits = Array.from({ length: 3 }, (_, i) => {
+      const shards = i === 0 ? 1 : 2 + random.below(i === 1 ? 3 : 30);
+      return new Limit(`all${i}`, { ...policy(random), shards });
+    });
+    let now = Math.floor(random.next() * 2e12);
+    const states = new Map<Limit, (State | null)[]>();
+    for (const limit of limits) states.set(limit, Array<State | null>(limit.policy.shards).fill(null));
+    const draws: number[] = [];
+    const draw = Math.random;
+    Math.random = () => draws.shift() ?? draw();
+    try {
+      for (let turn = 0; turn < 12; turn++) {
+        now = clock(random, now, random.pick(limits).policy as Config);
+        const calls = limits
+          .filter(() => random.chance(0.7))
+          .map((limit) => ({ ...request(random, limit, `r${round}`), op: "take" as const }));
+        if (calls.length === 0) continue;
+        const picked = calls.map(() => random.next());
+        draws.push(...picked);
+        const told = await store.decideAll(calls, now);
+        const planned = calls.map((call, i) => plan(call, states.get(call.limit) ?? [], now, picked[i] as number));
+        expect(told.decisions.map(plain), `seed ${SEED}, round ${round}, turn ${turn}`).toEqual(
+          planned.map(({ decision }) => plain(decision)),
+        );
+        expect(told.ok).toBe(planned.every(({ decision }) => decision.ok));
+        if (told.ok) for (const [i, call] of calls.entries()) states.set(call.limit, planned[i]?.states ?? []);
+        draws.length = 0;
+        const sharded = random.pick(limits);
+        const alone = { ...request(random, sharded, `r${round}`) };
+        draws.push(random.next());
+        const [drawn] = draws as [number];
+        const answer = await store.decide(alone, now);
+        const expected = plan(alone, states.get(sharded) ?? [], now, drawn);
+        expect(plain(answer), `seed ${SEED}, round ${round}, turn ${turn}, ${JSON.stringify(alone)}`).toEqual(
+          plain(expected.decision),
+        );
+        states.set(sharded, expected.states);
+        draws.length = 0;
+      }
+    } finally {
+      Math.random = draw;
+    }
+  }
+});
+
+/** What the core answers on all shards of a limit, and would write. */
+function plan(
+  call: Call,
+  states: (State | null)[],
+  now: number,
+  random: number,
+): { decision: Decision; states: (State | null)[] } {
+  const { limit } = call;
+  const start = limit.start(call.key);
+  if (limit.policy.shards === 1) {
+    const { decision, state } = limit.evaluate(states[0] ?? null, call, now, { start });
+    return { decision, states: [state] };
+  }
+  if (call.op === "take" || call.op === "check") {
+    const never = limit.evaluate(null, call, now, { start }).decision;
+    if (never.reason === "exceeds capacity") return { decision: never, states };
+    const pair = limit.pick(random);
+    const better = limit.better([states[pair[0]] ?? null, states[pair[1]] ?? null], call, now, start);
+    if (better.decision.ok) {
+      return {
+        decision: better.decision,
+        states: states.map((state, i) => (i === pair[better.which] ? better.state : state)),
+      };
+    }
+  }
+  const pool = limit.pool(states, call, now, start);
+  return { decision: pool.decision, states: pool.states ?? states };
+}

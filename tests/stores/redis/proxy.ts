@@ -1,0 +1,54 @@
+/** A way to a server that can lose an answer: the server carried it out, and nobody hears of it. */
+
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+export class LossyProxy {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** How many of the next answers are lost, each with its connection. */
+  lose = 0;
+  lost = 0;
+
+  private constructor(server: Server, port: number) {
+    this.#server = server;
+    this.port = port;
+  }
+
+  static start(target: number): Promise<LossyProxy> {
+    return new Promise((resolve) => {
+      const server = createServer();
+      server.listen(0, "127.0.0.1", () => {
+        const proxy = new LossyProxy(server, (server.address() as { port: number }).port);
+        server.on("connection", (client) => proxy.#join(client, connect(target, "127.0.0.1")));
+        resolve(proxy);
+      });
+    });
+  }
+
+  #join(client: Socket, upstream: Socket): void {
+    for (const socket of [client, upstream]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on("data", (data) => upstream.write(data));
+    upstream.on("data", (data) => {
+      if (this.lose === 0) client.write(data);
+      else {
+        this.lose--;
+        this.lost++;
+        client.destroy();
+      }
+    });
+  }
+
+  stop(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

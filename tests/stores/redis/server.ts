@@ -1,0 +1,158 @@
+/** Real servers on free loopback ports, in folders of their own; all are gone when the test process is. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Redis } from "ioredis";
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** A port that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+interface Probe {
+  retryStrategy?: () => number;
+  maxRetriesPerRequest?: null;
+  enableReadyCheck?: boolean;
+}
+
+/** One redis-server, or what `TIDEGATE_REDIS_SERVER` names (such as valkey-server). */
+export class RedisServer {
+  readonly port: number;
+  readonly #folder: string;
+  readonly #args: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number, folder: string, args: readonly string[]) {
+    this.port = port;
+    this.#folder = folder;
+    this.#args = args;
+  }
+
+  static async start(...args: string[]): Promise<RedisServer> {
+    return RedisServer.startOn(await freePort(), ...args);
+  }
+
+  static async startOn(port: number, ...args: string[]): Promise<RedisServer> {
+    const folder = mkdtempSync(join(tmpdir(), "tidegate-redis-"));
+    const server = new RedisServer(port, folder, args);
+    await server.up();
+    return server;
+  }
+
+  /** Starts the process; returns once it answers, be it with an error. */
+  async up(): Promise<void> {
+    this.launch();
+    const probe = this.client({ retryStrategy: () => 20, maxRetriesPerRequest: null, enableReadyCheck: false });
+    probe.on("error", () => {});
+    await probe.ping().catch((error: Error) => {
+      if (!/NOAUTH|LOADING/.test(error.message)) throw error;
+    });
+    probe.disconnect();
+  }
+
+  /** Starts the process, with these settings too, and does not wait. */
+  launch(...extra: string[]): void {
+    const own = ["--port", `${this.port}`, "--dir", this.#folder, "--bind", "127.0.0.1", "--loglevel", "warning"];
+    // A configuration file comes first; a Sentinel has no snapshots to turn off.
+    const [first = "", ...rest] = this.#args;
+    const args = first.endsWith(".conf") ? [first, ...own, ...rest] : [...own, "--save", "", ...this.#args, ...extra];
+    const child = spawn(process.env["TIDEGATE_REDIS_SERVER"] ?? "redis-server", args, { stdio: "ignore" });
+    running.add(child);
+    child.on("exit", () => running.delete(child));
+    this.#child = child;
+  }
+
+  client(options: Probe = {}): Redis {
+    const client = new Redis({ host: "127.0.0.1", port: this.port, ...options });
+    client.on("error", () => {});
+    return client;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Kills the process as a crash would, and waits until it is gone. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.on("exit", resolve));
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+    for (const file of this.#args) if (file.endsWith(".conf")) rmSync(dirname(file), { recursive: true, force: true });
+  }
+}
+
+/** A cluster of `masters` nodes, each with `replicas` replicas. */
+export class RedisCluster {
+  readonly nodes: readonly RedisServer[];
+
+  private constructor(nodes: readonly RedisServer[]) {
+    this.nodes = nodes;
+  }
+
+  static async start(masters: number, replicas: number): Promise<RedisCluster> {
+    const args = [
+      "--cluster-enabled",
+      "yes",
+      "--cluster-node-timeout",
+      "1000",
+      "--cluster-replica-validity-factor",
+      "0",
+    ];
+    const all = Array.from({ length: masters * (replicas + 1) }, () => RedisServer.start(...args));
+    const cluster = new RedisCluster(await Promise.all(all));
+    const hosts = cluster.nodes.map((node) => `127.0.0.1:${node.port}`);
+    const join = ["--cluster", "create", ...hosts, "--cluster-replicas", `${replicas}`, "--cluster-yes"];
+    execFileSync("redis-cli", join, { stdio: "ignore" });
+    await cluster.ready();
+    return cluster;
+  }
+
+  /** Waits until every node sees all slots served and every replica is in step. */
+  async ready(): Promise<void> {
+    for (const node of this.nodes) {
+      const client = node.client();
+      for (;;) {
+        const state = await client.cluster("INFO");
+        const role = await client.info("replication");
+        if (/cluster_state:ok/.test(`${state}`) && (/role:master/.test(role) || /master_link_status:up/.test(role)))
+          break;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      client.disconnect();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+}
+
+/** A Sentinel that watches the server on this port under the name "tide". */
+export async function startSentinel(port: number): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), "tidegate-sentinel-"));
+  const config = join(folder, "sentinel.conf");
+  writeFileSync(config, `sentinel monitor tide 127.0.0.1 ${port} 1\n`);
+  return RedisServer.start(config, "--sentinel");
+}

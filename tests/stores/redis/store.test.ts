@@ -1,0 +1,390 @@
+import { createHash } from "node:crypto";
+import type { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
+import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
+import { Random } from "./random.ts";
+import { RedisServer } from "./server.ts";
+
+let server: RedisServer;
+let client: Redis;
+let store: RedisStore;
+beforeAll(async () => {
+  server = await RedisServer.start();
+  client = server.client();
+});
+beforeEach(async () => {
+  await client.flushall();
+  await client.config("RESETSTAT");
+  store = redis(client);
+});
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
+const asked = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
+  op,
+  limit: of,
+  key,
+  count,
+  reserve,
+});
+const take = (key: string | undefined, count = 1, of = limit) => store.decide(asked("take", key, count, of), undefined);
+
+/** How often the server ran a script since the last RESETSTAT. */
+async function scriptCalls(): Promise<number> {
+  const stats = await client.info("commandstats");
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
+
+test("the digest is the script's", () => {
+  expect(SCRIPT_SHA1).toBe(createHash("sha1").update(SCRIPT).digest("hex"));
+});
+
+describe("keys", () => {
+  const odd = [
+    "",
+    "a:b",
+    "b",
+    ":",
+    "/1",
+    ";00",
+    "\0",
+    "é",
+    "e\u0301",
+    "😀",
+    "\ud83d",
+    "\ude00",
+    "\ude00\ud83d",
+    "\ufffd",
+    "{a}",
+    "{b}",
+    "{}",
+    "__proto__",
+    "constructor",
+    "toString",
+    "x".repeat(1024),
+  ];
+
+  test("distinct keys stay distinct, and no key is another's", async () => {
+    const limits = ["n", "n.b", "n-b"].map(
+      (name) => new Limit(name, { kind: "token bucket", rate: 1, period: 3_600_000 }),
+    );
+    for (const of of limits) {
+      for (const key of [undefined, ...odd]) expect((await take(key, 1, of)).ok, `${of.name} ${key}`).toBe(true);
+      for (const key of [undefined, ...odd]) expect((await take(key, 1, of)).ok, `${of.name} ${key}`).toBe(false);
+    }
+    expect(await client.dbsize()).toBe(limits.length * (odd.length + 1));
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  test("names with tags never meet either, whatever the tag", () => {
+    const tags = [undefined, "", "a", "a}", "{a", "%", "%7d", "a}n:{b", "\ud800", "\udc00"];
+    const places = tags.flatMap((tag) =>
+      [undefined, ...odd].flatMap((key) => [undefined, 0, 1].map((shard) => serverKey("p:", "n", shard, key, tag))),
+    );
+    expect(new Set(places).size).toBe(places.length);
+    expect(new Set(places.map((place) => Buffer.from(place).toString("hex"))).size).toBe(places.length);
+  });
+
+  test("a tag alone settles the slot, and a brace in a key does not", async () => {
+    const slots = (tag: string) => new Set(odd.map((key) => slotOf(serverKey("p:", "n", 3, key, tag))));
+    expect(slots("tenant").size).toBe(1);
+    expect(slots("").size).toBe(1);
+    expect(
+      new Set(["{a}1", "{a}2", "{a}3"].map((key) => slotOf(serverKey("p:", "n", undefined, key, undefined)))).size,
+    ).toBe(3);
+  });
+
+  test("slots are the server's", async () => {
+    const cluster = await RedisServer.start("--cluster-enabled", "yes");
+    const probe = cluster.client();
+    const places = [...odd, "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}"].filter(
+      (key) => !/\p{Surrogate}/u.test(key),
+    );
+    for (const place of places) expect(slotOf(place), place).toBe(await probe.cluster("KEYSLOT", place));
+    probe.disconnect();
+    await cluster.stop();
+  });
+});
+
+describe("what is written", () => {
+  const place = "tidegate:api:u";
+  const held = async () => [(await client.getBuffer(place))?.toString("hex"), await client.pexpiretime(place)];
+
+  test("a denied, checked or asked call leaves value and TTL as they are, to the bit", async () => {
+    store = redis(client, { rememberDenials: 0 });
+    await take("u", 7);
+    const before = await held();
+    expect((await take("u", 5)).ok).toBe(false);
+    expect((await store.decide(asked("check", "u", 2), undefined)).ok).toBe(true);
+    await store.decide(asked("check", "u", 9, limit, true), undefined);
+    await store.getValue(limit, "u", undefined);
+    await take("u", 0);
+    await store.decide(asked("give", "u", 0), undefined);
+    await store.decide(asked("charge", "u", 0), undefined);
+    const all = await store.decideAll([asked("take", "u", 2), asked("take", "u", 9)], undefined);
+    expect(all.ok).toBe(false);
+    expect(await held()).toEqual(before);
+  });
+
+  test("a key goes when it is full: not one ms before, and at the most two after", async () => {
+    const random = new Random(1);
+    for (let i = 0; i < 300; i++) {
+      const rate = Math.exp(random.next() * 14);
+      const period = Math.ceil(Math.exp(random.next() * 25));
+      const of = new Limit(
+        "ttl",
+        random.chance(0.5) ? { kind: "token bucket", rate, period } : { kind: "fixed window", rate, period },
+      );
+      const decision = await store.decide(asked("take", `${i}`, rate * random.next(), of), undefined);
+      const at = await client.pexpiretime(`tidegate:ttl:${i}`);
+      if (at === -2) expect(decision.resetAt).toBeLessThanOrEqual(Date.now() + 1);
+      else {
+        expect(at).toBeGreaterThanOrEqual(decision.resetAt);
+        expect(at).toBeLessThanOrEqual(decision.resetAt + 2);
+      }
+    }
+  });
+
+  test("idle keys vanish", async () => {
+    const fast = new Limit("fast", { kind: "token bucket", rate: 100, period: 1000 });
+    await Promise.all(Array.from({ length: 50 }, (_, i) => take(`${i}`, 3, fast)));
+    expect(await client.dbsize()).toBe(50);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await Promise.all(Array.from({ length: 50 }, (_, i) => client.exists(`tidegate:fast:${i}`)))).toEqual(
+      Array(50).fill(0),
+    );
+  });
+
+  test("the server's clock decides, whatever this process's says", async () => {
+    const now = Date.now;
+    const [seconds] = await client.time();
+    try {
+      Date.now = () => 1_000;
+      const early = await take("clock", 6);
+      Date.now = () => now() + 1e9;
+      const late = await redis(client).decide(asked("take", "clock", 6), undefined);
+      expect([early.ok, late.ok]).toEqual([true, false]);
+      expect(Math.abs(early.now - Number(seconds) * 1000)).toBeLessThan(10_000);
+    } finally {
+      Date.now = now;
+    }
+  });
+});
+
+describe("corrupt state", () => {
+  const nan = Buffer.alloc(16);
+  nan.writeDoubleLE(Number.NaN, 0);
+  const infinite = Buffer.alloc(16);
+  infinite.writeDoubleLE(Number.POSITIVE_INFINITY, 8);
+  const kinds: [string, () => Promise<unknown>, RegExp][] = [
+    ["of another type", () => client.hset("tidegate:api:bad", "a", "b"), /corrupt state: a state must be a string/],
+    ["too short", () => client.set("tidegate:api:bad", "12345678"), /corrupt state: a state must be 16 bytes/],
+    ["text", () => client.set("tidegate:api:bad", "10 1763640000000.5"), /corrupt state: a state must be 16 bytes/],
+    ["empty", () => client.set("tidegate:api:bad", ""), /corrupt state: a state must be 16 bytes/],
+    ["NaN", () => client.set("tidegate:api:bad", nan), /two finite little-endian doubles/],
+    ["infinite", () => client.set("tidegate:api:bad", infinite), /two finite little-endian doubles/],
+  ];
+
+  test.each(kinds)("%s: an error with the identity, whoever asks, and nothing touched", async (_, write, message) => {
+    await write();
+    const dump = await client.dumpBuffer("tidegate:api:bad");
+    const identity = { name: "StoreError", code: "TIDEGATE_STORE", store: "redis", identity: "api:bad" };
+    for (const op of ["take", "check", "give", "charge"] as const) {
+      const error = await store.decide(asked(op, "bad"), undefined).catch((caught) => caught);
+      expect(error).toMatchObject({ ...identity, operation: op });
+      expect(error.message).toMatch(message);
+    }
+    await expect(store.getValue(limit, "bad", undefined)).rejects.toMatchObject(identity);
+    await expect(store.decideAll([asked("take", "good"), asked("take", "bad")], undefined)).rejects.toMatchObject(
+      identity,
+    );
+    expect(await client.exists("tidegate:api:good")).toBe(0);
+    // In one script call with others, only the bad one fails.
+    const settled = await Promise.allSettled([take("a"), take("bad"), take("b"), take("bad")]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "rejected"]);
+    expect(await client.dumpBuffer("tidegate:api:bad")).toEqual(dump);
+    await store.reset(limit, "bad");
+    expect((await take("bad", 10)).ok).toBe(true);
+  });
+});
+
+describe("round trips", () => {
+  test("calls of one turn are one script call, each with its own answer", async () => {
+    await take("warm");
+    await client.config("RESETSTAT");
+    const calls = Array.from({ length: 30 }, (_, i) => take(`k${i % 10}`, 4));
+    const late = Promise.resolve().then(async () => {
+      await null;
+      return take("k0", 4);
+    });
+    const told = await Promise.all([
+      ...calls,
+      late,
+      store.getValue(limit, "k1", undefined),
+      store.decideAll([asked("take", "k2"), asked("take", "k3")], undefined),
+    ]);
+    expect(told.slice(0, 31).map((decision) => (decision as { ok: boolean }).ok)).toEqual([
+      ...Array(20).fill(true),
+      ...Array(11).fill(false),
+    ]);
+    expect(await scriptCalls()).toBe(1);
+  });
+
+  test("identical requests on one key are one step on the server: 64 callers, exactly 10 granted", async () => {
+    const told = await Promise.all(Array.from({ length: 64 }, () => take("hot")));
+    expect(told.filter(({ ok }) => ok).length).toBe(10);
+    expect(told.map(({ remaining }) => remaining).slice(0, 11)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
+  });
+
+  test("each operation is one", async () => {
+    await take("warm");
+    const sharded = new Limit("sharded", { kind: "token bucket", rate: 100, period: 60_000, shards: 8 });
+    for (const of of [limit, sharded]) {
+      for (const run of [
+        () => take("one", 1, of),
+        () => take("one", of.policy.capacity, of),
+        () => store.decide(asked("check", "one", 1, of), undefined),
+        () => store.decide(asked("give", "one", 1, of), undefined),
+        () => store.decide(asked("charge", "one", 1, of), undefined),
+        () => store.getValue(of, "one", undefined),
+        () => store.decideAll([asked("take", "one", 1, of), asked("take", "two", 1, of)], undefined),
+        () => store.reset(of, "one"),
+      ]) {
+        await client.config("RESETSTAT");
+        await run();
+        expect(await scriptCalls(), `${of.name} ${run}`).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  test("a denied key costs none until its retryAt is near, and is granted then", async () => {
+    const quick = new Limit("quick", { kind: "token bucket", rate: 10, period: 1000, capacity: 1 });
+    await take("d", 1, quick);
+    const denied = await take("d", 1, quick);
+    expect(denied.ok).toBe(false);
+    await client.config("RESETSTAT");
+    const again = async (until: () => boolean) => {
+      for (let calls = 1; ; calls++) {
+        const told = await take("d", 1, quick);
+        if (told.ok || until()) return { told, calls };
+        expect(told.retryAt).toBe(denied.retryAt);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    // The clock of the server is known to within a ms and the last round trip.
+    const early = await again(() => Date.now() >= (denied.retryAt as number) - 20);
+    expect(early.told.ok).toBe(false);
+    expect(early.calls).toBeGreaterThan(20);
+    expect(await scriptCalls()).toBe(0);
+    const { told } = await again(() => false);
+    expect(told.now).toBeGreaterThanOrEqual(denied.retryAt as number);
+  });
+
+  test("a remembered denial is forgotten on reset, on give and under another policy", async () => {
+    await take("f", 10);
+    expect((await take("f")).ok).toBe(false);
+    await store.decide(asked("give", "f", 2), undefined);
+    expect((await take("f")).ok).toBe(true);
+    expect((await take("f", 5)).ok).toBe(false);
+    await new Promise((resolve) => setTimeout(resolve, 5)); // in which the other policy refills a lot
+    const raised = new Limit("api", { kind: "token bucket", rate: 1e9, period: 1000 });
+    expect((await take("f", 5, raised)).ok).toBe(true);
+    await store.decide(asked("charge", "f", 1e9), undefined);
+    expect((await take("f")).ok).toBe(false);
+    await store.reset(limit, "f");
+    expect((await take("f", 10)).ok).toBe(true);
+  });
+
+  test("a give in flight keeps a denial that was asked before it from being remembered", async () => {
+    await take("g", 10);
+    const denied = take("g");
+    await new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
+    const given = store.decide(asked("give", "g", 5), undefined);
+    expect((await denied).ok).toBe(false);
+    await given;
+    expect((await take("g", 5)).ok).toBe(true);
+  });
+
+  test("what is remembered is bounded", async () => {
+    store = redis(client, { rememberDenials: 10 });
+    const keys = Array.from({ length: 20 }, (_, i) => `m${i}`);
+    for (const key of keys) await take(key, 10);
+    for (const key of keys) await take(key);
+    await client.config("RESETSTAT");
+    for (const key of keys.slice(10)) expect((await take(key)).ok).toBe(false);
+    expect(await scriptCalls()).toBe(0);
+    for (const key of keys.slice(0, 10)) expect((await take(key)).ok).toBe(false);
+    expect(await scriptCalls()).toBe(10);
+  });
+
+  test("what can never be granted asks nobody", async () => {
+    const decision = await take("never", 11);
+    expect(decision).toMatchObject({ ok: false, reason: "exceeds capacity", retryAt: undefined, value: 0 });
+    expect(await scriptCalls()).toBe(0);
+  });
+});
+
+describe("SCRIPT FLUSH", () => {
+  let flushing: ReturnType<typeof setInterval> | undefined;
+  afterEach(() => clearInterval(flushing));
+
+  test("in the middle of load loses nothing and takes nothing twice", async () => {
+    const flusher = server.client();
+    let flushes = 0;
+    flushing = setInterval(() => {
+      flushes++;
+      void flusher.script("FLUSH");
+    }, 5);
+    // A thousandth of a token comes back in the second that this takes.
+    const wide = new Limit("wide", { kind: "token bucket", rate: 1e6, period: 2 ** 40 });
+    let granted = 0;
+    const until = Date.now() + 1_000;
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        for (let n = 0; Date.now() < until; n++)
+          if ((await take("load", 1 + ((i + n) % 3), wide)).ok) granted += 1 + ((i + n) % 3);
+      }),
+    );
+    clearInterval(flushing);
+    const { value } = await store.getValue(wide, "load", undefined);
+    expect(flushes).toBeGreaterThan(20);
+    expect(granted).toBeGreaterThan(1000);
+    expect(Math.abs(1e6 - granted - value)).toBeLessThan(0.01);
+    flusher.disconnect();
+  });
+});
+
+test("a fractional clock is floored", async () => {
+  const first = await store.decide(asked("take", "fraction", 10), 1_000.9);
+  expect([first.now, first.ts]).toEqual([1_000, 1_000]);
+  expect((await store.decide(asked("take", "fraction"), 6_999.9)).ok).toBe(false);
+  expect((await store.decide(asked("take", "fraction"), 7_000.1)).ok).toBe(true);
+});
+
+test("65,536 shards: the whole capacity in one step, and the sum of all", { timeout: 60_000 }, async () => {
+  const most = new Limit("most", { kind: "token bucket", rate: 2 ** 20, period: 2 ** 40, shards: 65_536 });
+  expect((await take("k", 2 ** 20, most)).ok).toBe(true);
+  expect((await take("k", 1, most)).ok).toBe(false);
+  expect((await store.getValue(most, "k", undefined)).value).toBeLessThan(1);
+});
+
+describe("options", () => {
+  test.each([
+    [{ prefix: "a{b}" }, "`prefix` must be a string without braces"],
+    [{ prefix: 1 }, "`prefix` must be"],
+    [{ tag: "x" }, "`tag` must be a function"],
+    [{ rememberDenials: -1 }, "`rememberDenials` must be a whole number from 0 up; got -1"],
+    [{ rememberDenials: Number.NaN }, "`rememberDenials`"],
+    [{ preffix: "a" }, "`preffix` must be absent: the options of redis are prefix, tag, rememberDenials"],
+    [null, "`options` must be an object; got null"],
+  ])("%j is refused", (options, message) => {
+    expect(() => redis(client, options as never)).toThrow(message);
+  });
+});

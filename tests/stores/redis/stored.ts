@@ -1,0 +1,31 @@
+/** Looks at the servers themselves, past the store. */
+import type { Redis } from "ioredis";
+import type { State } from "../../../npm/tidegate/src/decision.ts";
+import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+
+/** Where an identity (`name`, `/shard`, `:key`) stands. */
+function placeOf(identity: string, tag: string | undefined): string {
+  const [, name = "", shard, rest] = /^([^/:]+)(?:\/(\d+))?(:.*)?$/s.exec(identity) ?? [];
+  return serverKey("tidegate:", name, shard === undefined ? undefined : Number(shard), rest?.slice(1), tag);
+}
+
+function stateOf(bytes: Buffer | null): State | null {
+  return bytes === null ? null : { value: bytes.readDoubleLE(0), ts: bytes.readDoubleLE(8) };
+}
+
+/** What one server holds. */
+export function storedOn(probe: Redis, before = ""): Stored {
+  return async (identity) => stateOf(await probe.getBuffer(before + placeOf(identity, undefined)));
+}
+
+/** What the nodes of a cluster hold; `probes` are clients of each. */
+export function storedIn(probes: readonly Redis[], tag: string | undefined): Stored {
+  return async (identity) => {
+    const place = placeOf(identity, tag);
+    const slots = (await probes[0]?.cluster("SLOTS")) as unknown as [number, number, [string, number]][];
+    const port = slots.find(([from, to]) => slotOf(place) >= from && slotOf(place) <= to)?.[2][1];
+    const owner = probes.find((probe) => probe.options.port === port);
+    return stateOf((await owner?.getBuffer(place)) ?? null);
+  };
+}

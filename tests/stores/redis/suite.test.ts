@@ -1,0 +1,125 @@
+/** The contract of a store, through every shape of client. */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import { redis, type RedisOptions } from "../../../npm/tidegate/src/stores/redis.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { clustered, type Open, sentinels, single } from "./clients.ts";
+import { RedisCluster, RedisServer, startSentinel } from "./server.ts";
+import { storedIn, storedOn } from "./stored.ts";
+import { vectors } from "./vectors.ts";
+
+/** Many callers on one limit, by the server's own clock, through two stores: how many were granted of 100. */
+async function granted(open: Open, options: RedisOptions = {}): Promise<number> {
+  const limit = new Limit("exact", { kind: "token bucket", rate: 100, period: 2 ** 40 });
+  const stores = [redis(open.client, options), redis(open.client, { ...options, rememberDenials: 0 })] as const;
+  const caller = async (i: number) => {
+    let had = 0;
+    for (let n = 0; n < 8; n++) {
+      const call = { op: "take", limit, key: "all", count: 1, reserve: false } as const;
+      if ((await stores[((i + n) % 2) as 0 | 1].decide(call, undefined)).ok) had++;
+    }
+    return had;
+  };
+  const each = await Promise.all(Array.from({ length: 40 }, (_, i) => caller(i)));
+  return each.reduce((sum, one) => sum + one, 0);
+}
+
+describe("one server", () => {
+  let server: RedisServer;
+  let probe: Redis;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    probe = server.client();
+  });
+  afterAll(async () => {
+    probe?.disconnect();
+    await server?.stop();
+  });
+
+  const shapes: [string, (port: number) => Promise<Open>, RedisOptions][] = [
+    ...Object.entries(single).map(([name, make]) => [name, make, {}] as [string, typeof make, RedisOptions]),
+    ["ioredis Redis, remembering no denials", single["ioredis Redis"] as never, { rememberDenials: 0 }],
+  ];
+  describe.each(shapes)("%s", (name, make, options) => {
+    let open: Open;
+    beforeAll(async () => {
+      open = await make(server.port);
+    });
+    afterAll(() => open?.close());
+    storeSuite({
+      test,
+      describe,
+      vectors,
+      create: async () => {
+        await probe.flushall();
+        return redis(open.client, options);
+      },
+      stored: () => storedOn(probe, name.includes("keyPrefix") ? "mine:" : ""),
+    });
+
+    test("grants exactly what there is by the server's clock", async () => {
+      await probe.flushall();
+      expect(await granted(open)).toBe(100);
+    });
+  });
+});
+
+describe("a cluster of three", () => {
+  let cluster: RedisCluster;
+  let probes: Redis[] = [];
+  beforeAll(async () => {
+    cluster = await RedisCluster.start(3, 0);
+    probes = cluster.nodes.map((node) => node.client());
+  });
+  afterAll(async () => {
+    for (const probe of probes) probe.disconnect();
+    await cluster?.stop();
+  });
+
+  describe.each(Object.entries(clustered))("%s", (_, make) => {
+    let open: Open;
+    beforeAll(async () => {
+      open = await make(cluster.nodes.map((node) => node.port));
+    });
+    afterAll(() => open?.close());
+    const create = (options: RedisOptions) => async () => {
+      await Promise.all(probes.map((probe) => probe.flushall()));
+      return redis(open.client, options);
+    };
+
+    describe("all under one tag", () => {
+      storeSuite({ test, describe, vectors, create: create({ tag: () => "t" }), stored: () => storedIn(probes, "t") });
+    });
+    describe("each key in its own slot", () => {
+      storeSuite({
+        test,
+        describe,
+        vectors,
+        create: create({}),
+        stored: () => storedIn(probes, undefined),
+        refusesLimitAll: "no atomic step reaches across slots without a tag",
+        ownRandom: "shards in different slots are taken from in parts, not spread evenly in one step",
+      });
+    });
+    test("grants exactly what there is by the servers' clocks", async () => {
+      expect(await granted(open)).toBe(100);
+    });
+  });
+});
+
+describe("behind a sentinel", () => {
+  test.each(Object.entries(sentinels))("%s: grants exactly what there is", async (_, make) => {
+    const server = await RedisServer.start();
+    const sentinel = await startSentinel(server.port);
+    const open = await make(sentinel.port);
+    expect(await granted(open)).toBe(100);
+    open.close();
+    await sentinel.stop();
+    await server.stop();
+  });
+});
+
+test("what is no client is refused, and told what is one", () => {
+  expect(() => redis({} as never)).toThrow("`client` must be a Redis client: ioredis");
+});

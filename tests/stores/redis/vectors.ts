@@ -1,0 +1,11 @@
+/** The shared vectors, by the name of their file. */
+import { readdirSync, readFileSync } from "node:fs";
+import type { VectorFile } from "../../../npm/tidegate/src/testing/index.ts";
+
+const folder = new URL("../../vectors/", import.meta.url);
+
+export const vectors: Record<string, VectorFile> = Object.fromEntries(
+  readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => [file, JSON.parse(readFileSync(new URL(file, folder), "utf8")) as VectorFile]),
+);

@@ -1,0 +1,100 @@
+import { Worker } from "node:worker_threads";
+import { describe, expect, test, vi } from "vitest";
+
+interface Told {
+  store: string;
+  one: number;
+  all: number;
+  both: number;
+  many: number;
+}
+
+const NOW = 1_800_000_000_000;
+
+/** What so many threads, taking at the same time, got each. */
+async function threads(count: number, data: { calls: number; keys: number; run: string }): Promise<Told[]> {
+  const file = new URL("worker.mjs", import.meta.url);
+  const one = (): Promise<Told> =>
+    new Promise((resolve, reject) => {
+      const worker = new Worker(file, { workerData: { ...data, now: NOW } });
+      worker.once("message", resolve);
+      worker.once("error", reject);
+    });
+  return Promise.all(Array.from({ length: count }, one));
+}
+
+const sum = (told: Told[], of: "one" | "all" | "both" | "many"): number =>
+  told.reduce((total, one) => total + one[of], 0);
+
+describe("shared(): one table for all threads of the process", () => {
+  test("four threads on the same keys take exactly what there is, whatever their order", async () => {
+    const told = await threads(4, { calls: 2000, keys: 50, run: "a" });
+    expect(told.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
+    expect(sum(told, "one")).toBe(1000);
+    expect(sum(told, "all")).toBe(500);
+    expect(sum(told, "both")).toBe(1000);
+    expect(sum(told, "many")).toBe(10 + 4);
+  });
+
+  test("a thread that comes later finds what the others have left", async () => {
+    const first = await threads(1, { calls: 600, keys: 10, run: "b" });
+    const second = await threads(1, { calls: 600, keys: 10, run: "b" });
+    expect([first[0]?.one, second[0]?.one]).toEqual([600, 400]);
+    expect([first[0]?.all, second[0]?.all]).toEqual([100, 0]);
+  });
+});
+
+describe("shared() without its addon", () => {
+  const broken = (require: (id: string) => unknown) => ({ platform: "linux", arch: "x64", musl: false, require });
+
+  async function fresh() {
+    vi.resetModules();
+    return import("../../npm/tidegate/src/stores/shared.ts");
+  }
+
+  test("is this thread's memory, says so once, and names every cause", async () => {
+    const { shared } = await fresh();
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const source = broken(() => {
+      throw new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
+    });
+    const store = shared({}, source);
+    expect(store.name).toBe("memory");
+    expect(shared({}, source)).toBe(store);
+    expect(warn).toHaveBeenCalledTimes(1);
+    const [text, options] = warn.mock.calls[0] as [string, { code: string; detail: string }];
+    expect(text).toContain("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
+    expect(options.code).toBe("TIDEGATE_ADDON");
+    expect(options.detail).toContain("@tidegate/linux-x64-gnu");
+    warn.mockRestore();
+  });
+
+  test("does not take another module for the addon", async () => {
+    const { shared } = await fresh();
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    expect(
+      shared(
+        {},
+        broken(() => ({})),
+      ).name,
+    ).toBe("memory");
+    expect(warn.mock.calls[0]?.[0]).toContain("is not tidegate's addon");
+    warn.mockRestore();
+  });
+
+  test("names the package of each platform as napi does", async () => {
+    const { packageOf } = await import("../../npm/tidegate/src/engine/addon.ts");
+    const require = (): unknown => undefined;
+    const name = (platform: string, arch: string, musl = false): string => packageOf({ platform, arch, musl, require });
+    expect(name("linux", "arm64", true)).toBe("@tidegate/linux-arm64-musl");
+    expect(name("darwin", "arm64")).toBe("@tidegate/darwin-arm64");
+    expect(name("win32", "x64")).toBe("@tidegate/win32-x64-msvc");
+  });
+
+  test("refuses a size out of range, and another size than the table has", async () => {
+    const { shared } = await fresh();
+    expect(() => shared({ maxKeys: 0 })).toThrow("`maxKeys` must be a whole number from 1 to 16777216; got 0");
+    const store = shared();
+    expect(() => shared({ maxKeys: store.stats().maxKeys + 1 })).toThrow("`maxKeys` must be");
+  });
+});
