@@ -1,0 +1,11 @@
+// What this server limits, in one place. State is in memory: give `store` another one to share it between servers.
+import { defineLimits, SECOND } from "tidegate";
+
+export const limits = defineLimits({
+  // Each client has 20 tokens at most, and gets one back every second.
+  message: { kind: "token bucket", rate: 1, period: SECOND, capacity: 20 },
+  // Everybody together: three in each window of 30 seconds.
+  trial: { kind: "fixed window", rate: 3, period: 30 * SECOND },
+  // A model that reads 100 tokens a second. Up to 1000 tokens are promised ahead of time.
+  chat: { kind: "token bucket", rate: 100, period: SECOND, capacity: 500, maxReserved: 1000 },
+});

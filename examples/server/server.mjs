@@ -1,0 +1,88 @@
+// A server on plain node:http whose requests are limited by tidegate. `npm start` runs it; PORT chooses the port.
+import { createServer } from "node:http";
+import { clientIp } from "tidegate/http";
+import { file } from "./files.mjs";
+import { routes } from "./routes.mjs";
+
+const HOST = "127.0.0.1";
+const DEFAULT_PORT = 3000;
+
+function respond(request) {
+  // Whatever the client calls the host, only the path is of use.
+  const url = URL.canParse(request.url, "http://localhost") ? new URL(request.url, "http://localhost") : undefined;
+  if (url === undefined) return { status: 400, headers: {}, body: { error: "that is no path" } };
+  const route = `${request.method} ${url.pathname}`;
+  // No proxy stands in front, so no header is believed: behind one, say `clientIp(request, { trust: 1 })`.
+  if (Object.hasOwn(routes, route)) return routes[route](url, clientIp(request));
+  const found = request.method === "GET" ? file(url.pathname) : undefined;
+  return found ?? { status: 404, headers: {}, body: { error: `there is no ${route}`, routes: Object.keys(routes) } };
+}
+
+const server = createServer((request, response) => {
+  request.resume();
+  let answer;
+  try {
+    answer = respond(request);
+  } catch (error) {
+    console.error(error);
+    answer = { status: 500, headers: {}, body: { error: "a mistake of this server's; it is in its log" } };
+  }
+  const { status, headers, body } = answer;
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(`${JSON.stringify(body)}\n`);
+  response.writeHead(status, { "Content-Type": "application/json", "Content-Length": bytes.length, ...headers });
+  response.end(bytes);
+});
+
+function fail(message) {
+  console.error(`\n${message}`);
+  process.exit(1);
+}
+
+const wanted = process.env.PORT ?? String(DEFAULT_PORT);
+if (!/^\d{1,5}$/.test(wanted) || Number(wanted) > 65_535) {
+  fail(`PORT must be a whole number from 0 (any free port) to 65535; got ${JSON.stringify(wanted)}`);
+}
+
+server.on("error", (error) => {
+  if (error.code === "EADDRINUSE" && error.port !== 0) {
+    console.log(`Port ${error.port} is taken: looking for a free one. (PORT=... npm start chooses another.)`);
+    server.listen(0, HOST);
+  } else if (error.code === "EACCES") {
+    fail(`Port ${error.port} is not allowed to this user: choose one from 1024 on, as in PORT=8080 npm start`);
+  } else {
+    fail(`The server cannot listen on ${HOST}:${wanted}: ${error.message}`);
+  }
+});
+
+server.on("listening", () => {
+  const url = `http://${HOST}:${server.address().port}`;
+  console.log(`
+  tidegate example   ${url}   (a page that shows your own bucket)
+
+  Try, each of them several times in a row:
+
+    curl -i '${url}/api/message?cost=15'
+      your own bucket of 20 tokens, one more a second: 200 with RateLimit: "message";r=5;t=5,
+      then at once 429 with Retry-After, and 200 again when that has passed
+
+    curl -i '${url}/api/trial'
+      three for everybody in each window of 30 seconds: 200, 200, 200, then 429
+      until the window's end
+
+    curl -i -X POST '${url}/api/chat?tokens=500'
+      500 tokens, 100 more a second, 1000 promised ahead: 200, then 202 with the time
+      at which it is paid for (runAt), 202 for later still, then 429
+
+  Ctrl-C stops it.
+`);
+});
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => {
+    console.log("\nStopped.");
+    server.close(() => process.exit(0));
+    server.closeAllConnections();
+  });
+}
+
+server.listen(Number(wanted), HOST);
