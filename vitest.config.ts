@@ -20,7 +20,12 @@ export default defineConfig({
       {
         plugins: [programs],
         resolve: { alias: { "#engine-host": host } },
-        test: { name: "unit", include: ["npm/tidegate/{src,test}/**/*.test.ts"] },
+        test: {
+          name: "unit",
+          include: ["npm/tidegate/{src,test}/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
       ...["vectors", "convex", "threads", "hosts", "stores", "middleware", "client", "examples", "readme", "bench"].map(
         (name) => ({
@@ -30,8 +35,8 @@ export default defineConfig({
             name,
             include: [`tests/${name}/**/*.test.ts`],
             exclude: ["**/node_modules/**"],
-            testTimeout: 60_000,
-            hookTimeout: 120_000,
+            testTimeout: 180_000,
+            hookTimeout: 300_000,
           },
         }),
       ),

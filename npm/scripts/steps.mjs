@@ -5,7 +5,11 @@ import { installPeers } from "./bench.mjs";
 import { installRuntimes } from "./hosts.mjs";
 import { ask, root } from "./run.mjs";
 
-/** @typedef {{ name: string, command: string[], counts: string, needs?: string[], prepare?: () => void }} Step */
+/**
+ * @typedef {{ name: string, command: string[], counts: string, needs?: string[], prepare?: () => void, outside?: boolean }} Step
+ *   `outside`: it drives programs that are not ours (servers, runtimes, browsers), on a machine that others may load. Where
+ *   it fails it is run once more, which is said, and counted in the table at the end.
+ */
 
 const nextest = () => ask("cargo", ["nextest", "--version"]) !== undefined;
 
@@ -34,8 +38,14 @@ const folders = () => [
   ),
 ];
 
-/** What some of them have installed for themselves. */
-const PREPARED = { hosts: { prepare: installRuntimes } };
+/** What is true of some of them: what they have installed for themselves, and whether they drive what is not ours. */
+const OUTSIDE = { outside: true };
+const MORE = {
+  hosts: { prepare: installRuntimes, ...OUTSIDE },
+  middleware: OUTSIDE,
+  client: OUTSIDE,
+  examples: OUTSIDE,
+};
 
 /** The server that a test of a store needs is in its path. */
 const SERVERS = { redis: "redis-server", postgres: "postgres" };
@@ -47,9 +57,10 @@ const stores = () => {
   return [undefined, ...Object.keys(SERVERS)]
     .map((name) => [name, files.filter((file) => server(file) === name).map((file) => `tests/stores/${file}`)])
     .filter(([, filters]) => filters.length > 0)
-    .map(([name, filters]) =>
-      vitest("stores", { name: `stores: ${name ?? "in process"}`, filters, needs: name ? [SERVERS[name]] : [] }),
-    );
+    .map(([name, filters]) => ({
+      ...vitest("stores", { name: `stores: ${name ?? "in process"}`, filters, needs: name ? [SERVERS[name]] : [] }),
+      ...(name ? OUTSIDE : {}),
+    }));
 };
 
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
@@ -71,9 +82,9 @@ export function steps() {
     check("types of the tests", "tsc"),
     ...folders()
       .filter(([, folder]) => hasTests(folder))
-      .map(([project]) => ({ ...vitest(project), ...PREPARED[project] })),
+      .map(([project]) => ({ ...vitest(project), ...MORE[project] })),
     ...stores(),
-    ...(hasTests("tests/bench") ? [{ ...vitest("bench"), prepare: installPeers }] : []),
+    ...(hasTests("tests/bench") ? [{ ...vitest("bench"), prepare: installPeers, outside: true }] : []),
   ];
 }
 

@@ -1,16 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { remove, temporaryFolder } from "../support/folders.ts";
 
 const run = fileURLToPath(new URL("run.mjs", import.meta.url));
 
 test("the benchmark runs: each contender answers rightly first, and each case ends in a figure", {
   timeout: 120_000,
 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), "tidegate-bench-"));
+  const folder = temporaryFolder("bench");
   try {
     const json = join(folder, "figures.json");
     const only = ["tidegate", "plain-slots", "express", "floor"];
@@ -36,6 +36,6 @@ test("the benchmark runs: each contender answers rightly first, and each case en
       for (const { figures } of rows) expect(figures[0].median, id).toEqual(expect.any(Number));
     }
   } finally {
-    rmSync(folder, { recursive: true });
+    remove(folder);
   }
 });

@@ -1,10 +1,11 @@
 /** The suite and the clock under another runner than ours: a program of its own, with node:test. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import { expect, test } from "vitest";
+import { remove } from "../support/folders.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -54,6 +55,6 @@ describe("broken", () => storeSuite({ test, describe, create: () => {
     expect(output).toContain("the same check again (fresh): expected");
     expect(output).toMatch(/^ *ok \d+ - give brings tokens back, up to the capacity$/m);
   } finally {
-    rmSync(folder, { recursive: true });
+    remove(folder);
   }
 });

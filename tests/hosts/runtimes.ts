@@ -1,8 +1,9 @@
 /** The runtimes that the package is tested in: where their programs are, and what installs those that are missing. */
 import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
+import * as chromium from "../support/chromium.ts";
 
 const here = fileURLToPath(new URL("./", import.meta.url));
 const { platform, arch } = process;
@@ -11,8 +12,6 @@ const exe = platform === "win32" ? ".exe" : "";
 const system = platform === "win32" ? "windows" : platform;
 
 const inModules = (...paths: string[]): string[] => paths.map((path) => join(here, "node_modules", path));
-const onPath = (...programs: string[]): string[] =>
-  (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => programs.map((program) => join(folder, program)));
 
 const FROM_NPM = "npm ci --ignore-scripts --prefix tests/hosts";
 
@@ -25,8 +24,8 @@ const RUNTIMES = {
   },
   convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
   chromium: {
-    places: onPath("chromium", "chromium-browser", "google-chrome"),
-    install: `apt-get install -y --no-install-recommends chromium, and ${FROM_NPM}`,
+    places: chromium.places,
+    install: chromium.INSTALL,
   },
 };
 

@@ -1,8 +1,8 @@
 import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { remove, temporaryFolder } from "../support/folders.ts";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 const source = join(root, "npm", "tidegate");
@@ -39,7 +39,7 @@ export interface Installed {
 
 /** Packs what the build made and installs it where nothing else is: no network, no install scripts. */
 export function install(): Installed {
-  const folder = mkdtempSync(join(tmpdir(), "tidegate-packed-"));
+  const folder = temporaryFolder("packed");
   const [packed] = JSON.parse(
     output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], { cwd: source }),
   ) as [Packed];
@@ -51,7 +51,7 @@ export function install(): Installed {
   };
   write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
   output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
-  return { tarball, packed, folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { tarball, packed, folder, write, remove: () => remove(folder) };
 }
 
 interface Manifest {

@@ -1,8 +1,8 @@
 /** Real Chromium: the engine on a plain page with an import map, and under content security policies. */
 import { afterAll, describe, expect, test } from "vitest";
+import { launch } from "../../support/chromium.ts";
 import { project } from "../project.ts";
 import { inRuntime, retell } from "../runtimes.ts";
-import { launch } from "./chromium.ts";
 import { serve } from "./server.ts";
 
 const INLINE = "script-src 'self' 'unsafe-inline'";

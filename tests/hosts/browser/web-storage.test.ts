@@ -1,8 +1,8 @@
 /** Real Chromium: one limit for all tabs of an origin. */
 import { afterAll, describe, expect, test } from "vitest";
+import { type BrowserContext, launch, type Page } from "../../support/chromium.ts";
 import { project } from "../project.ts";
 import { inRuntime, retell } from "../runtimes.ts";
-import { type Context, launch, type Page } from "./chromium.ts";
 import { serve } from "./server.ts";
 
 await inRuntime("chromium", async (program) => {
@@ -14,7 +14,7 @@ await inRuntime("chromium", async (program) => {
     site.stop();
     user.remove();
   });
-  const open = async (context: Context): Promise<Page> => {
+  const open = async (context: BrowserContext): Promise<Page> => {
     const page = await context.newPage();
     await page.goto(`${site.origin}/page.html`);
     return page;

@@ -1,10 +1,10 @@
 /** `wrangler deploy --dry-run` on the plainest Worker, and what it would upload. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { install, type Installed, output } from "../../packaging/installed.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { inRuntime } from "../runtimes.ts";
 import { QUIET } from "./server.ts";
 
@@ -32,13 +32,13 @@ await inRuntime("workerd", (wrangler) => {
   let out: string;
   beforeAll(() => {
     user = install();
-    out = mkdtempSync(join(tmpdir(), "tidegate-deploy-"));
+    out = temporaryFolder("deploy");
     user.write("worker.js", WORKER);
     user.write("wrangler.json", JSON.stringify(CONFIG));
   });
   afterAll(() => {
     user.remove();
-    rmSync(out, { recursive: true, force: true });
+    remove(out);
   });
 
   test("it deploys without configuration tricks: a script, and the wasm as a module of its own", () => {

@@ -1,6 +1,7 @@
 /** `wrangler dev` on a user's project. */
 import { get } from "node:http";
-import { freePort, type Running, start } from "../processes.ts";
+import { freePort } from "../../support/ports.ts";
+import { type Running, start } from "../../support/processes.ts";
 
 /** Nothing that asks the network for anything. */
 export const QUIET = {

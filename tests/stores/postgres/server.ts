@@ -1,10 +1,10 @@
 /** A PostgreSQL server of a test's own, on a free loopback port, in a folder that goes when it stops. */
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { remove, temporaryFolder } from "../../support/folders.ts";
+import { freePort } from "../../support/ports.ts";
 
 const run = promisify(execFile);
 
@@ -20,18 +20,10 @@ function programs(): string {
   return path.slice(0, -"/initdb".length);
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** A running server. */
 export class Server {
   readonly #bin = programs();
-  readonly #folder = mkdtempSync(join(tmpdir(), "tidegate-postgres-"));
+  readonly #folder = temporaryFolder("postgres");
   readonly host = "127.0.0.1";
   readonly user = "postgres";
   readonly database = "postgres";
@@ -140,7 +132,7 @@ export class Server {
 
   async close(): Promise<void> {
     if (existsSync(join(this.#data, "postmaster.pid"))) await this.stop().catch(() => {});
-    rmSync(this.#folder, { recursive: true, force: true });
+    remove(this.#folder);
   }
 }
 

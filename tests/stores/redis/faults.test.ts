@@ -8,7 +8,8 @@ import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.t
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";
 import { LossyProxy } from "./proxy.ts";
-import { freePort, RedisCluster, RedisServer } from "./server.ts";
+import { freePort } from "../../support/ports.ts";
+import { RedisCluster, RedisServer } from "./server.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;

@@ -1,28 +1,16 @@
 /** Real servers on free loopback ports, in folders of their own; all are gone when the test process is. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Redis } from "ioredis";
+import { remove, temporaryFolder } from "../../support/folders.ts";
+import { freePort } from "../../support/ports.ts";
 
 const running = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
-
-/** A port that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 interface Probe {
   retryStrategy?: () => number;
@@ -48,7 +36,7 @@ export class RedisServer {
   }
 
   static async startOn(port: number, ...args: string[]): Promise<RedisServer> {
-    const folder = mkdtempSync(join(tmpdir(), "tidegate-redis-"));
+    const folder = temporaryFolder("redis");
     const server = new RedisServer(port, folder, args);
     await server.up();
     return server;
@@ -98,8 +86,8 @@ export class RedisServer {
 
   async stop(): Promise<void> {
     await this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
-    for (const file of this.#args) if (file.endsWith(".conf")) rmSync(dirname(file), { recursive: true, force: true });
+    remove(this.#folder);
+    for (const file of this.#args) if (file.endsWith(".conf")) remove(dirname(file));
   }
 }
 
@@ -151,7 +139,7 @@ export class RedisCluster {
 
 /** A Sentinel that watches the server on this port under the name "tide". */
 export async function startSentinel(port: number): Promise<RedisServer> {
-  const folder = mkdtempSync(join(tmpdir(), "tidegate-sentinel-"));
+  const folder = temporaryFolder("sentinel");
   const config = join(folder, "sentinel.conf");
   writeFileSync(config, `sentinel monitor tide 127.0.0.1 ${port} 1\n`);
   return RedisServer.start(config, "--sentinel");

@@ -1,6 +1,5 @@
 /** A program that runs beside a test, and ends with it. */
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
-import { createServer } from "node:net";
 
 export interface Running {
   readonly child: ChildProcess;
@@ -37,15 +36,4 @@ export async function start(
   };
   await waited;
   return { child, output: () => output, stop };
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -1,0 +1,24 @@
+/** The system's Chromium, driven by playwright-core. */
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+export type { Browser, BrowserContext, Page } from "playwright-core";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** Where Chromium may be, and how to get it. */
+export const places: readonly string[] = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .flatMap((folder) => NAMES.map((name) => join(folder, name)));
+export const INSTALL = "apt-get install -y --no-install-recommends chromium";
+
+// It asks nobody for anything: without these it looks up its maker's hosts at every start.
+const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"];
+
+/** Where Chromium is, or `undefined`. */
+export const findChromium = (): string | undefined => places.find((place) => existsSync(place));
+
+/** Starts it; each context of it is a profile of its own, whose pages share what a site stores. */
+export const launch = (executablePath: string): Promise<Browser> =>
+  chromium.launch({ executablePath, args: ARGS, chromiumSandbox: false, timeout: 120_000 });
