@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { defineConfig } from "tsdown";
 
 interface Manifest {
+  bin: Record<string, string>;
   imports: Record<string, Record<string, string>>;
   exports: Record<string, string | { default: string }>;
 }
@@ -10,7 +11,8 @@ const manifest = JSON.parse(readFileSync(new URL("package.json", import.meta.url
 
 /** What package.json names is what is built: `./dist/a/b.js` comes from `src/a/b.ts` or `src/a/b/index.ts`. */
 function entries(): Record<string, string> {
-  const named = [...Object.values(manifest.exports), ...Object.values(manifest.imports).flatMap(Object.values)];
+  const { bin, imports, exports } = manifest;
+  const named = [...Object.values(exports), ...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
   const found: Record<string, string> = {};
   for (const target of named) {
     const name = /^\.\/dist\/(.+)\.js$/.exec(typeof target === "string" ? target : target.default)?.[1];

@@ -9,6 +9,7 @@ const source = join(root, "npm", "tidegate");
 
 interface Packed {
   filename: string;
+  version: string;
   size: number;
   unpackedSize: number;
   files: { path: string; size: number }[];

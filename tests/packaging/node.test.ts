@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -46,6 +47,14 @@ describe("the installed package in Node.js", () => {
       }
       console.log(JSON.stringify(empty));`;
     expect(run(user.write("entries.mjs", text))).toBe("[]");
+  });
+
+  test("`npx tidegate` runs, and exits as its help says", () => {
+    const bin = join(user.folder, "node_modules", ".bin", process.platform === "win32" ? "tidegate.cmd" : "tidegate");
+    expect(output(bin, ["--version"]).trim()).toBe(user.packed.version);
+    expect(output(bin, ["headers", "--rate", "10", "--period", "60000"])).toContain('RateLimit: "default";r=9;t=54');
+    const { status, stderr } = spawnSync(bin, ["heders"], { encoding: "utf8", shell: process.platform === "win32" });
+    expect([status, stderr]).toEqual([2, 'tidegate: there is no command "heders"; did you mean headers?\n']);
   });
 
   test("an entry that package.json does not name cannot be reached", () => {

@@ -1,0 +1,87 @@
+import type { ParseArgsConfig } from "node:util";
+
+/** How a run ends: all well; what was looked at is not; the command line itself is wrong, or a file cannot be read. */
+export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
+
+/** What a command reads and writes. Tests bring their own. */
+export interface Terminal {
+  /** Writes a line to the standard output. */
+  out(line: string): void;
+  /** Writes a line to the standard error. */
+  err(line: string): void;
+  /** The text of a file, of the standard input where the path is `-`. */
+  read(path: string): string;
+  /** Epoch ms. */
+  now(): number;
+}
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** What was written after a command's name, as `util.parseArgs` reads it. */
+export interface Arguments {
+  /** The options' values: see {@link text}, {@link flag}, {@link texts} and {@link number}. */
+  readonly values: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+  readonly positionals: readonly string[];
+}
+
+/** One command: one file in `commands/`, and one line in `registry.ts`. */
+export interface Command {
+  readonly name: string;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** The lines of `tidegate help <name>`, the usage first. */
+  readonly help: string;
+  /** What it takes besides `--help`. */
+  readonly options: Options;
+  /** Returns the exit code. A {@link UsageError} that it throws is told, and ends with 2. */
+  run(args: Arguments, terminal: Terminal): number | Promise<number>;
+}
+
+/** A mistake in the command line, or a file that cannot be read: told in one line, without a stack. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** The text of an option, if it was given. */
+export function text(args: Arguments, name: string): string | undefined {
+  const value = args.values[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The texts of an option that may be given several times. */
+export function texts(args: Arguments, name: string): readonly string[] {
+  const value = args.values[name];
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+/** Whether a flag was given. */
+export const flag = (args: Arguments, name: string): boolean => args.values[name] === true;
+
+/** The number that an option holds, if it was given; what it may be is the reader's to check. */
+export function number(args: Arguments, name: string): number | undefined {
+  const written = text(args, name);
+  if (written === undefined) return undefined;
+  const value = Number(written);
+  if (written.trim() === "" || Number.isNaN(value))
+    throw new UsageError(`--${name} must be a number; got ${JSON.stringify(written)}`);
+  return value;
+}
+
+/** The text of a file, or a {@link UsageError} that says why there is none. */
+export function read(terminal: Terminal, path: string): string {
+  try {
+    return terminal.read(path);
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${(error as Error).message}`);
+  }
+}
+
+/** What a file of JSON holds, or a {@link UsageError} that says where it ends to be one. */
+export function readJson(terminal: Terminal, path: string): unknown {
+  const written = read(terminal, path);
+  try {
+    return JSON.parse(written);
+  } catch (error) {
+    throw new UsageError(`${path} is not JSON: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,116 @@
+import { type Config, evaluate, type State } from "../../index.ts";
+import type { Decision } from "../../decision.ts";
+import { InputError } from "../../errors.ts";
+import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http.ts";
+import { Limit } from "../../limit.ts";
+import { type Arguments, type Command, EXIT, flag, number, readJson, text, texts, UsageError } from "../command.ts";
+
+const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
+
+const HELP = `Usage: tidegate headers --rate <tokens> --period <ms> [options]
+       tidegate headers --decision <file>
+
+Prints the exact fields that a response would have, of each family, for one call on one limit.
+
+The limit:
+  --rate <tokens>          tokens added per period
+  --period <ms>            the period
+  --kind <kind>            token_bucket (default) or fixed_window
+  --capacity <tokens>      most that accumulate; default the rate
+  --max-reserved <tokens>  most that may be owed
+  --start <ms>             where a fixed window's grid begins; default 0
+  --name <name>            its name; default "default"
+
+The state that the call finds; without it, a fresh key's:
+  --value <tokens>         tokens at --ts
+  --ts <ms>                epoch ms; default --now
+
+The call:
+  --count <tokens>         default 1
+  --reserve                tokens may be owed
+  --now <ms>               epoch ms; default now
+
+  --decision <file>        a decision as JSON in place of all of these (- reads the standard input)
+  --fields <family>        only this one, or these: ${FAMILIES.join(", ")}
+  --json                   the same as JSON
+
+Example:
+  tidegate headers --rate 10 --period 60000 --capacity 20 --value 0 --now 1700000000000`;
+
+const limitOptions = ["rate", "period", "kind", "capacity", "max-reserved", "start", "name"] as const;
+const callOptions = ["value", "ts", "count", "now"] as const;
+
+function configOf(args: Arguments): Config {
+  const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
+  const [capacity, maxReserved, start] = [
+    number(args, "capacity"),
+    number(args, "max-reserved"),
+    number(args, "start"),
+  ];
+  const [rate, period] = [number(args, "rate"), number(args, "period")];
+  if (rate === undefined || period === undefined)
+    throw new UsageError("--rate and --period are needed; see tidegate help headers");
+  return {
+    kind,
+    rate,
+    period,
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(maxReserved === undefined ? {} : { maxReserved }),
+    ...(start === undefined ? {} : { start }),
+  } as Config;
+}
+
+/** The decision of the call that the options describe, under the limit's own name. */
+function decide(args: Arguments, clock: () => number): Decision {
+  const config = configOf(args);
+  const limit = new Limit(text(args, "name") ?? "default", config);
+  const now = number(args, "now") ?? clock();
+  const value = number(args, "value");
+  if (value === undefined && text(args, "ts") !== undefined)
+    throw new UsageError("--ts says when --value was so: give both");
+  const state: State | null = value === undefined ? null : { value, ts: number(args, "ts") ?? now };
+  const { decision } = evaluate(state, config, { now, count: number(args, "count"), reserve: flag(args, "reserve") });
+  return { ...decision, policy: limit.policy };
+}
+
+function familiesOf(args: Arguments): readonly HeaderFamily[] {
+  const asked = texts(args, "fields") as HeaderFamily[];
+  for (const family of asked) {
+    if (!FAMILIES.includes(family)) throw new InputError("--fields", `one of ${FAMILIES.join(", ")}`, family);
+  }
+  return asked.length === 0 ? FAMILIES : asked;
+}
+
+/** `tidegate headers`: the fields of a response. */
+export const headers: Command = {
+  name: "headers",
+  summary: "print the header fields that a decision gives, of each family",
+  help: HELP,
+  options: {
+    ...Object.fromEntries([...limitOptions, ...callOptions].map((name) => [name, { type: "string" }] as const)),
+    reserve: { type: "boolean" },
+    decision: { type: "string" },
+    fields: { type: "string", multiple: true },
+    json: { type: "boolean" },
+  },
+  run(args, terminal) {
+    const families = familiesOf(args);
+    const file = text(args, "decision");
+    if (args.positionals.length > 0) throw new UsageError(`headers takes no ${JSON.stringify(args.positionals[0])}`);
+    const decision = file === undefined ? decide(args, terminal.now) : (readJson(terminal, file) as Decision);
+    const fields = Object.fromEntries(
+      families.map((family) => [family, rateLimitHeaders(decision, { fields: family })]),
+    );
+    const status = statusOf(decision);
+    if (flag(args, "json")) {
+      terminal.out(JSON.stringify({ status, fields }, undefined, 2));
+      return EXIT.fine;
+    }
+    terminal.out(`status ${status}`);
+    for (const [family, lines] of Object.entries(fields)) {
+      terminal.out(`\n${family}`);
+      for (const [name, line] of Object.entries(lines)) terminal.out(`  ${name}: ${line}`);
+    }
+    return EXIT.fine;
+  },
+};

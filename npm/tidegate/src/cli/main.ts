@@ -1,0 +1,76 @@
+import { parseArgs } from "node:util";
+import { isInputError } from "../errors.ts";
+import { type Arguments, type Command, EXIT, type Terminal, UsageError } from "./command.ts";
+import { nearest } from "./nearest.ts";
+import { COMMANDS } from "./registry.ts";
+
+/** What `tidegate --help` says. */
+function overview(): string {
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const rows = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `Usage: tidegate <command> [options]
+
+Commands:
+${rows.join("\n")}
+
+  tidegate help <command>   what a command takes
+  tidegate --version        the version
+
+Exit codes: 0 all well; 1 what was looked at has mistakes; 2 the command line has.`;
+}
+
+function commandOf(name: string): Command {
+  const found = COMMANDS.find((command) => command.name === name);
+  if (found !== undefined) return found;
+  const meant = nearest(
+    name,
+    COMMANDS.map((command) => command.name),
+  );
+  const hint = meant === undefined ? "see tidegate --help" : `did you mean ${meant}?`;
+  throw new UsageError(`there is no command ${JSON.stringify(name)}; ${hint}`);
+}
+
+function argumentsOf(command: Command, argv: readonly string[]): Arguments {
+  const help = { type: "boolean", short: "h" } as const;
+  try {
+    const options = { ...command.options, help };
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    return { values: values as Arguments["values"], positionals };
+  } catch (error) {
+    const [sentence = ""] = (error as Error).message.split(/\. |\n/);
+    throw new UsageError(`${sentence}; see tidegate help ${command.name}`);
+  }
+}
+
+/**
+ * Runs the command line and returns the exit code: 0, 1 where what was looked at has mistakes, 2 where the command line
+ * has. It throws nothing that a user could have caused.
+ */
+export async function main(argv: readonly string[], version: string, terminal: Terminal): Promise<number> {
+  const [name, ...rest] = argv;
+  try {
+    if (name === undefined) {
+      terminal.err(overview());
+      return EXIT.usage;
+    }
+    if (name === "--version" || name === "-v") {
+      terminal.out(version);
+      return EXIT.fine;
+    }
+    if (name === "--help" || name === "-h" || name === "help") {
+      terminal.out(rest[0] === undefined ? overview() : commandOf(rest[0]).help);
+      return EXIT.fine;
+    }
+    const command = commandOf(name);
+    const args = argumentsOf(command, rest);
+    if (args.values["help"] === true) {
+      terminal.out(command.help);
+      return EXIT.fine;
+    }
+    return await command.run(args, terminal);
+  } catch (error) {
+    if (!(error instanceof UsageError) && !isInputError(error)) throw error;
+    terminal.err(`tidegate: ${error.message}`);
+    return EXIT.usage;
+  }
+}

@@ -1,0 +1,5 @@
+import type { Command } from "./command.ts";
+import { headers } from "./commands/headers.ts";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [headers];

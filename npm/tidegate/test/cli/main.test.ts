@@ -1,0 +1,40 @@
+import { describe, expect, test } from "vitest";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { tidegate } from "./terminal.ts";
+
+describe("tidegate", () => {
+  test("without a command it shows what there is, as a mistake; asked for, as help", async () => {
+    const [bare, help] = [await tidegate([]), await tidegate(["--help"])];
+    expect([bare.code, bare.out]).toEqual([2, ""]);
+    expect(help).toEqual({ code: 0, out: bare.err, err: "" });
+    for (const { name, summary } of COMMANDS) expect(help.out).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
+  });
+
+  test("tells its version", async () => {
+    expect(await tidegate(["--version"])).toEqual({ code: 0, out: "1.2.3", err: "" });
+  });
+
+  test.each(COMMANDS.map((command) => [command.name, command] as const))(
+    "%s has a help that names each of its options, in both ways to ask",
+    async (name, { help, options }) => {
+      expect(await tidegate([name, "--help"])).toEqual({ code: 0, out: help, err: "" });
+      expect(await tidegate(["help", name])).toEqual({ code: 0, out: help, err: "" });
+      for (const option of Object.keys(options)) expect(help).toContain(`--${option}`);
+      for (const line of help.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    },
+  );
+
+  test("a command that is not there: what was meant, or where to look", async () => {
+    expect((await tidegate(["heades"])).err).toBe('tidegate: there is no command "heades"; did you mean headers?');
+    expect((await tidegate(["__proto__"])).err).toBe('tidegate: there is no command "__proto__"; see tidegate --help');
+    expect((await tidegate(["help", "toString"])).code).toBe(2);
+  });
+
+  test("an option that is not there, or lacks its value, is told in one line", async () => {
+    const unknown = await tidegate(["headers", "--rat", "1"]);
+    expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--rat'; see tidegate help headers"]);
+    expect((await tidegate(["headers", "--rate"])).err).toMatch(
+      /^tidegate: Option '--rate.*; see tidegate help headers$/,
+    );
+  });
+});
