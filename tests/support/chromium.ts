@@ -1,7 +1,7 @@
 /** The system's Chromium, driven by playwright-core. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 
 export type { Browser, BrowserContext, Page } from "playwright-core";
 
@@ -20,5 +20,8 @@ const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-ba
 export const findChromium = (): string | undefined => places.find((place) => existsSync(place));
 
 /** Starts it; each context of it is a profile of its own, whose pages share what a site stores. */
-export const launch = (executablePath: string): Promise<Browser> =>
-  chromium.launch({ executablePath, args: ARGS, chromiumSandbox: false, timeout: 120_000 });
+export async function launch(executablePath: string): Promise<Browser> {
+  // Not before it is needed: it puts itself in the way of `fs`, and who only asks where Chromium is must not notice.
+  const { chromium } = await import("playwright-core");
+  return chromium.launch({ executablePath, args: ARGS, chromiumSandbox: false, timeout: 120_000 });
+}
