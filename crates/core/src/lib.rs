@@ -59,6 +59,7 @@ pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};
 pub use error::InputError;
 pub use identity::{MAX_KEY_BYTES, MAX_NAME_BYTES, TextError, check_key, check_name, default_start, write_identity};
+pub use number::Shown;
 pub use policy::{Config, Kind, Policy};
 pub use rule::{MAX_NOW_MS, MAX_SKEW_MS, Rule};
 pub use shards::{Pool, join, pick_two, split_into, take_better};

@@ -46,7 +46,7 @@ pub(crate) fn max(a: f64, b: f64) -> f64 {
 }
 
 /// A double written as JavaScript writes it, so that every host says the same sentence.
-pub(crate) struct Shown(pub(crate) f64);
+pub struct Shown(pub f64);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,125 @@
+//! `algorithm` and `algorithm_config`: our fields or the aliases, to a policy of the core.
+
+use crate::fields::Fields;
+use crate::nearest::nearest;
+use crate::problem::Report;
+use crate::tree::{Tree, quoted};
+use tidegate_core::{Bound, Config, Field, Kind, Policy};
+
+/// The names that a document has for the kinds.
+pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
+    [("token_bucket", Kind::TokenBucket), ("fixed_window", Kind::FixedWindow)];
+
+/// A config's numbers: the field, and the names it goes by. The aliases of `rate` are tokens a second, and bring the period.
+pub(crate) const NUMBERS: [(Field, &str); 9] = [
+    (Field::Rate, "rate"),
+    (Field::Rate, "tokens_per_second"),
+    (Field::Rate, "rps"),
+    (Field::Period, "period"),
+    (Field::Capacity, "capacity"),
+    (Field::Capacity, "burst"),
+    (Field::MaxReserved, "maxReserved"),
+    (Field::Start, "start"),
+    (Field::Shards, "shards"),
+];
+/// Names of a rate that is tokens a second.
+pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
+/// ms.
+const SECOND: f64 = 1000.0;
+/// What a rule has and its tiers share: they say where the state is.
+pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
+
+/// The rule's `algorithm`, or a note of why there is none.
+pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind> {
+    let known = ALGORITHMS.map(|(name, _)| name);
+    let expected = known.map(quoted).join(" or ");
+    if let Some(Tree::Text(text)) = tree {
+        if let Some((_, kind)) = ALGORITHMS.iter().find(|(name, _)| name == text) {
+            return Some(*kind);
+        }
+        let hint = nearest(text, known).map(|name| format!("did you mean {}?", quoted(name)));
+        report.say("algorithm", expected, quoted(text), hint);
+    } else {
+        report.wrong("algorithm", expected, tree);
+    }
+    None
+}
+
+/// The names of the numbers that a config of this kind has.
+pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
+    let fits = |name: &&str| !(tier && SHARED.contains(name)) && (*name != "start" || kind == Kind::FixedWindow);
+    NUMBERS.iter().map(|(_, name)| *name).filter(fits).collect()
+}
+
+/// One number, under the one name that it was given by.
+fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<(&'static str, f64)> {
+    let given = NUMBERS.iter().filter(|(of, _)| *of == field).filter_map(|(_, name)| Some((*name, fields.get(name)?)));
+    let mut found: Option<(&'static str, f64)> = None;
+    let mut first: Option<&str> = None;
+    for (name, tree) in given {
+        if let Some(first) = first {
+            let expected = format!("absent where `{first}` is given: both say the same");
+            report.wrong(&fields.at(name), expected, Some(tree));
+            continue;
+        }
+        first = Some(name);
+        let bound = Bound::of(field);
+        match tree {
+            Tree::Number(value) => match bound.check(*value) {
+                Ok(value) => found = Some((name, value)),
+                Err(_) => report.wrong(&fields.at(name), bound.expects, Some(tree)),
+            },
+            _ => report.wrong(&fields.at(name), bound.expects, Some(tree)),
+        }
+    }
+    found
+}
+
+/// The policy that an `algorithm_config` says; of a tier's settings, with what the rule shares. `None` where it has mistakes,
+/// which are noted.
+pub(crate) fn policy(
+    fields: &Fields<'_>,
+    kind: Kind,
+    shared: Option<&Policy>,
+    report: &mut Report<'_>,
+) -> Option<Policy> {
+    let before = report.count();
+    let per_second = PER_SECOND.iter().find(|name| fields.get(name).is_some());
+    if fields.get("rate").or_else(|| fields.get(per_second?)).is_none() {
+        let expects = Bound::of(Field::Rate).expects;
+        report.say(
+            &fields.at("rate"),
+            expects.into(),
+            "nothing".into(),
+            Some("give `rate` and `period`, or `rps`, tokens a second".into()),
+        );
+    }
+    let rate = number(fields, Field::Rate, report).map(|(_, rate)| rate);
+    let period = match (per_second, fields.get("period")) {
+        (Some(alias), Some(tree)) if fields.get("rate").is_none() => {
+            report.wrong(
+                &fields.at("period"),
+                format!("absent where `{alias}` is given: its period is 1000 ms"),
+                Some(tree),
+            );
+            None
+        }
+        (Some(_), None) => Some(SECOND),
+        (None, None) => {
+            report.wrong(&fields.at("period"), Bound::of(Field::Period).expects, None);
+            None
+        }
+        _ => number(fields, Field::Period, report).map(|(_, period)| period),
+    };
+    let mut optional = |field| number(fields, field, report).map(|(_, value)| value);
+    let (capacity, max_reserved) = (optional(Field::Capacity), optional(Field::MaxReserved));
+    let (start, shards) = match shared {
+        Some(rule) => (rule.start(), Some(f64::from(rule.shards()))),
+        None => (optional(Field::Start), optional(Field::Shards)),
+    };
+    if report.count() > before {
+        return None;
+    }
+    let config = Config { kind, rate: rate?, period: period?, capacity, max_reserved, start, shards };
+    Policy::new(&config).ok()
+}

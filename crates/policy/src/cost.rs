@@ -1,0 +1,143 @@
+//! What a request costs: a number, or what the client states, held between bounds.
+
+use crate::algorithm::names;
+use crate::descriptor::{Descriptor, Source};
+use crate::fields::Fields;
+use crate::problem::Report;
+use crate::tree::{Tree, quoted};
+use serde::Serialize;
+use tidegate_core::{Bound, Field, Kind, Policy, Shown};
+
+/// Tokens that a request takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Where the client states it: a header or a query parameter. `None`: every request costs `default`.
+    pub stated: Option<Descriptor>,
+    /// Tokens where nothing usable is stated.
+    pub default: f64,
+    /// The least, whatever is stated.
+    pub min: f64,
+    /// The most, whatever is stated; `None` for the most that the limit can ever grant.
+    pub max: Option<f64>,
+}
+
+/// The fields of `cost`.
+pub(crate) const FIELDS: [&str; 4] = ["source", "default", "min", "max"];
+/// The same inside an `algorithm_config`.
+pub(crate) const ALIASES: [&str; 3] = ["cost_source", "fixed_cost", "default_cost"];
+const EXPECTS: &str = "\"fixed\", or \"header:\" or \"query:\" and a name of 1 to 128 characters";
+const WHOLE: &str = "a number of tokens, or an object with source, default, min, max";
+
+/// The most tokens that a limit can ever grant at once.
+#[must_use]
+pub fn grantable(policy: &Policy, reserve: bool) -> f64 {
+    let owed = if reserve { policy.max_reserved() } else { 0.0 };
+    (policy.capacity() + owed).min(Bound::of(Field::Count).max)
+}
+
+/// What bounds a number: the least, the most, and whether the most is what the limit grants.
+struct Bounds {
+    least: f64,
+    most: f64,
+    granted: bool,
+}
+
+/// Tokens in their bounds, or a note; `otherwise` where nothing is given.
+fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, report: &mut Report<'_>) -> f64 {
+    let Bounds { least, most, granted } = *bounds;
+    let default = Tree::Number(otherwise);
+    match tree.unwrap_or(&default) {
+        Tree::Number(value) if *value >= least && *value <= most => *value + 0.0,
+        other => {
+            let expected = format!("a finite number of tokens from {} to {}", Shown(least), Shown(most));
+            let above = matches!(other, Tree::Number(value) if *value > most);
+            let hint = (granted && above).then(|| "the limit never grants more at once".to_owned());
+            report.say(path, expected, other.shown(), hint);
+            otherwise
+        }
+    }
+}
+
+fn source(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<Descriptor> {
+    let Some(Tree::Text(text)) = tree else {
+        report.wrong(path, EXPECTS, tree);
+        return None;
+    };
+    let found = Descriptor::parse(text).filter(|found| matches!(found.source, Source::Header | Source::Query));
+    if found.is_none() && text != "fixed" {
+        report.say(path, EXPECTS.into(), quoted(text), None);
+    }
+    found
+}
+
+impl Cost {
+    /// What `cost` says, or its aliases in the `algorithm_config`.
+    pub(crate) fn read(
+        tree: Option<&Tree>,
+        config: Option<&Fields<'_>>,
+        policy: Option<&Policy>,
+        reserve: bool,
+        report: &mut Report<'_>,
+    ) -> Cost {
+        let most = policy.map_or(Bound::of(Field::Count).max, |policy| grantable(policy, reserve));
+        let aliases = config.filter(|config| ALIASES.iter().any(|name| config.get(name).is_some()));
+        match (tree, aliases) {
+            (Some(cost), Some(config)) => {
+                let given = ALIASES.iter().find_map(|name| Some((name, config.get(name)?)));
+                if let Some((name, value)) = given {
+                    report.wrong(&config.at(name), "absent where the rule has a `cost`", Some(value));
+                }
+                Cost::read(Some(cost), None, policy, reserve, report)
+            }
+            (None, None) => Cost::fixed(None, "cost", most, report),
+            (Some(number @ Tree::Number(_)), None) => Cost::fixed(Some(number), "cost", most, report),
+            (Some(object @ Tree::Map(_)), None) => {
+                let Some(fields) = Fields::read(Some(object), "cost", &FIELDS, "a cost", report) else {
+                    return Cost::fixed(None, "cost", most, report);
+                };
+                let stated = source(fields.get("source"), "cost.source", report);
+                let ceiling = Bound::of(Field::Count).max;
+                let given = fields.get("max");
+                let any = Bounds { least: 0.0, most: ceiling, granted: false };
+                let max = given.map(|max| tokens(Some(max), "cost.max", &any, most, report));
+                let bounds = Bounds { least: 0.0, most: max.unwrap_or(most), granted: max.is_none() };
+                let default = tokens(fields.get("default"), "cost.default", &bounds, 1.0, report);
+                let bounds = Bounds { least: 0.0, most: default, granted: false };
+                let min = tokens(fields.get("min"), "cost.min", &bounds, default.min(1.0), report);
+                Cost { stated, default, min, max }
+            }
+            (Some(other), None) => {
+                report.wrong("cost", WHOLE, Some(other));
+                Cost { stated: None, default: 1.0, min: 1.0, max: None }
+            }
+            (None, Some(config)) => Cost::aliased(config, most, report),
+        }
+    }
+
+    fn fixed(tree: Option<&Tree>, path: &str, most: f64, report: &mut Report<'_>) -> Cost {
+        let default = tokens(tree, path, &Bounds { least: 0.0, most, granted: true }, 1.0, report);
+        Cost { stated: None, default, min: default, max: Some(default) }
+    }
+
+    fn aliased(config: &Fields<'_>, most: f64, report: &mut Report<'_>) -> Cost {
+        let given = config.get("cost_source");
+        let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));
+        let (read, idle) =
+            if stated.is_some() { ("default_cost", "fixed_cost") } else { ("fixed_cost", "default_cost") };
+        if let Some(idle_value) = config.get(idle) {
+            let expected = format!("absent: with this cost_source only {read} is read");
+            report.wrong(&config.at(idle), expected, Some(idle_value));
+        }
+        if stated.is_none() {
+            return Cost::fixed(config.get(read), &config.at(read), most, report);
+        }
+        let default =
+            tokens(config.get(read), &config.at(read), &Bounds { least: 0.0, most, granted: true }, 1.0, report);
+        Cost { stated, default, min: default.min(1.0), max: None }
+    }
+}
+
+/// The fields of an `algorithm_config`: the numbers, and the cost's aliases.
+pub(crate) fn config_fields(kind: Kind) -> Vec<&'static str> {
+    names(kind, false).into_iter().chain(ALIASES).collect()
+}

@@ -1,0 +1,112 @@
+//! A whole document: `{ "rules": [ … ] }`.
+
+use crate::fields::Fields;
+use crate::problem::{Part, Problem, Problems, Report};
+use crate::rule::Rule;
+use crate::tree::{Tree, quoted};
+
+/// A document without a mistake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The rules, in order. All that match a request apply to it.
+    pub rules: Vec<Rule>,
+    /// What applies where no rule matches.
+    pub fallback: Option<Rule>,
+}
+
+/// The fields of a document.
+pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
+/// The most rules: as many as one decision may be about.
+pub(crate) const MAX_RULES: usize = 100;
+
+impl Document {
+    /// Checks a document and reads it, or tells every mistake in it.
+    pub fn read(tree: &Tree) -> Result<Document, Problems> {
+        let mut found = Vec::new();
+        let document = Self::collect(tree, &mut found);
+        if found.is_empty() { document.ok_or(Problems(found)) } else { Err(Problems(found)) }
+    }
+
+    /// The same from text.
+    ///
+    /// ```
+    /// use tidegate_policy::Document;
+    ///
+    /// let document = Document::parse(r#"{ "rules": [{
+    ///     "name": "enterprise", "limit_keys": ["header:x-api-key"], "match": { "jwt:plan": "enterprise" },
+    ///     "algorithm": "token_bucket", "algorithm_config": { "rps": 1000, "burst": 2000 }
+    /// }] }"#)?;
+    /// assert_eq!(document.rules[0].policy.capacity(), 2000.0);
+    ///
+    /// let problems = Document::parse(r#"{ "rules": [{ "name": "a", "limit_kyes": [] }] }"#).unwrap_err();
+    /// assert!(problems.0[0].message.ends_with("did you mean `limit_keys`?"));
+    /// # Ok::<(), tidegate_policy::Problems>(())
+    /// ```
+    #[cfg(not(target_family = "wasm"))]
+    pub fn parse(text: &str) -> Result<Document, Problems> {
+        match serde_json::from_str::<Tree>(text) {
+            Ok(tree) => Self::read(&tree),
+            Err(error) => {
+                let mut found = Vec::new();
+                Report::new(Part::Document, &mut found).say("", "JSON".into(), error.to_string(), None);
+                Err(Problems(found))
+            }
+        }
+    }
+
+    /// Every rule, the fallback last.
+    pub fn limits(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(&self.fallback)
+    }
+
+    fn collect(tree: &Tree, found: &mut Vec<Problem>) -> Option<Document> {
+        let mut report = Report::new(Part::Document, found);
+        let fields = Fields::read(Some(tree), "", &FIELDS, "a policy document", &mut report)?;
+        match fields.get("$schema") {
+            None | Some(Tree::Text(_)) => {}
+            other => report.wrong("$schema", "a text", other),
+        }
+        let expected = format!("an array of 1 to {MAX_RULES} rules");
+        let list = match fields.get("rules") {
+            Some(Tree::List(list)) if (1..=MAX_RULES).contains(&list.len()) => list.as_slice(),
+            Some(Tree::List(list)) => {
+                report.say("rules", expected, format!("{} of them", list.len()), None);
+                &[]
+            }
+            other => {
+                report.wrong("rules", expected, other);
+                &[]
+            }
+        };
+        let mut taken: Vec<String> = Vec::new();
+        let mut rules = Vec::new();
+        for (index, tree) in list.iter().enumerate() {
+            let mut report = Report::new(Part::Rule { index, name: None }, found);
+            rules.extend(Rule::read(tree, &mut report));
+            if let Part::Rule { name: Some(name), .. } = &report.part {
+                let name = name.clone();
+                unique(name, &mut taken, &mut report);
+            }
+        }
+        let fallback = fields.get("fallback_limit").and_then(|tree| {
+            let mut report = Report::new(Part::Fallback, found);
+            let rule = Rule::read(tree, &mut report)?;
+            unique(rule.name.clone(), &mut taken, &mut report);
+            if !rule.matches.is_empty() {
+                let expected = "absent: the fallback applies where no rule matches";
+                report.say("match", expected.into(), "an object".into(), None);
+            }
+            Some(rule)
+        });
+        Some(Document { rules, fallback })
+    }
+}
+
+fn unique(name: String, taken: &mut Vec<String>, report: &mut Report<'_>) {
+    if taken.contains(&name) {
+        let expected = "another one than the rules' before it: a name is where the limit's state is";
+        report.say("name", expected.into(), quoted(&name), None);
+    } else {
+        taken.push(name);
+    }
+}

@@ -1,0 +1,72 @@
+//! Reads the fields of an object: each one once, none that nothing reads.
+
+use crate::nearest::nearest;
+use crate::problem::Report;
+use crate::tree::{Tree, quoted};
+
+/// An object of the document, with the path that leads to it.
+pub(crate) struct Fields<'a> {
+    path: String,
+    entries: Vec<(&'a str, &'a Tree)>,
+}
+
+fn join(path: &str, field: &str) -> String {
+    let plain = !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match (path.is_empty(), plain) {
+        (true, true) => field.into(),
+        (false, true) => format!("{path}.{field}"),
+        (_, false) => format!("{path}[{}]", quoted(field)),
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The object at `path`, or a note that it is none. A field outside of `known`, or given twice, is noted.
+    pub(crate) fn read(
+        tree: Option<&'a Tree>,
+        path: &str,
+        known: &[&str],
+        what: &str,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
+        let fields = Self::open(tree, path, &format!("an object with {}", known.join(", ")), report)?;
+        for (field, value) in &fields.entries {
+            if known.contains(field) {
+                continue;
+            }
+            let hint = nearest(field, known.iter().copied()).map(|word| format!("did you mean `{word}`?"));
+            let expected = format!("absent: {what} has {}", known.join(", "));
+            report.say(&fields.at(field), expected, value.shown(), hint);
+        }
+        Some(fields)
+    }
+
+    /// The same for an object whose keys are free.
+    pub(crate) fn open(tree: Option<&'a Tree>, path: &str, expected: &str, report: &mut Report<'_>) -> Option<Self> {
+        let Some(Tree::Map(map)) = tree else {
+            report.wrong(path, expected, tree);
+            return None;
+        };
+        let mut fields = Fields { path: path.into(), entries: Vec::with_capacity(map.len()) };
+        for (field, value) in map {
+            if fields.get(field).is_some() {
+                report.say(&fields.at(field), "given once".into(), "it again".into(), None);
+            } else {
+                fields.entries.push((field, value));
+            }
+        }
+        Some(fields)
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Option<&'a Tree> {
+        self.entries.iter().find(|(name, _)| *name == field).map(|(_, value)| *value)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Tree)> {
+        self.entries.iter().copied()
+    }
+
+    /// The path of one of its fields.
+    pub(crate) fn at(&self, field: &str) -> String {
+        join(&self.path, field)
+    }
+}

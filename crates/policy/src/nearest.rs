@@ -1,0 +1,57 @@
+//! "Did you mean": the known word that is fewest steps away.
+
+/// Steps (insert, leave out, replace, swap neighbours) that turn one word into the other.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut next = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut steps = (row[j] + 1).min(next[j - 1] + 1).min(row[j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                steps = steps.min(before[j - 2] + 1);
+            }
+            next.push(steps);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+/// Words are compared without case, and with `_` for any other separator.
+fn letters(word: &str) -> Vec<char> {
+    word.chars()
+        .take(64)
+        .flat_map(char::to_lowercase)
+        .map(|c| if matches!(c, '-' | ' ' | '.') { '_' } else { c })
+        .collect()
+}
+
+/// The word that was probably meant: at most a third of its letters differ.
+pub(crate) fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let written = letters(written);
+    let ranked = words.into_iter().map(|word| (distance(&written, &letters(word)), word));
+    let (steps, word) = ranked.min_by_key(|(steps, _)| *steps)?;
+    (steps * 3 <= word.len().max(3)).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_is_meant_and_what_is_far_is_not() {
+        let words = ["limit_keys", "name", "algorithm", "algorithm_config"];
+        for (written, meant) in [
+            ("limit_kyes", Some("limit_keys")),
+            ("limitKeys", Some("limit_keys")),
+            ("Algorithm-Config", Some("algorithm_config")),
+            ("nmae", Some("name")),
+            ("__proto__", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, words), meant, "{written}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is wrong with a document: where, what was expected, what came, and what may have been meant.
+
+use crate::tree::Tree;
+use serde::Serialize;
+use std::fmt;
+
+/// One mistake in a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The rule it is in, from 0; none for what concerns the document, or its `fallback_limit`.
+    pub rule: Option<usize>,
+    /// That rule's name, where it has one.
+    pub name: Option<String>,
+    /// Where it is, from the document's root: `rules[0].algorithm_config.burst`.
+    pub path: String,
+    /// What it must be.
+    pub expected: String,
+    /// What came.
+    pub got: String,
+    /// What may have been meant, or what to do.
+    pub hint: Option<String>,
+    /// All of it as one sentence.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Every mistake of a document, in the order of the document's rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Which part of the document is being read.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Document,
+    Rule { index: usize, name: Option<String> },
+    Fallback,
+}
+
+/// Collects the mistakes of one part; says where it is by a path.
+pub(crate) struct Report<'a> {
+    pub(crate) part: Part,
+    found: &'a mut Vec<Problem>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(part: Part, found: &'a mut Vec<Problem>) -> Self {
+        Report { part, found }
+    }
+
+    /// Notes that the field at `path` (inside the part) is not what it must be. `None`: it is not there.
+    pub(crate) fn wrong(&mut self, path: &str, expected: impl Into<String>, got: Option<&Tree>) {
+        self.say(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
+    }
+
+    pub(crate) fn say(&mut self, path: &str, expected: String, got: String, hint: Option<String>) {
+        let (rule, name, prefix, who) = match &self.part {
+            Part::Document => (None, None, String::new(), String::new()),
+            Part::Fallback => (None, None, "fallback_limit".into(), "fallback_limit: ".into()),
+            Part::Rule { index, name } => {
+                let told = name.as_deref().map_or_else(String::new, |name| format!(" {}", crate::tree::quoted(name)));
+                (Some(*index), name.clone(), format!("rules[{index}]"), format!("rule {index}{told}: "))
+            }
+        };
+        let place = match (prefix.is_empty(), path.is_empty()) {
+            (_, true) => prefix,
+            (true, false) => path.into(),
+            (false, false) => format!("{prefix}.{path}"),
+        };
+        let field = if path.is_empty() { place.as_str() } else { path };
+        let field = if field.is_empty() { "document" } else { field };
+        let remedy = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+        let message = format!("{who}`{field}` must be {expected}; got {got}{remedy}");
+        self.found.push(Problem { rule, name, path: place, expected, got, hint, message });
+    }
+
+    /// How many mistakes there are so far, of all parts.
+    pub(crate) fn count(&self) -> usize {
+        self.found.len()
+    }
+}

@@ -1,0 +1,137 @@
+//! One rule: which requests, whose limit, how much of it, and what it is.
+
+use crate::algorithm;
+use crate::cost::{Cost, config_fields};
+use crate::descriptor::Descriptor;
+use crate::fields::Fields;
+use crate::problem::{Part, Report};
+use crate::tiers::Tiers;
+use crate::tree::Tree;
+use tidegate_core::{Kind, Policy, TextError, check_name};
+
+/// A rule without a mistake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The limit's name.
+    pub name: String,
+    /// What the key is made of; none for one limit that all share.
+    pub keys: Vec<Descriptor>,
+    /// What must all be equal for the rule to apply.
+    pub matches: Vec<(Descriptor, String)>,
+    /// Tokens that a request takes.
+    pub cost: Cost,
+    /// Whether tokens may be owed.
+    pub reserve: bool,
+    /// The limit.
+    pub policy: Policy,
+    /// The limits of plans.
+    pub tiers: Option<Tiers>,
+}
+
+/// The fields of a rule.
+pub(crate) const FIELDS: [&str; 8] =
+    ["name", "limit_keys", "algorithm", "algorithm_config", "match", "cost", "tiers", "reserve"];
+/// The name that a fallback without one has.
+pub(crate) const FALLBACK: &str = "fallback_limit";
+/// The most parts of a key.
+pub(crate) const MAX_KEYS: usize = 8;
+/// What a `match` is.
+pub(crate) const MATCH: &str = "an object of texts, numbers or booleans by where they are: {\"jwt:plan\": \"pro\"}";
+
+impl Rule {
+    /// The policy of a plan, or the rule's own where there is no such tier.
+    #[must_use]
+    pub fn policy_of(&self, tier: Option<&str>) -> &Policy {
+        let settings = self.tiers.iter().flat_map(|tiers| &tiers.settings);
+        settings
+            .filter(|(name, _)| Some(name.as_str()) == tier)
+            .map(|(_, policy)| policy)
+            .next()
+            .unwrap_or(&self.policy)
+    }
+
+    /// Reads a rule; `None` where it has mistakes, which are noted.
+    pub(crate) fn read(tree: &Tree, report: &mut Report<'_>) -> Option<Rule> {
+        let before = report.count();
+        let fallback = matches!(report.part, Part::Fallback);
+        if let (Tree::Map(map), Part::Rule { name, .. }) = (tree, &mut report.part) {
+            *name = map.iter().find_map(|(field, value)| match value {
+                Tree::Text(text) if field == "name" => Some(text.clone()),
+                _ => None,
+            });
+        }
+        let fields = Fields::read(Some(tree), "", &FIELDS, "a rule", report)?;
+        let name = match fields.get("name") {
+            None if fallback => Some(FALLBACK.to_owned()),
+            given => name(given, report),
+        };
+        let keys = keys(fields.get("limit_keys"), report);
+        let matches = fields.get("match").map_or_else(Vec::new, |tree| matches(tree, report));
+        let reserve = match fields.get("reserve") {
+            None => false,
+            Some(Tree::Bool(reserve)) => *reserve,
+            Some(other) => {
+                report.wrong("reserve", "true or false", Some(other));
+                false
+            }
+        };
+        let kind = algorithm::kind(fields.get("algorithm"), report);
+        // Where the algorithm is not known, the config is looked at all the same: as the kind that has every field.
+        let assumed = kind.unwrap_or(Kind::FixedWindow);
+        let (known, what) = (config_fields(assumed), "an algorithm_config");
+        let config = Fields::read(fields.get("algorithm_config"), "algorithm_config", &known, what, report);
+        let policy = config.as_ref().and_then(|config| algorithm::policy(config, assumed, None, report));
+        let cost = Cost::read(fields.get("cost"), config.as_ref(), policy.as_ref(), reserve, report);
+        let tiers = fields.get("tiers");
+        let tiers = tiers.and_then(|tree| Tiers::read(tree, (assumed, policy.as_ref()), (&cost, reserve), report));
+        if report.count() > before {
+            return None;
+        }
+        Some(Rule { name: name?, keys, matches, cost, reserve, policy: policy?, tiers })
+    }
+}
+
+fn name(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<String> {
+    match tree {
+        Some(Tree::Text(text)) if check_name(text).is_ok() => Some(text.clone()),
+        other => {
+            report.wrong("name", TextError::NAME_EXPECTS, other);
+            None
+        }
+    }
+}
+
+fn keys(tree: Option<&Tree>, report: &mut Report<'_>) -> Vec<Descriptor> {
+    let expected = format!("an array of 0 to {MAX_KEYS} texts such as \"header:x-api-key\"; [] is one limit for all");
+    let mut found = Vec::new();
+    match tree {
+        Some(Tree::List(list)) if list.len() <= MAX_KEYS => {
+            for (at, item) in list.iter().enumerate() {
+                let path = format!("limit_keys[{at}]");
+                let Some(key) = Descriptor::read(Some(item), &path, report) else { continue };
+                if found.contains(&key) {
+                    report.wrong(&path, "another one than those before it", Some(item));
+                }
+                found.push(key);
+            }
+        }
+        Some(Tree::List(list)) => report.say("limit_keys", expected, format!("{} of them", list.len()), None),
+        other => report.wrong("limit_keys", expected, other),
+    }
+    found
+}
+
+fn matches(tree: &Tree, report: &mut Report<'_>) -> Vec<(Descriptor, String)> {
+    let Some(fields) = Fields::open(Some(tree), "match", MATCH, report) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (place, value) in fields.entries() {
+        let path = fields.at(place);
+        let place = Descriptor::read(Some(&Tree::Text(place.into())), &path, report);
+        match (place, value.text()) {
+            (Some(place), Some(text)) => found.push((place, text)),
+            (_, Some(_)) => {}
+            (_, None) => report.wrong(&path, "a text, a finite number, true or false", Some(value)),
+        }
+    }
+    found
+}

@@ -1,0 +1,174 @@
+//! The document's structure as a JSON Schema (draft 2020-12), made from the tables that the check reads.
+
+use crate::algorithm::{ALGORITHMS, NUMBERS, PER_SECOND, names};
+use crate::{cost, descriptor, document, rule, tiers};
+use serde_json::{Map, Value, json};
+use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
+
+/// Where the schema says that it is at home.
+const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
+/// Any character but a control character.
+const CHARACTER: &str = r"[^\u0000-\u001f\u007f-\u009f]";
+
+/// What an editor shows beside a number.
+fn about(name: &str) -> &'static str {
+    match name {
+        "rate" => "Tokens added per period.",
+        "tokens_per_second" | "rps" => "Tokens added per second, in place of rate and period.",
+        "period" => "Length of the period in ms.",
+        "capacity" | "burst" => "Most tokens that accumulate; default the rate.",
+        "maxReserved" => "Most tokens that may be owed, where the rule reserves.",
+        "start" => "Offset of the window grid from 0 UTC in ms; default derived from name and key.",
+        "shards" => "Parts that share the limit.",
+        "cost_source" => "fixed, or the header or query parameter in which the client states the cost.",
+        "fixed_cost" => "Tokens of every request; default 1.",
+        _ => "Tokens where the client states nothing usable; default 1.",
+    }
+}
+
+fn number(field: Field, name: &str) -> Value {
+    let bound = Bound::of(field);
+    let kind = if bound.whole { "integer" } else { "number" };
+    let least = if bound.above_min { "exclusiveMinimum" } else { "minimum" };
+    json!({ "type": kind, least: bound.min, "maximum": bound.max, "description": about(name) })
+}
+
+/// A config's numbers: each by one of its names, the rate by one that brings or has a period.
+fn config(kind: Kind, tier: bool) -> Value {
+    let names = names(kind, tier);
+    let of = |name: &str| NUMBERS.iter().find(|(_, known)| *known == name).map_or(Field::Count, |(field, _)| *field);
+    let mut properties: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), number(of(name), name))).collect();
+    if !tier {
+        let tokens = |name| json!({ "$ref": "#/$defs/tokens", "description": about(name) });
+        properties.insert("cost_source".into(), json!({ "$ref": "#/$defs/costSource" }));
+        properties.insert("fixed_cost".into(), tokens("fixed_cost"));
+        properties.insert("default_cost".into(), tokens("default_cost"));
+    }
+    let mut never = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        for other in &names[at + 1..] {
+            if of(name) == of(other) {
+                never.push(json!({ "not": { "required": [name, other] } }));
+            }
+        }
+    }
+    let mut rates = vec![json!({ "required": ["rate", "period"] })];
+    rates.extend(PER_SECOND.map(|name| json!({ "required": [name], "not": { "required": ["period"] } })));
+    if !tier {
+        let stated =
+            json!({ "required": ["cost_source"], "properties": { "cost_source": { "not": { "const": "fixed" } } } });
+        never.push(json!({
+            "if": stated,
+            "then": { "not": { "required": ["fixed_cost"] } },
+            "else": { "not": { "required": ["default_cost"] } },
+        }));
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+        "anyOf": rates,
+        "allOf": never,
+    })
+}
+
+fn rule_schema(required: &[&str], fallback: bool) -> Value {
+    let by_algorithm: Vec<Value> = ALGORITHMS
+        .iter()
+        .map(|(name, _)| {
+            json!({
+                "if": { "properties": { "algorithm": { "const": name } } },
+                "then": { "properties": {
+                    "algorithm_config": { "$ref": format!("#/$defs/{name}") },
+                    "tiers": { "properties": { "settings": { "additionalProperties": { "$ref": format!("#/$defs/{name}_tier") } } } },
+                } },
+            })
+        })
+        .chain([json!({
+            "if": { "required": ["cost"] },
+            "then": { "properties": { "algorithm_config": { "properties":
+                cost::ALIASES.iter().map(|name| ((*name).to_owned(), Value::Bool(false))).collect::<Map<_, _>>() } } },
+        })])
+        .collect();
+    let all = json!({
+        "name": { "type": "string", "pattern": format!("^[A-Za-z0-9_.-]{{1,{MAX_NAME_BYTES}}}$"), "description": "The limit's name: where its state is." },
+        "limit_keys": { "type": "array", "maxItems": rule::MAX_KEYS, "uniqueItems": true, "items": { "$ref": "#/$defs/descriptor" }, "description": "Whose limit: what these hold together is the key. [] is one limit for all." },
+        "algorithm": { "enum": ALGORITHMS.map(|(name, _)| name) },
+        "algorithm_config": { "type": "object" },
+        "match": { "type": "object", "maxProperties": if fallback { 0 } else { 1000 }, "propertyNames": { "$ref": "#/$defs/descriptor" }, "additionalProperties": { "type": ["string", "number", "boolean"] }, "description": "What must all be equal for the rule to apply." },
+        "cost": { "$ref": "#/$defs/cost" },
+        "tiers": { "$ref": "#/$defs/tiers" },
+        "reserve": { "type": "boolean", "description": "Whether tokens may be owed, up to maxReserved." },
+    });
+    let properties: Map<String, Value> =
+        rule::FIELDS.iter().map(|field| ((*field).to_owned(), all[*field].clone())).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+        "allOf": by_algorithm,
+    })
+}
+
+/// The JSON Schema of a document's structure. What relates one value to another (unique names, a cost that the limit can
+/// grant) is beyond it, and is the check's alone.
+#[must_use]
+pub fn schema() -> Value {
+    let header = format!("header:[A-Za-z0-9{}]{{1,128}}", descriptor::HEADER.replace('-', "\\-").replace('^', "\\^"));
+    let query = format!("query:{CHARACTER}{{1,128}}");
+    let tokens =
+        json!({ "type": "number", "minimum": Bound::of(Field::Count).min, "maximum": Bound::of(Field::Count).max });
+    let costs: Map<String, Value> = cost::FIELDS
+        .iter()
+        .map(|field| {
+            (
+                (*field).to_owned(),
+                json!({ "$ref": if *field == "source" { "#/$defs/costSource" } else { "#/$defs/tokens" } }),
+            )
+        })
+        .collect();
+    let mut definitions = json!({
+        "tokens": tokens,
+        "descriptor": { "type": "string", "pattern": format!("^(ip:address|{header}|jwt:{CHARACTER}{{1,128}}|{query})$") },
+        "costSource": { "type": "string", "pattern": format!("^(fixed|{header}|{query})$"), "description": about("cost_source") },
+        "cost": {
+            "description": "Tokens that a request takes; default 1.",
+            "anyOf": [
+                { "$ref": "#/$defs/tokens" },
+                { "type": "object", "properties": costs, "required": ["source"], "additionalProperties": false },
+            ],
+        },
+        "tiers": {
+            "type": "object",
+            "properties": {
+                tiers::FIELDS[0]: { "$ref": "#/$defs/descriptor" },
+                tiers::FIELDS[1]: { "type": "object", "minProperties": 1, "propertyNames": { "not": { "const": "__proto__" } } },
+            },
+            "required": tiers::FIELDS,
+            "additionalProperties": false,
+            "description": "Settings of plans, in place of the algorithm_config.",
+        },
+        "rule": rule_schema(&rule::FIELDS[..4], false),
+        "fallback": rule_schema(&rule::FIELDS[1..4], true),
+    });
+    for (name, kind) in ALGORITHMS {
+        definitions[name] = config(kind, false);
+        definitions[format!("{name}_tier")] = config(kind, true);
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": ID,
+        "title": "A policy document of tidegate",
+        "type": "object",
+        "properties": {
+            document::FIELDS[0]: { "type": "array", "minItems": 1, "maxItems": document::MAX_RULES, "items": { "$ref": "#/$defs/rule" } },
+            document::FIELDS[1]: { "$ref": "#/$defs/fallback", "description": "What applies where no rule matches." },
+            document::FIELDS[2]: { "type": "string" },
+        },
+        "required": ["rules"],
+        "additionalProperties": false,
+        "$defs": definitions,
+    })
+}

@@ -1,0 +1,75 @@
+//! A document before anything is known about it: what JSON can say, and what JavaScript can pass besides.
+
+use std::fmt::Write;
+use tidegate_core::Shown;
+
+/// A value of the document. Objects keep every entry in the order of writing, so that a repeated one can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tree {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number; from JavaScript also NaN and the infinities.
+    Number(f64),
+    /// A string.
+    Text(String),
+    /// An array.
+    List(Vec<Tree>),
+    /// An object.
+    Map(Vec<(String, Tree)>),
+    /// What JSON cannot say, in a word or two: `a function`.
+    Other(String),
+}
+
+/// Longest text that an error repeats, in characters.
+const SHOWN: usize = 80;
+
+impl Tree {
+    /// The value in a word or two, for the end of an error's sentence.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Tree::Null => "null".into(),
+            Tree::Bool(value) => value.to_string(),
+            Tree::Number(value) => Shown(*value).to_string(),
+            Tree::Text(text) => quoted(text),
+            Tree::List(_) => "an array".into(),
+            Tree::Map(_) => "an object".into(),
+            Tree::Other(what) => what.clone(),
+        }
+    }
+
+    /// A scalar as the text that a request's text is compared with.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Tree::Text(text) => Some(text.clone()),
+            Tree::Bool(value) => Some(value.to_string()),
+            Tree::Number(value) if value.is_finite() => Some(Shown(*value).to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// A text in quotes, cut where it is long.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for (at, character) in text.chars().enumerate() {
+        if at == SHOWN {
+            out.push('…');
+            break;
+        }
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}

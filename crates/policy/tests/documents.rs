@@ -1,0 +1,94 @@
+//! The documents that every host is tested with: what is legal, and what each mistake is told as.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::Path;
+use tidegate_core::Kind;
+use tidegate_policy::{Document, Source, schema};
+
+#[derive(Deserialize)]
+struct Case {
+    about: String,
+    document: Option<Value>,
+    text: Option<String>,
+    #[serde(default)]
+    limits: Vec<String>,
+    #[serde(default)]
+    sentences: Vec<String>,
+}
+
+impl Case {
+    fn text(&self) -> String {
+        self.text.clone().unwrap_or_else(|| self.document.clone().unwrap_or(Value::Null).to_string())
+    }
+}
+
+fn cases(file: &str) -> Vec<Case> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/policies").join(file);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn legal_documents_are_read_with_their_limits_in_order() {
+    let cases = cases("valid.json");
+    assert!(cases.len() >= 15);
+    for case in cases {
+        let document = Document::parse(&case.text()).unwrap_or_else(|problems| panic!("{}: {problems}", case.about));
+        let names: Vec<&str> = document.limits().map(|rule| rule.name.as_str()).collect();
+        assert_eq!(names, case.limits, "{}", case.about);
+    }
+}
+
+#[test]
+fn every_mistake_of_a_document_is_told_at_once_in_these_words() {
+    let cases = cases("invalid.json");
+    assert!(cases.len() >= 45);
+    for case in cases {
+        let problems = Document::parse(&case.text()).expect_err(&case.about);
+        let told: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(told, case.sentences, "{}", case.about);
+        for problem in &problems.0 {
+            assert!(problem.message.contains(&problem.expected) && problem.message.contains(&problem.got));
+            assert_eq!(problem.path.starts_with("rules["), problem.rule.is_some(), "{}", problem.path);
+        }
+    }
+}
+
+#[test]
+fn text_that_is_no_json_says_where_it_ends_to_be_one() {
+    let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
+    assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");
+}
+
+#[test]
+fn plans_that_are_tiers_have_the_core_s_policies() {
+    let document = Document::parse(
+        r#"{ "rules": [{
+            "name": "api", "limit_keys": ["jwt:sub", "header:X-Project"],
+            "algorithm": "fixed_window", "algorithm_config": { "rps": 10, "start": 5, "shards": 2 },
+            "tiers": { "by": "jwt:plan", "settings": { "pro": { "rate": 100, "period": 60000, "capacity": 150 } } }
+        }] }"#,
+    )
+    .unwrap();
+    let rule = &document.rules[0];
+    assert_eq!(rule.keys.iter().map(|key| key.source).collect::<Vec<_>>(), [Source::Jwt, Source::Header]);
+    assert_eq!(rule.keys[1].name, "x-project");
+    for (tier, rate, period, capacity) in
+        [(Some("pro"), 100.0, 60_000.0, 150.0), (Some("free"), 10.0, 1000.0, 10.0), (None, 10.0, 1000.0, 10.0)]
+    {
+        let policy = rule.policy_of(tier);
+        assert_eq!((policy.rate(), policy.period(), policy.capacity()), (rate, period, capacity));
+        assert_eq!((policy.kind(), policy.start(), policy.shards()), (Kind::FixedWindow, Some(5.0), 2));
+    }
+}
+
+#[test]
+fn the_schema_names_every_field_that_is_read() {
+    let text = schema().to_string();
+    for field in ["rules", "fallback_limit", "limit_keys", "algorithm_config", "match", "cost", "tiers", "reserve"] {
+        assert!(text.contains(&format!("\"{field}\":")), "{field}");
+    }
+    for field in ["rate", "rps", "tokens_per_second", "period", "burst", "capacity", "maxReserved", "start", "shards"] {
+        assert!(text.contains(&format!("\"{field}\":{{")), "{field}");
+    }
+}
