@@ -1,0 +1,142 @@
+"use client";
+
+/**
+ * A hook for React 18 and 19 that shows a server's limit: it counts down by itself, and asks the server nothing meanwhile.
+ *
+ * @module
+ */
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { checkFields, fieldTable, numberError } from "./config.ts";
+import { BOUNDS } from "./engine/generated/bounds.ts";
+import { InputError } from "./errors.ts";
+import { Observer } from "./react/observer.ts";
+import type { Learned, RemoteLimits, Told } from "./react/remote.ts";
+import { decide, type View, type Wish } from "./react/view.ts";
+
+export { type Learned, type RemoteLimits, remoteLimits, type Told } from "./react/remote.ts";
+export type { View } from "./react/view.ts";
+
+/** Settings of {@link useRateLimit}. */
+export interface UseRateLimitOptions {
+  /** Where the limit is known from; made outside of components by {@link remoteLimits}. */
+  from: RemoteLimits;
+  /** Tokens that the request will take: 0 to 2^40; default 1. */
+  count?: number | undefined;
+  /** Whether the request may be granted ahead of time. */
+  reserve?: boolean | undefined;
+  /** How often `retryAfter` and `value` change: ms, 10 to 3,600,000; default 1000. */
+  tick?: number | undefined;
+  /** What the server that rendered the page told: shown until more is known, and by the first render of both alike. */
+  initial?: Told | undefined;
+}
+
+/** What {@link RateLimit.check} says: what the server's limiter would, with times on this machine's clock. */
+export interface Checked {
+  readonly ok: boolean;
+  /** Tokens after the request; where it is denied, tokens now. */
+  readonly value: number;
+  /** The same in whole tokens, at least 0. */
+  readonly remaining: number;
+  readonly retryAt: number | undefined;
+  readonly retryAfter: number | undefined;
+}
+
+/** A limit, as a component shows it. Reading a field while rendering makes the component render when that field changes. */
+export interface RateLimit extends View {
+  /** What a request for so many tokens would be told now; `undefined` until the server has told the limit's numbers. */
+  check(wish?: { count?: number | undefined; reserve?: boolean | undefined }): Checked | undefined;
+  /** Takes the numbers that came with an answer of the server's: a decision, or what `getValue` told and `now`. */
+  learn(learned: Learned): void;
+  /** Asks the server, such as after a request that took tokens. Resolves when it has answered; never rejects. */
+  refresh(): Promise<void>;
+}
+
+const OPTIONS = fieldTable("from", "count", "reserve", "tick", "initial");
+const WISH = fieldTable("count", "reserve");
+
+function wishOf(count: unknown = 1, reserve: unknown = false): Wish {
+  if (typeof count !== "number" || !(count >= 0 && count <= BOUNDS.count.max)) throw numberError("count", count);
+  if (typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
+  return { count, reserve };
+}
+
+function checkOptions(options: UseRateLimitOptions): void {
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with from", options);
+  checkFields(options, OPTIONS, "useRateLimit");
+  const { from, tick = 1000 } = options;
+  if (typeof from?.watch !== "function") throw new InputError("from", "what remoteLimits returns", from);
+  if (typeof tick !== "number" || !(tick >= 10 && tick <= 3_600_000)) {
+    throw new InputError("tick", "a number of ms from 10 to 3600000", tick);
+  }
+}
+
+/**
+ * A server's limit as it is now: whether a request would be granted, what is left, and how long to wait. It is projected
+ * here, by the code that decides on the server, from the two numbers that the server told; a denial ends at its `retryAt`
+ * without a question. The component renders when a field that it reads changes, and for nothing else.
+ *
+ * ```tsx
+ * const { ok, retryAfter, refresh } = useRateLimit("sendMessage", { from: limits });
+ * const send = () => post("/messages").then(refresh);
+ * return <button disabled={ok === false} onClick={send}>{ok === false ? `Send (${(retryAfter ?? 0) / 1000} s)` : "Send"}</button>;
+ * ```
+ *
+ * It shows, and does not decide: the server's limiter does that. Throws an `InputError` where an option is wrong.
+ */
+export function useRateLimit(name: string, options: UseRateLimitOptions): RateLimit {
+  checkOptions(options);
+  const { from, count, reserve, tick = 1000, initial } = options;
+  const wish = wishOf(count, reserve);
+  // `initial` is new at every render where it was written in place; the first one is what both sides rendered.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: see above; and a wish is its two fields.
+  const [observer, rest] = useMemo(
+    () => [new Observer({ from, name, wish, tick, initial }), actions(from, name, wish)] as const,
+    [from, name, wish.count, wish.reserve, tick],
+  );
+  const view = useSyncExternalStore(observer.subscribe, observer.view, observer.first);
+  useEffect(() => observer.rendered());
+  return useMemo(() => reading(observer, view, rest), [observer, view, rest]);
+}
+
+type Actions = Pick<RateLimit, "check" | "learn" | "refresh">;
+
+function actions(from: RemoteLimits, name: string, usual: Wish): Actions {
+  return {
+    check(wish = {}) {
+      checkFields(wish, WISH, "check");
+      const asked = wishOf(wish.count ?? usual.count, wish.reserve ?? usual.reserve);
+      const told = from.told(name);
+      if (told === undefined) return undefined;
+      const now = from.now();
+      const { ok, remaining, value, retryAt, retryAfter } = decide(told, asked, now);
+      return { ok, remaining, value, retryAt: retryAt === undefined ? undefined : from.here(retryAt), retryAfter };
+    },
+    learn: (learned) => from.learn(name, learned),
+    refresh: () => from.refresh(name),
+  };
+}
+
+/** The view behind getters: what is read counts as shown. */
+function reading(observer: Observer, view: View, rest: Actions): RateLimit {
+  return {
+    get ok() {
+      return observer.read(view, "ok");
+    },
+    get value() {
+      return observer.read(view, "value");
+    },
+    get remaining() {
+      return observer.read(view, "remaining");
+    },
+    get retryAt() {
+      return observer.read(view, "retryAt");
+    },
+    get retryAfter() {
+      return observer.read(view, "retryAfter");
+    },
+    get error() {
+      return observer.read(view, "error");
+    },
+    ...rest,
+  };
+}

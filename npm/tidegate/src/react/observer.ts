@@ -1,0 +1,97 @@
+import type { RemoteLimits, Told } from "./remote.ts";
+import { nextChange, type View, viewAt, type Wish } from "./view.ts";
+
+/** The longest that a timer takes. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** What a component watches, and which. */
+export interface Watched {
+  readonly from: RemoteLimits;
+  readonly name: string;
+  readonly wish: Wish;
+  readonly tick: number;
+  readonly initial: Told | undefined;
+}
+
+/**
+ * One component's look at one limit: what it shows, and a timer for the instant at which that changes. There is a timer
+ * only while somebody watches, so none on a server.
+ */
+export class Observer {
+  readonly #watched: Watched;
+  /** The fields that were read: a change of any other is none. */
+  readonly #fields = new Set<keyof View>();
+  #known = 0;
+  /** What a server renders, and a browser while it hydrates: nothing of it depends on a clock. */
+  readonly #first: View;
+  #view: View;
+  #changed: (() => void) | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+    const { wish, tick, initial } = watched;
+    const clocks = { here: (at: number): number => at };
+    this.#first = viewAt(initial?.now ?? 0, { told: initial, error: undefined, wish, tick, clocks });
+    this.#view = watched.from.told(watched.name) === undefined ? this.#first : this.#look();
+  }
+
+  readonly view = (): View => this.#view;
+  readonly first = (): View => this.#first;
+
+  /** A field of what was shown, which counts as shown from now on. */
+  read<F extends keyof View>(view: View, field: F): View[F] {
+    this.#fields.add(field);
+    return view[field];
+  }
+
+  readonly subscribe = (changed: () => void): (() => void) => {
+    const { from, name, initial } = this.#watched;
+    this.#changed = changed;
+    if (initial !== undefined) from.learn(name, initial);
+    const unwatch = from.watch(name, this.#update);
+    this.#update();
+    return () => {
+      unwatch();
+      clearTimeout(this.#timer);
+      this.#changed = undefined;
+    };
+  };
+
+  /** After a render: where that read fields that no render before it did, the timer is for these too. */
+  rendered(): void {
+    if (this.#changed !== undefined && this.#fields.size !== this.#known) this.#update();
+  }
+
+  #look(): View {
+    const { from, name, wish, tick, initial } = this.#watched;
+    const told = from.told(name) ?? initial;
+    return viewAt(from.now(), { told, error: from.error(name), wish, tick, clocks: from });
+  }
+
+  readonly #update = (): void => {
+    const view = this.#look();
+    for (const field of this.#fields) {
+      if (Object.is(view[field], this.#view[field])) continue;
+      this.#view = view;
+      this.#changed?.();
+      break;
+    }
+    this.#schedule();
+  };
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    this.#known = this.#fields.size;
+    const { from, name, wish, tick } = this.#watched;
+    const now = from.now();
+    const next = nextChange(now, { told: from.told(name), wish, tick, fields: this.#fields });
+    if (next === Number.POSITIVE_INFINITY || this.#changed === undefined) return;
+    this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_MS));
+  }
+
+  readonly #wake = (): void => {
+    this.#watched.from.wake();
+    this.#update();
+  };
+}

@@ -1,0 +1,189 @@
+import type { Config } from "../config.ts";
+import type { State } from "../decision.ts";
+import { InputError } from "../errors.ts";
+import { project } from "../evaluate.ts";
+import { ServerClock } from "./server-clock.ts";
+
+/** What a server tells of a limit: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */
+export interface Told extends State {
+  /** The limit, complete, as `getValue` tells it. */
+  config: Config;
+  /** Epoch ms on the server when it told. */
+  now: number;
+}
+
+/** What {@link RemoteLimits.learn} takes: a {@link Told}, or a decision of the server's, whose limit is known by then. */
+export interface Learned extends State {
+  config?: Config | undefined;
+  now: number;
+  reason?: string | undefined;
+}
+
+interface Entry {
+  told: Told | undefined;
+  error: unknown;
+  readonly watchers: Set<() => void>;
+  running: Promise<void> | undefined;
+  again: boolean;
+}
+
+const TOLD = "{ value, ts, config, now }, as a server tells it";
+/** The first exchange opens a connection, which takes longer one way than the other: so there are a few, where they are slow. */
+const EXCHANGES = 3;
+/** Nobody sees the clock off by so little. */
+const GOOD_ENOUGH_MS = 25;
+/** Answers overtake each other by less; what is older than that comes from a server whose clock was set back. */
+const OVERTAKEN_MS = 60_000;
+
+/** Limits that a server keeps, as they are known here. Made by {@link remoteLimits}; one for a page. */
+export class RemoteLimits {
+  readonly #load: (name: string) => Told | Promise<Told>;
+  readonly #clock: ServerClock = new ServerClock();
+  readonly #entries = new Map<string, Entry>();
+  #watchers = 0;
+
+  constructor(load: (name: string) => Told | Promise<Told>) {
+    if (typeof load !== "function") throw new InputError("load", "a function that asks the server for a limit", load);
+    this.#load = load;
+  }
+
+  /** What the server last told. */
+  told(name: string): Told | undefined {
+    return this.#entries.get(name)?.told;
+  }
+
+  /** Why the last question failed; gone after the next answer. */
+  error(name: string): unknown {
+    return this.#entries.get(name)?.error;
+  }
+
+  /** Epoch ms on the server, as well as it is known. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** The instant on this machine's clock at which it is `at` on the server's. */
+  here(at: number): number {
+    return this.#clock.here(at);
+  }
+
+  /**
+   * Takes what the server told in some other answer, such as a decision in the body of a response: no question is needed
+   * then. What is older than what is known is passed over, and so is a denial that read no state.
+   */
+  learn(name: string, learned: Learned): void {
+    const entry = this.#entry(name);
+    if (typeof learned !== "object" || learned === null) throw new InputError("learned", TOLD, learned);
+    const config = learned.config ?? entry.told?.config;
+    if (config === undefined || learned.reason === "exceeds capacity") return;
+    this.#take(entry, { ...learned, config });
+    this.#clock.heard(learned.now);
+    this.#tell(entry);
+  }
+
+  /** Asks the server. A question that is on its way was asked too early: another one follows it. Never rejects. */
+  refresh(name: string): Promise<void> {
+    const entry = this.#entry(name);
+    entry.again = true;
+    entry.running ??= this.#ask(name, entry);
+    return entry.running;
+  }
+
+  /** Calls `changed` whenever more is known, until what it returns is called. The first to watch has the server asked. */
+  watch(name: string, changed: () => void): () => void {
+    const entry = this.#entry(name);
+    entry.watchers.add(changed);
+    if (this.#watchers++ === 0) this.#listen("addEventListener");
+    if (entry.watchers.size === 1) entry.running ??= this.#ask(name, entry);
+    return () => {
+      if (!entry.watchers.delete(changed)) return;
+      if (--this.#watchers === 0) this.#listen("removeEventListener");
+    };
+  }
+
+  /** Measures the clock anew where the machine slept or its time was set. */
+  wake(): void {
+    if (this.#clock.jumped()) this.#refreshWatched();
+  }
+
+  #entry(name: string): Entry {
+    let entry = this.#entries.get(name);
+    if (entry === undefined) {
+      if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
+      entry = { told: undefined, error: undefined, watchers: new Set(), running: undefined, again: false };
+      this.#entries.set(name, entry);
+    }
+    return entry;
+  }
+
+  async #ask(name: string, entry: Entry): Promise<void> {
+    let left = EXCHANGES;
+    do {
+      entry.again = false;
+      left--;
+      const sentAt = performance.now();
+      try {
+        // In a promise even where it throws at once, so that this is still running when its caller keeps it.
+        const told = await (async () => this.#load(name))();
+        this.#take(entry, told);
+        this.#clock.exchanged(told.now, performance.now() - sentAt);
+        entry.error = undefined;
+      } catch (error) {
+        entry.error = error;
+        left = 0;
+      }
+      this.#tell(entry);
+    } while (entry.again || (left > 0 && this.#clock.error() > GOOD_ENOUGH_MS));
+    entry.running = undefined;
+  }
+
+  /** Checks it by projecting it, which throws an `InputError` where something is wrong. */
+  #take(entry: Entry, told: Told): void {
+    if (typeof told !== "object" || told === null) throw new InputError("told", TOLD, told);
+    const { value, ts, config, now } = told;
+    project({ value, ts }, config, now);
+    const behind = (entry.told?.now ?? 0) - now;
+    if (behind <= 0 || behind > OVERTAKEN_MS) entry.told = { value, ts, config, now };
+  }
+
+  #tell(entry: Entry): void {
+    for (const changed of [...entry.watchers]) changed();
+  }
+
+  #listen(how: "addEventListener" | "removeEventListener"): void {
+    globalThis.document?.[how]("visibilitychange", this.#shown);
+    globalThis.window?.[how]("online", this.#refreshWatched);
+  }
+
+  /** Back in view: timers stood still, and another tab may have spent tokens. */
+  readonly #shown = (): void => {
+    this.#clock.jumped();
+    if (document.visibilityState === "visible") this.#refreshWatched();
+  };
+
+  readonly #refreshWatched = (): void => {
+    for (const [name, entry] of this.#entries) {
+      if (entry.watchers.size === 0) continue;
+      this.#tell(entry);
+      entry.running ??= this.#ask(name, entry);
+    }
+  };
+}
+
+/**
+ * Limits that a server keeps, for {@link useRateLimit}: one for a page, made outside of components. `load` asks the server
+ * for a limit's two numbers, its config and the server's clock; it is called when a component first shows the limit, when
+ * the page comes back into view, and after the machine slept. Between these nothing is asked: the numbers are projected.
+ *
+ * ```ts
+ * // In the page.
+ * const limits = remoteLimits((name) => fetch(`/limits/${name}`).then((response) => response.json()));
+ * // On the server, for GET /limits/:name
+ * return Response.json({ ...(await limits.getValue(name, { key: userId })), now: Date.now() });
+ * ```
+ *
+ * On a server that renders it asks nothing and keeps nothing, so it can be shared by all requests.
+ */
+export function remoteLimits(load: (name: string) => Told | Promise<Told>): RemoteLimits {
+  return new RemoteLimits(load);
+}

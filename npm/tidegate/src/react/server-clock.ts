@@ -1,0 +1,57 @@
+/** Further apart than this, the two clocks of this machine did not run alike: it slept, or somebody set the time. */
+const JUMP_MS = 1000;
+/** How far two good clocks drift apart, in ms a ms: an old measurement is worth less than its round trip says. */
+const DRIFT = 1e-4;
+
+/**
+ * The server's clock as seen from here: this machine's plus an offset. An answer's `now` was read between the request and
+ * the answer, so the middle of the two is off by at most half the round trip: the smallest one wins.
+ *
+ * It goes by `Date.now`, which runs on while the machine sleeps; `performance.now` may stand still, but cannot be set.
+ */
+export class ServerClock {
+  #offset: number | undefined;
+  /** Most that the offset was off by, in ms, when it was measured; infinite where it was only overheard. */
+  #error = Number.POSITIVE_INFINITY;
+  #measuredAt = 0;
+  /** What one clock of this machine is ahead of the other. */
+  #apart: number = Date.now() - performance.now();
+
+  /** Epoch ms on the server, whole. */
+  now(): number {
+    return Math.max(0, Math.floor(Date.now() + (this.#offset ?? 0)));
+  }
+
+  /** The instant here at which it is `at` there. */
+  here(at: number): number {
+    return Math.ceil(at - (this.#offset ?? 0));
+  }
+
+  /** Most that the offset is off by, in ms. */
+  error(): number {
+    return this.#error + Math.max(0, performance.now() - this.#measuredAt) * DRIFT;
+  }
+
+  /** An answer came just now, `roundTrip` ms after its request; the server's clock said `now` in between. */
+  exchanged(now: number, roundTrip: number): void {
+    if (roundTrip / 2 > this.error()) return;
+    this.#offset = now - (Date.now() - roundTrip / 2);
+    this.#error = roundTrip / 2;
+    this.#measuredAt = performance.now();
+  }
+
+  /** Something was told that the server wrote at `now`, nobody knows how long ago: at least so late it is there. */
+  heard(now: number): void {
+    const least = now - Date.now();
+    if (this.#offset === undefined || least > this.#offset) this.#offset = least;
+  }
+
+  /** Whether the machine slept or its time was set since the last question. What was measured before counts for little. */
+  jumped(): boolean {
+    const apart = Date.now() - performance.now();
+    if (Math.abs(apart - this.#apart) <= JUMP_MS) return false;
+    this.#apart = apart;
+    this.#error = Number.POSITIVE_INFINITY;
+    return true;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Decision } from "../decision.ts";
+import { evaluate } from "../evaluate.ts";
+import type { Told } from "./remote.ts";
+
+/** What a component can show of a limit. All `undefined` until the server has told the limit's numbers. */
+export interface View {
+  /** Whether a request for `count` tokens would be granted now. */
+  readonly ok: boolean | undefined;
+  /** Tokens, fractions included; negative while tokens are owed. Reading it renders every `tick` until the limit is full. */
+  readonly value: number | undefined;
+  /** Whole tokens that are there, at least 0. */
+  readonly remaining: number | undefined;
+  /**
+   * Epoch ms on this machine's clock: denied, from when the request is granted; reserved, from when it is paid for.
+   * `undefined` where it is granted now, or never will be.
+   */
+  readonly retryAt: number | undefined;
+  /** The wait until then in ms, rounded up to a whole `tick`. Reading it renders every `tick`. */
+  readonly retryAfter: number | undefined;
+  /** Why the server could not be asked; `undefined` after an answer. */
+  readonly error: unknown;
+}
+
+/** What is asked of a limit. */
+export interface Wish {
+  readonly count: number;
+  readonly reserve: boolean;
+}
+
+/** Two clocks: which instant it is there, and when it is that here. */
+export interface Clocks {
+  now(): number;
+  here(at: number): number;
+}
+
+/** The answer to a wish, by the engine, on the server's clock. */
+export const decide = ({ value, ts, config }: Told, { count, reserve }: Wish, now: number): Decision =>
+  evaluate({ value, ts }, config, { now, count, reserve }).decision;
+
+/** The state as a check shows it: what there is, not what would be left. */
+const shown = (told: Told, now: number): Decision => decide(told, { count: 0, reserve: false }, now);
+
+const NOTHING: View = {
+  ok: undefined,
+  value: undefined,
+  remaining: undefined,
+  retryAt: undefined,
+  retryAfter: undefined,
+  error: undefined,
+};
+
+/** What there is to show at one instant of the server's. */
+export function viewAt(
+  now: number,
+  {
+    told,
+    error,
+    wish,
+    tick,
+    clocks,
+  }: { told: Told | undefined; error: unknown; wish: Wish; tick: number; clocks: Pick<Clocks, "here"> },
+): View {
+  if (told === undefined) return { ...NOTHING, error };
+  const { ok, retryAt } = decide(told, wish, now);
+  const { value, remaining } = shown(told, now);
+  if (retryAt === undefined) return { ...NOTHING, ok, value, remaining, error };
+  const retryAfter = Math.ceil((retryAt - now) / tick) * tick;
+  return { ok, value, remaining, retryAt: clocks.here(retryAt), retryAfter, error };
+}
+
+/** The next instant of the server's at which one of these fields shows something else; infinite where none will. */
+export function nextChange(
+  now: number,
+  { told, wish, tick, fields }: { told: Told | undefined; wish: Wish; tick: number; fields: ReadonlySet<keyof View> },
+): number {
+  let next = Number.POSITIVE_INFINITY;
+  if (told === undefined) return next;
+  const sooner = (at: number | undefined): void => {
+    if (at !== undefined && at > now && at < next) next = at;
+  };
+  const { retryAt } = decide(told, wish, now);
+  const { remaining, resetAt } = shown(told, now);
+  if (retryAt !== undefined) {
+    if (fields.has("ok") || fields.has("retryAt") || fields.has("retryAfter")) sooner(retryAt);
+    // Rounded up, it is one tick less from that very instant on.
+    if (fields.has("retryAfter")) sooner(retryAt - (Math.ceil((retryAt - now) / tick) - 1) * tick);
+  }
+  if (fields.has("remaining")) sooner(decide(told, { count: remaining + 1, reserve: false }, now).retryAt);
+  if (fields.has("value") && now < resetAt) sooner(Math.min(now + tick, resetAt));
+  return next;
+}

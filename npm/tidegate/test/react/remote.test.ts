@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { evaluate, SECOND } from "../../src/index.ts";
+import { Observer } from "../../src/react/observer.ts";
+import { RemoteLimits, type Told } from "../../src/react/remote.ts";
+import type { View } from "../../src/react/view.ts";
+import { passTime, settled, setWall, useClocks } from "./clocks.ts";
+
+beforeEach(useClocks);
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const config = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5 } as const;
+
+/** A server whose clock is `ahead` of this machine's, and keeps one limit. */
+function server({ ahead = 0, value = 5 } = {}) {
+  const state = { value, ts: Date.now() + ahead };
+  const self = { asked: 0, state, fails: undefined as Error | undefined, delay: 0, ahead, load };
+  async function load(): Promise<Told> {
+    self.asked++;
+    if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
+    if (self.fails !== undefined) throw self.fails;
+    const told = { ...self.state, config, now: Date.now() + self.ahead };
+    if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
+    return told;
+  }
+  return self;
+}
+
+/** A component that shows these fields, and each thing that it showed. */
+function show(
+  from: RemoteLimits,
+  fields: readonly (keyof View)[],
+  { count = 1, tick = 1000, initial = undefined as Told | undefined } = {},
+) {
+  const observer = new Observer({ from, name: "message", wish: { count, reserve: false }, tick, initial });
+  const read = () => fields.map((field) => observer.read(observer.view(), field));
+  const shown = [read()];
+  const stop = observer.subscribe(() => {
+    shown.push(read());
+    observer.rendered();
+  });
+  observer.rendered();
+  return { shown, stop, last: () => shown.at(-1) };
+}
+
+describe("what a component shows", () => {
+  test("is nothing, then what the server told, then what it becomes by itself: the server is asked once", async () => {
+    const far = server({ value: 0, ahead: 86_400_000 });
+    const { shown, stop } = show(new RemoteLimits(far.load), ["ok", "retryAfter"], { count: 3 });
+    await settled();
+    for (let i = 0; i < 100; i++) passTime(100);
+    expect(shown).toEqual([
+      [undefined, undefined],
+      [false, 3000],
+      [false, 2000],
+      [false, 1000],
+      [true, undefined],
+    ]);
+    expect(far.asked).toBe(1);
+    stop();
+  });
+
+  test("changes at the ms of `retryAt`, on this machine's clock", async () => {
+    const far = server({ value: 0.25, ahead: -5000 });
+    const { last, stop } = show(new RemoteLimits(far.load), ["ok", "retryAt"]);
+    await settled();
+    const retryAt = Date.now() + 750;
+    expect(last()).toEqual([false, retryAt]);
+    passTime(749);
+    expect(last()).toEqual([false, retryAt]);
+    passTime(1);
+    expect(last()).toEqual([true, undefined]);
+    const { decision } = evaluate(far.state, config, { now: Date.now() - 5000 });
+    expect(decision.ok).toBe(true);
+    stop();
+  });
+
+  test.each([
+    ["ok", 2],
+    ["remaining", 6],
+    ["value", 51],
+    ["error", 1],
+  ] as const)("%s alone: it renders %i times while an empty bucket of five fills", async (field, times) => {
+    const far = server({ value: 0 });
+    const from = new RemoteLimits(far.load);
+    await from.refresh("message");
+    const { shown, stop } = show(from, [field], { tick: 100 });
+    await settled();
+    for (let i = 0; i < 600; i++) passTime(10);
+    expect(shown.length).toBe(times);
+    expect(vi.getTimerCount()).toBe(0);
+    stop();
+  });
+
+  test("what nobody watches has no timer", async () => {
+    const { stop } = show(new RemoteLimits(server({ value: 0 }).load), ["value"]);
+    await settled();
+    expect(vi.getTimerCount()).toBe(1);
+    stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("is never granted where no wait helps", async () => {
+    const { shown, stop } = show(new RemoteLimits(server().load), ["ok", "retryAt", "retryAfter"], { count: 6 });
+    await settled();
+    expect(shown.at(-1)).toEqual([false, undefined, undefined]);
+    expect(vi.getTimerCount()).toBe(0);
+    stop();
+  });
+
+  test("begins with what the rendering server told, as of then", async () => {
+    const far = server({ value: 0 });
+    const initial = await far.load();
+    passTime(400);
+    const { shown, stop } = show(new RemoteLimits(far.load), ["ok", "retryAfter"], { tick: 100, initial });
+    await settled();
+    // Until the clocks are compared it is as if it had been told just now: never granted too early.
+    expect(shown.slice(0, 2)).toEqual([
+      [false, 1000],
+      [false, 600],
+    ]);
+    stop();
+  });
+});
+
+describe("what is known", () => {
+  test("comes from one question, whoever watches", async () => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const all = [show(from, ["ok"]), show(from, ["remaining"]), show(from, ["value"])];
+    await settled();
+    expect(far.asked).toBe(1);
+    expect(all.map(({ last }) => last())).toEqual([[true], [5], [5]]);
+    for (const { stop } of all) stop();
+  });
+
+  test("a slow first exchange is followed by two more; the quickest tells the clock", async () => {
+    const far = server({ ahead: 10_000 });
+    far.delay = 200;
+    const from = new RemoteLimits(far.load);
+    const { stop } = show(from, ["ok"]);
+    for (let i = 0; i < 50; i++) await vi.advanceTimersByTimeAsync(100);
+    expect(far.asked).toBe(3);
+    expect(from.now() - Date.now()).toBe(10_000);
+    stop();
+  });
+
+  test("is learned from any other answer, and an older one does not count", async () => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const { last, stop } = show(from, ["remaining", "ok"]);
+    await settled();
+    const now = Date.now();
+    from.learn("message", { value: 0.5, ts: now + 1, now: now + 1 });
+    expect(last()).toEqual([0, false]);
+    from.learn("message", { value: 4, ts: now, now });
+    expect(last()).toEqual([0, false]);
+    // A denial for its size read no state.
+    from.learn("message", { value: 0, ts: now + 2, now: now + 2, reason: "exceeds capacity" });
+    expect(from.told("message")?.value).toBe(0.5);
+    stop();
+  });
+
+  test("a refresh asks again, even while an earlier question is on its way", async () => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    far.delay = 10;
+    const { last, stop } = show(from, ["remaining"]);
+    far.state = { value: 1, ts: Date.now() };
+    const refreshed = from.refresh("message");
+    await vi.advanceTimersByTimeAsync(20);
+    far.state = { value: 0, ts: Date.now() };
+    await vi.advanceTimersByTimeAsync(20);
+    await refreshed;
+    expect([far.asked, last()]).toEqual([2, [0]]);
+    stop();
+  });
+
+  test("a failed question is told as `error`, keeps what was known, and the next answer mends it", async () => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const { last, stop } = show(from, ["error", "remaining"]);
+    await settled();
+    far.fails = new Error("offline");
+    await from.refresh("message");
+    expect(last()).toEqual([far.fails, 5]);
+    far.fails = undefined;
+    await from.refresh("message");
+    expect(last()).toEqual([undefined, 5]);
+    stop();
+  });
+
+  test.each([
+    [null, "`told` must be"],
+    [{ value: Number.NaN, ts: 0, config, now: 0 }, "`value` must be"],
+    [{ value: 1, ts: 0, config: { kind: "bucket" }, now: 0 }, "`kind` must be"],
+    [{ value: 1, ts: 0, config }, "`now` must be"],
+  ])("an answer that is none, %j, is an error that names the field", async (answer, message) => {
+    const from = new RemoteLimits(() => answer as Told);
+    await from.refresh("message");
+    expect((from.error("message") as Error).message).toContain(message);
+    expect(from.told("message")).toBeUndefined();
+  });
+
+  test("a `load` that throws at once is an error too, and asked again later", async () => {
+    let calls = 0;
+    const from = new RemoteLimits(() => {
+      calls++;
+      throw new Error("not yet");
+    });
+    await from.refresh("message");
+    await from.refresh("message");
+    expect([calls, (from.error("message") as Error).message]).toEqual([2, "not yet"]);
+  });
+});
+
+describe("after the page was away", () => {
+  function page() {
+    const document = Object.assign(new EventTarget(), { visibilityState: "visible" });
+    const window = new EventTarget();
+    vi.stubGlobal("document", document);
+    vi.stubGlobal("window", window);
+    const turn = (state: "visible" | "hidden") => {
+      document.visibilityState = state;
+      document.dispatchEvent(new Event("visibilitychange"));
+    };
+    return { turn, window };
+  }
+
+  test("it is asked once more when it is back in view, and not while hidden or after nobody watches", async () => {
+    const { turn, window } = page();
+    const far = server();
+    const { stop } = show(new RemoteLimits(far.load), ["ok"]);
+    await settled();
+    turn("hidden");
+    await settled();
+    expect(far.asked).toBe(1);
+    turn("visible");
+    await settled();
+    expect(far.asked).toBe(2);
+    window.dispatchEvent(new Event("online"));
+    await settled();
+    expect(far.asked).toBe(3);
+    stop();
+    turn("visible");
+    await settled();
+    expect(far.asked).toBe(3);
+  });
+
+  test("a sleep is no wait for the bucket, and the clock is measured anew", async () => {
+    const { turn } = page();
+    const far = server({ value: 0 });
+    const from = new RemoteLimits(far.load);
+    const { last, stop } = show(from, ["remaining"], { count: 5 });
+    await settled();
+    setWall(Date.now() + 4000); // asleep: timers stood still
+    far.delay = 500; // and the network is slow to come back
+    turn("visible");
+    expect(last()).toEqual([4]);
+    for (let i = 0; i < 5; i++) await vi.advanceTimersByTimeAsync(1000);
+    expect([last(), far.asked]).toEqual([[5], 4]);
+    stop();
+  });
+
+  test("a timer that finds the time set has the clock measured, without any event", async () => {
+    const far = server({ value: -100 });
+    const from = new RemoteLimits(far.load);
+    const { last, stop } = show(from, ["retryAfter"]);
+    await settled();
+    expect(last()).toEqual([101_000]);
+    setWall(Date.now() + 3_600_000); // forward, while the server's stays
+    far.ahead = -3_600_000;
+    passTime(1000);
+    await settled();
+    expect([last(), far.asked]).toEqual([[100_000], 2]);
+    stop();
+  });
+});

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ServerClock } from "../../src/react/server-clock.ts";
+import { LOCAL, passTime, setWall, useClocks } from "./clocks.ts";
+
+beforeEach(useClocks);
+afterEach(() => void vi.useRealTimers());
+
+/** An exchange with a server that is `ahead`, whose way there and back take so long. */
+function exchange(clock: ServerClock, { ahead, there, back }: { ahead: number; there: number; back: number }): void {
+  passTime(there);
+  const server = Date.now() + ahead;
+  passTime(back);
+  clock.exchanged(server, there + back);
+}
+
+describe("the server's clock", () => {
+  test("is this machine's until something is known", () => {
+    const clock = new ServerClock();
+    expect(clock.now()).toBe(LOCAL);
+    expect(clock.error()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test("is off by at most half the smallest round trip, whatever the others were", () => {
+    const clock = new ServerClock();
+    exchange(clock, { ahead: 60_000, there: 900, back: 100 });
+    expect(clock.now() - Date.now()).toBe(60_400);
+    exchange(clock, { ahead: 60_000, there: 30, back: 10 });
+    expect(clock.now() - Date.now()).toBe(60_010);
+    exchange(clock, { ahead: 60_000, there: 10, back: 2000 });
+    expect(clock.now() - Date.now()).toBe(60_010);
+    expect(clock.here(clock.now())).toBe(Date.now());
+  });
+
+  test("an old measurement gives way to a new one, since clocks drift", () => {
+    const clock = new ServerClock();
+    exchange(clock, { ahead: 0, there: 5, back: 5 });
+    passTime(3_600_000);
+    exchange(clock, { ahead: 300, there: 100, back: 100 });
+    expect(clock.now() - Date.now()).toBe(300);
+  });
+
+  test("what was overheard tells that it is at least so late there", () => {
+    const clock = new ServerClock();
+    clock.heard(LOCAL - 5000);
+    expect(clock.now()).toBe(LOCAL - 5000);
+    clock.heard(LOCAL - 2000);
+    expect(clock.now()).toBe(LOCAL - 2000);
+    clock.heard(LOCAL - 9000);
+    expect(clock.now()).toBe(LOCAL - 2000);
+    exchange(clock, { ahead: -3000, there: 500, back: 500 });
+    expect(clock.now() - Date.now()).toBe(-3000);
+  });
+
+  test("runs on while the machine sleeps, and tells that it slept, once", () => {
+    const clock = new ServerClock();
+    exchange(clock, { ahead: 1000, there: 1, back: 1 });
+    expect(clock.jumped()).toBe(false);
+    setWall(Date.now() + 3_600_000); // performance.now stood still
+    expect(clock.now() - Date.now()).toBe(1000);
+    expect(clock.jumped()).toBe(true);
+    expect(clock.jumped()).toBe(false);
+  });
+
+  test("after somebody set the time, the next exchange counts, however slow", () => {
+    const clock = new ServerClock();
+    exchange(clock, { ahead: 0, there: 1, back: 1 });
+    setWall(Date.now() - 7_200_000);
+    expect(clock.jumped()).toBe(true);
+    exchange(clock, { ahead: 7_200_000, there: 2000, back: 2000 });
+    expect(clock.now() - Date.now()).toBe(7_200_000);
+  });
+});
