@@ -27,19 +27,29 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      ...["vectors", "convex", "threads", "hosts", "stores", "middleware", "client", "examples", "readme", "bench"].map(
-        (name) => ({
-          plugins: [programs],
-          resolve: { alias: { "#engine-host": host } },
-          test: {
-            name,
-            include: [`tests/${name}/**/*.test.ts`],
-            exclude: ["**/node_modules/**"],
-            testTimeout: 180_000,
-            hookTimeout: 300_000,
-          },
-        }),
-      ),
+      ...[
+        "vectors",
+        "convex",
+        "threads",
+        "hosts",
+        "stores",
+        "middleware",
+        "client",
+        "react",
+        "examples",
+        "readme",
+        "bench",
+      ].map((name) => ({
+        plugins: [programs],
+        resolve: { alias: { "#engine-host": host } },
+        test: {
+          name,
+          include: [`tests/${name}/**/*.test.ts`],
+          exclude: ["**/node_modules/**"],
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+        },
+      })),
       {
         test: {
           name: "packaging",

@@ -33,7 +33,7 @@ const check = (name, ...command) => ({ name, command, counts: "single" });
 
 const folders = () => [
   ["unit", "npm/tidegate"],
-  ...["vectors", "convex", "threads", "middleware", "client", "hosts", "examples", "readme", "packaging"].map(
+  ...["vectors", "convex", "threads", "middleware", "client", "react", "hosts", "examples", "readme", "packaging"].map(
     (name) => [name, `tests/${name}`],
   ),
 ];

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entries, install, type Installed, type Manifest, output } from "./installed.ts";
+import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
 let user: Installed;
@@ -33,6 +33,16 @@ describe("the installed package in Node.js", () => {
       import * as imported from "tidegate";
       console.log(createRequire(import.meta.url)("tidegate").defineLimits === imported.defineLimits);`;
     expect(run(user.write("both.mjs", text))).toBe("true");
+  });
+
+  test("the hook for React says so where React is not installed, and loads where it is", () => {
+    const text = `import("tidegate/react").then(
+      ({ useRateLimit }) => console.log(typeof useRateLimit),
+      ({ message }) => console.log(message));`;
+    const path = user.write("with-react.mjs", text);
+    expect(run(path)).toContain("Cannot find package 'react'");
+    symlinkSync(join(root, "node_modules/react"), join(user.folder, "node_modules/react"), "junction");
+    expect(run(path)).toBe("function");
   });
 
   test("every entry loads, with `import` and with `require`, and exports something", () => {

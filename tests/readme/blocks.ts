@@ -12,7 +12,9 @@ export interface Block {
   readonly code: string;
   /** What its comments say that it prints, line by line. */
   readonly prints: readonly string[];
-  /** The file it was written to, as JavaScript, where the package resolves as a user has it. */
+  /** The file it was written to as it is, where the package resolves as a user has it. */
+  readonly source: string;
+  /** The same as JavaScript. */
   readonly file: string;
 }
 
@@ -24,14 +26,14 @@ export function blocks(): Block[] {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const found: Block[] = [];
-  for (const { index, 1: code = "" } of readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)) {
+  for (const { index, 1: kind = "", 2: code = "" } of readme.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
     const under = [...readme.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1)?.[1] ?? "";
     const prints = [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, line = ""]) => line);
     const base = join(folder, `block-${found.length}`);
-    writeFileSync(`${base}.ts`, code);
-    const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+    writeFileSync(`${base}.${kind}`, code);
+    const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, jsx: ts.JsxEmit.ReactJSX };
     writeFileSync(`${base}.js`, ts.transpileModule(code, { compilerOptions: options }).outputText);
-    found.push({ under, code, prints, file: `${base}.js` });
+    found.push({ under, code, prints, source: `${base}.${kind}`, file: `${base}.js` });
   }
   return found;
 }
@@ -39,7 +41,7 @@ export function blocks(): Block[] {
 /** What the compiler says of them under the strictest of settings, by file. */
 export function complaints(found: readonly Block[]): Map<string, string> {
   const program = ts.createProgram(
-    found.map(({ file }) => file.replace(/js$/, "ts")),
+    found.map(({ source }) => source),
     {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -49,6 +51,7 @@ export function complaints(found: readonly Block[]): Map<string, string> {
       module: ts.ModuleKind.NodeNext,
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
       target: ts.ScriptTarget.ES2022,
+      jsx: ts.JsxEmit.ReactJSX,
       types: ["node"],
       typeRoots: [join(root, "node_modules", "@types")],
     },

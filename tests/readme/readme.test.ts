@@ -37,8 +37,8 @@ describe("every block of code runs, and prints what its comments say", () => {
 
   const said = complaints(found);
   test("the compiler has nothing to say besides", () => expect(said.get("")).toBeUndefined());
-  test.each(found)("$under: it compiles, strictly", ({ file }) => {
-    expect(said.get(file.replace(/js$/, "ts")) ?? "").toBe("");
+  test.each(found)("$under: it compiles, strictly", ({ source }) => {
+    expect(said.get(source) ?? "").toBe("");
   });
 
   const needsRedis = (code: string): boolean => code.includes("ioredis");

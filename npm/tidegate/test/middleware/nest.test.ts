@@ -40,6 +40,7 @@ for (const [platform, create] of Object.entries(PLATFORMS)) {
     for (const { custom, ...rest } of options) {
       const given = seen(rest, headerOf) as NestOptions<IncomingMessage, string>;
       if (custom !== undefined) given.denied = () => new HttpException(custom.text, custom.status);
+      // biome-ignore lint/correctness/useHookAtTopLevel: Nest's method, not a hook of React's
       app.useGlobalGuards(rateLimitGuard(limiter, given, HttpException));
     }
     await app.listen(0, "127.0.0.1");

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { type Example, example } from "./example.ts";
+
+const chromium = findChromium();
+if (chromium === undefined) {
+  console.warn(`!!! THE EXAMPLE FOR REACT IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
+}
+
+describe.skipIf(chromium === undefined)("the example for React, in Chromium", () => {
+  let server: Example;
+  let browser: Browser;
+  let page: Page;
+  const asked: string[] = [];
+  const errors: string[] = [];
+
+  beforeAll(async () => {
+    server = await example("react/server.mjs");
+    browser = await launch(chromium as string);
+    page = await browser.newPage();
+    page.on("pageerror", (error) => errors.push(`${error}`));
+    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    await page.goto(server.url, { waitUntil: "networkidle" });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  test("its button is disabled once the server would deny, and comes back without a question", async () => {
+    const button = page.locator("button");
+    // Three, and whatever came back on a slow machine.
+    for (let sent = 0; (await button.isEnabled()) && sent < 100; sent++) {
+      const answered = page.waitForResponse((response) => response.url().endsWith("/messages"));
+      await button.click();
+      await answered;
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    }
+    const before = asked.length;
+    await page.locator("button:enabled", { hasText: /^Send$/ }).waitFor();
+    expect(asked.length).toBe(before);
+    expect(asked.filter((what) => what === "POST /messages").length).toBeGreaterThanOrEqual(3);
+    expect(errors).toEqual([]);
+  });
+});

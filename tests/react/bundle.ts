@@ -1,0 +1,47 @@
+// What a page's bundler does, for either version of React.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { readme, root } from "../readme/blocks.ts";
+
+/** Versions of React that are installed, and the names they are installed by. */
+export const VERSIONS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ["19", {}],
+  ["18", { react: "react18", "react-dom": "react-dom18" }],
+];
+
+const folder = join(root, "node_modules/.cache/tidegate/react");
+const [, block = ""] = /^```tsx\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+
+/** A module of this folder as one script. */
+export async function bundle(
+  file: string,
+  alias: Readonly<Record<string, string>>,
+  format: "esm" | "iife",
+): Promise<string> {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "block.tsx"), block);
+  const { outputFiles } = await build({
+    entryPoints: [join(root, "tests/react", file)],
+    alias: { ...alias, "readme-block": join(folder, "block.tsx") },
+    bundle: true,
+    write: false,
+    format,
+    platform: "browser",
+    jsx: "automatic",
+    // Ours says that the host is Node.js.
+    tsconfigRaw: {},
+    // React's own complaints are part of what is tested.
+    define: { "process.env.NODE_ENV": '"development"' },
+    logLevel: "silent",
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+/** The same, run here, as by a server that renders. */
+export async function imported<T>(file: string, version: string, alias: Readonly<Record<string, string>>): Promise<T> {
+  const path = join(folder, `${version}-${file}.mjs`);
+  writeFileSync(path, await bundle(file, alias, "esm"));
+  return (await import(/* @vite-ignore */ pathToFileURL(path).href)) as T;
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Config, evaluate, MINUTE, SECOND } from "../../npm/tidegate/src/index.ts";
+import type { Told } from "../../npm/tidegate/src/react/remote.ts";
+import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import type { Field, ShownProps } from "./app.tsx";
+import { bundle, imported, VERSIONS } from "./bundle.ts";
+
+const chromium = findChromium();
+if (chromium === undefined) {
+  console.warn(`!!! THE HOOK FOR REACT IS NOT TESTED IN A PAGE: Chromium is not installed: ${INSTALL}`);
+}
+
+const config: Config = { kind: "token bucket", rate: 20, period: MINUTE, capacity: 5 };
+/** The server's clock; the page's is an hour behind. */
+const SERVER = 1_735_689_600_000;
+const PAGE = SERVER - 3_600_000;
+
+interface Server {
+  render(all: readonly ShownProps[]): string;
+}
+
+interface Window {
+  renders: Record<string, number>;
+  errors: string[];
+  answers: Told[];
+  show(all: readonly ShownProps[]): void;
+  send(): void;
+  hydrate(all: readonly ShownProps[]): void;
+}
+declare const window: Window;
+
+/** An empty bucket that gains one token every three seconds, as the server tells it. */
+const empty: Told = { value: 0, ts: SERVER, config, now: SERVER };
+
+describe.each(VERSIONS)("with React %s", (version, alias) => {
+  let made: Promise<Server> | undefined;
+  const rendered = async (all: readonly ShownProps[]): Promise<string> => {
+    made ??= imported<Server>("server.tsx", version, alias);
+    return (await made).render(all);
+  };
+
+  test("on a server it renders what it was given, alike every time, and asks nothing", async () => {
+    const fields = ["ok", "remaining", "retryAfter", "retryAt"] as const;
+    const html = await rendered([{ fields, initial: empty, tick: 1000 }]);
+    expect(html).toContain(`false 0 3000 ${SERVER + 3000}`);
+    expect(await rendered([{ fields, initial: empty, tick: 1000 }])).toBe(html);
+    expect(await rendered([{ fields }])).toContain("undefined undefined undefined undefined");
+  });
+
+  test.each([
+    [{ from: {} }, "`from` must be what remoteLimits returns"],
+    [{ count: Number.NaN }, "`count` must be a finite number of tokens"],
+    [{ tick: 1 }, "`tick` must be a number of ms from 10 to 3600000; got 1"],
+    [{ reserve: 1 }, "`reserve` must be true or false"],
+    [{ cuont: 1 }, "`cuont` must be absent: useRateLimit has"],
+    [{ initial: { ...empty, ts: Number.NaN } }, "`ts` must be"],
+  ])("a mistake in the options, %j, is told when it renders", async (wrong, message) => {
+    await expect(rendered([{ fields: ["ok"], ...(wrong as object) }])).rejects.toThrow(message);
+  });
+
+  describe.skipIf(chromium === undefined)("in Chromium", () => {
+    let browser: Browser;
+    let page: Page;
+    let script: string;
+    let told: Told;
+    let asked: number;
+    const complaints: string[] = [];
+
+    beforeAll(async () => {
+      script = await bundle("page.tsx", alias, "iife");
+      browser = await launch(chromium as string);
+    });
+    afterAll(() => browser?.close());
+
+    /** A page with a clock that stands, in which the server has rendered so much. */
+    async function open(html = ""): Promise<void> {
+      await page?.close();
+      page = await browser.newPage();
+      complaints.length = 0;
+      page.on("pageerror", (error) => complaints.push(`${error}`));
+      page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+      await page.route("**/*", (route) => {
+        const { pathname } = new URL(route.request().url());
+        if (pathname === "/script.js") return route.fulfill({ contentType: "text/javascript", body: script });
+        if (pathname === "/messages") return take().then(() => route.fulfill({ status: 204 }));
+        if (pathname === "/limits/message") {
+          asked++;
+          return route.fulfill({ json: told });
+        }
+        const body = `<!doctype html><link rel="icon" href="data:,"><main>${html}</main><script src="/script.js"></script>`;
+        return route.fulfill({ contentType: "text/html", body });
+      });
+      await page.clock.install({ time: PAGE - 3_600_000 });
+      await page.goto("http://tidegate.test/");
+      await page.clock.pauseAt(PAGE);
+    }
+    /** The server takes a token. */
+    async function take(): Promise<void> {
+      const state = evaluate(told, config, { now: told.now }).state ?? told;
+      told = { ...told, ...state };
+    }
+    const shows = (selector: string, text: string): Promise<unknown> =>
+      page.locator(selector, { hasText: new RegExp(`^${text}$`) }).waitFor({ state: "attached" });
+    async function until(happened: () => Promise<boolean>): Promise<void> {
+      while (!(await happened())) await sleep(10); // the test's own timeout ends it
+    }
+
+    beforeEach(() => {
+      asked = 0;
+      told = empty;
+    });
+
+    test("the README's button is disabled, counts down by itself, and is back at `retryAt`", async () => {
+      told = { ...empty, value: 1 };
+      await open();
+      await page.evaluate(() => window.send());
+      await shows("button:enabled", "Send");
+      await page.click("button");
+      for (const seconds of [3, 2, 1]) {
+        await shows("button:disabled", `Send \\(${seconds} s\\)`);
+        if (seconds > 1) await page.clock.runFor(SECOND);
+      }
+      await page.clock.runFor(999);
+      expect(await page.isDisabled("button")).toBe(true);
+      await page.clock.runFor(1);
+      await shows("button:enabled", "Send");
+      // Once when it was shown, and once after the click.
+      expect([asked, complaints]).toEqual([2, []]);
+    });
+
+    test("a component renders when what it reads changes, and for nothing else", async () => {
+      // While the bucket fills, once more for what it showed before anything was known.
+      const times = { ok: 3, remaining: 7, retryAt: 3, retryAfter: 5, error: 1, "ok,remaining": 7, value: 17, "": 1 };
+      await open();
+      const all = Object.keys(times).map((names) => ({ fields: names.split(",").filter(Boolean) as Field[] }));
+      await page.evaluate((all) => window.show(all), all);
+      await until(() => page.evaluate(() => window.answers.length === 1));
+      for (let i = 0; i < 20; i++) await page.clock.runFor(SECOND);
+      expect(await page.evaluate(() => window.renders)).toEqual(times);
+      expect([asked, complaints]).toEqual([1, []]);
+    });
+
+    test("it hydrates what a server rendered without a mismatch, and then goes by its own clock", async () => {
+      const all: ShownProps[] = [
+        { fields: ["ok", "retryAfter"], initial: empty },
+        { fields: ["value"], initial: empty, tick: 100 },
+        { fields: ["remaining"], initial: empty },
+      ];
+      await open(await rendered(all));
+      expect(await page.textContent("main")).toBe("false 300000");
+      await page.evaluate((all) => window.hydrate(all), all);
+      await until(() => page.evaluate(() => window.answers.length === 1));
+      await page.clock.runFor(1500);
+      await shows('[id="ok,retryAfter"]', "false 2000");
+      await shows("#value", "0.5");
+      await page.clock.runFor(1500);
+      await shows('[id="ok,retryAfter"]', "true undefined");
+      await shows("#remaining", "1");
+      expect(await page.evaluate(() => window.errors)).toEqual([]);
+      expect([asked, complaints]).toEqual([1, []]);
+    });
+  });
+});

@@ -1,0 +1,27 @@
+// The page's own script: the tests say what it shows.
+import { createRoot, hydrateRoot } from "react-dom/client";
+import { Send } from "readme-block";
+import { answers, App, renders, Shown, type ShownProps } from "./app.tsx";
+
+const place = (): HTMLElement => document.querySelector("main") as HTMLElement;
+const errors: string[] = [];
+const onRecoverableError = (error: unknown): void => void errors.push(String(error));
+
+Object.assign(window, {
+  renders,
+  errors,
+  answers,
+  /** Without StrictMode, which renders twice: to count. */
+  show(all: readonly ShownProps[]): void {
+    createRoot(place()).render(all.map((props) => <Shown key={props.fields.join()} {...props} />));
+  },
+  send(): void {
+    const send = async (): Promise<void> => {
+      await fetch("/messages", { method: "POST" });
+    };
+    createRoot(place()).render(<Send send={send} />);
+  },
+  hydrate(all: readonly ShownProps[]): void {
+    hydrateRoot(place(), <App all={all} />, { onRecoverableError });
+  },
+});

@@ -1,0 +1,5 @@
+// What a server that renders runs.
+import { renderToString } from "react-dom/server";
+import { App, type ShownProps } from "./app.tsx";
+
+export const render = (all: readonly ShownProps[]): string => renderToString(<App all={all} />);
