@@ -76,6 +76,15 @@ export function steps() {
       command: ["cargo", "test", "--package", "tidegate-xtask", "--profile", "dev"],
       counts: "cargo",
     },
+    {
+      // The shared table's locks under a scheduler of its own: tests/locking.rs says how.
+      name: "locking",
+      command: [
+        ...["cargo", "--config", 'build.rustflags=["--cfg","shuttle"]', "test", "--package", "tidegate-table"],
+        ...["--test", "locking", "--target-dir", "target/shuttle"],
+      ],
+      counts: "cargo",
+    },
     { name: "rust examples in docs", command: ["cargo", "test", ...TESTED, "--doc"], counts: "cargo" },
     check("vectors are fresh", "cargo", "run", "--quiet", "-p", "tidegate-oracle", "--bin", "vectors", "--", "--check"),
     check("types", "tsc", "--project", "npm/tidegate"),

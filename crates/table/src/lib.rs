@@ -30,6 +30,7 @@ mod packed;
 mod segment;
 mod shared;
 mod states;
+mod sync;
 mod table;
 pub mod wire;
 

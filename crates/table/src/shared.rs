@@ -5,9 +5,9 @@ use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
 use crate::states::{States, plan, plan_all, reset, value};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
 /// A [`Table`](crate::Table) that all threads share. A call on one key locks one segment of the table; a call on

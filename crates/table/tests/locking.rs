@@ -1,0 +1,105 @@
+//! The shared table under a scheduler that picks, at every lock and counter, which thread goes on: thousands of the orders
+//! in which threads can meet, random and by depth of the bug (PCT), each of which can be run again. It also finds every
+//! deadlock on its way.
+//!
+//! ```sh
+//! cargo --config 'build.rustflags=["--cfg", "shuttle"]' test -p tidegate-table --test locking --target-dir target/shuttle
+//! ```
+#![cfg(shuttle)]
+
+use shuttle::sync::Arc;
+use shuttle::{check_pct, check_random, thread};
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_table::{Call, Limit, Member, SharedTable};
+
+const ORDERS: usize = 3000;
+
+/// In random orders, then in those that find a bug of three steps with a known probability.
+fn in_many_orders(scenario: fn()) {
+    check_random(scenario, ORDERS);
+    check_pct(scenario, ORDERS, 3);
+}
+
+fn limit(table: &SharedTable, name: &str, rate: f64, shards: Option<f64>) -> Limit {
+    let policy = Policy::new(&Config { rate, period: 1e12, shards, ..Config::new(Kind::TokenBucket) }).unwrap();
+    Limit::new(table.secret(), name, policy)
+}
+
+/// Runs `body` on three threads, each with its number, and adds up what they return.
+fn on_three(table: &Arc<SharedTable>, body: fn(&SharedTable, usize) -> u64) -> u64 {
+    let threads: Vec<_> = (0..3)
+        .map(|i| {
+            let table = Arc::clone(table);
+            thread::spawn(move || body(&table, i))
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+}
+
+#[test]
+fn one_key_grants_exactly_what_there_is() {
+    in_many_orders(|| {
+        let table = Arc::new(SharedTable::new(1000, [1, 2]));
+        let granted = on_three(&table, |table, _| {
+            let one = limit(table, "one", 4.0, None);
+            (0..2).filter(|_| table.decide(&one, Some(b"k"), Call::at(0.0)).ok).count() as u64
+        });
+        assert_eq!(granted, 4);
+        assert_eq!(table.stats().keys, 1);
+    });
+}
+
+/// Two limits that are taken in opposite orders: no deadlock, and never one without the other.
+#[test]
+fn several_limits_in_any_order_are_all_or_nothing() {
+    in_many_orders(|| {
+        let table = Arc::new(SharedTable::new(100_000, [1, 2]));
+        let granted = on_three(&table, |table, i| {
+            let (small, large) = (limit(table, "small", 2.0, None), limit(table, "large", 9.0, None));
+            let mut order = [&small, &large];
+            order.rotate_left(i % 2);
+            let members = order.map(|limit| Member { limit, key: Some(b"k"), count: 1.0, reserve: false, random: 0.5 });
+            u64::from(table.take_all(&members, 0.0, true).0)
+        });
+        assert_eq!(granted, 2);
+        assert_eq!(table.value(&limit(&table, "small", 2.0, None), Some(b"k"), 0.0).value(), 0.0);
+        assert_eq!(table.value(&limit(&table, "large", 9.0, None), Some(b"k"), 0.0).value(), 7.0);
+    });
+}
+
+/// A sharded limit beside resets of it: every order ends in a state that a run of one thread can end in.
+#[test]
+fn shards_and_a_reset() {
+    in_many_orders(|| {
+        let table = Arc::new(SharedTable::new(100_000, [1, 2]));
+        let granted = on_three(&table, |table, i| {
+            let spread = limit(table, "spread", 4.0, Some(2.0));
+            if i == 2 {
+                table.reset(&spread, Some(b"k"));
+                return 0;
+            }
+            (0..3).filter(|_| table.decide(&spread, Some(b"k"), Call::at(0.0)).ok).count() as u64
+        });
+        let left = table.value(&limit(&table, "spread", 4.0, Some(2.0)), Some(b"k"), 0.0).value();
+        assert!((4..=6).contains(&granted), "{granted} granted");
+        // What was taken before the reset is forgotten; what came after it is not.
+        assert!(left >= 4.0 - granted as f64 && left <= 4.0, "{left} left after {granted}");
+    });
+}
+
+/// A table that is full while several threads add to it: what it counts is what it holds.
+#[test]
+fn the_count_of_keys_is_right_whatever_is_dropped() {
+    in_many_orders(|| {
+        let table = Arc::new(SharedTable::new(2, [1, 2]));
+        let granted = on_three(&table, |table, i| {
+            let one = limit(table, "one", 1.0, None);
+            (0..2).filter(|j| table.decide(&one, Some(&[i as u8, *j]), Call::at(0.0)).ok).count() as u64
+        });
+        assert_eq!(granted, 6);
+        let stats = table.stats();
+        assert_eq!(stats.keys as u64 + stats.evicted + stats.expired, 6);
+        // As many more than its bound as threads were adding at the same moment.
+        assert!((1..=4).contains(&stats.keys), "{stats:?}");
+    });
+}
