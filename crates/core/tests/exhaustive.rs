@@ -1,0 +1,196 @@
+//! Every sequence of up to six operations, on every policy of a small grid: tens of millions of histories. The numbers are
+//! such that all of them are exact in halves and quarters of a token, so a model in whole numbers gives the very answer,
+//! and the core must give it to the bit. Laws 1, 2, 3 and 6 are asked of each step.
+
+mod whole;
+
+use tidegate_core::{Config, Kind, Outcome, Policy, Rule, State};
+use whole::{Answer, Limit, Numbers};
+
+const NOW: i64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Take(i64),
+    Reserve(i64),
+    Check(i64),
+    Give(i64),
+    Charge(i64),
+}
+
+/// What may come next: ms that pass (a clock may step back), and the operation.
+const NEXT: [(i64, Op); 9] = [
+    (0, Op::Take(1)),
+    (1, Op::Take(2)),
+    (5, Op::Take(1)),
+    (-3, Op::Take(1)),
+    (0, Op::Reserve(1)),
+    (2, Op::Reserve(3)),
+    (0, Op::Check(1)),
+    (1, Op::Give(1)),
+    (0, Op::Charge(2)),
+];
+const DEPTH: usize = 6;
+
+struct Grant {
+    at: i64,
+    count: i64,
+    reserved: bool,
+}
+
+struct Walk {
+    limit: Limit,
+    rule: Rule,
+    grants: Vec<Grant>,
+    steps: u64,
+}
+
+fn bits(state: Option<State>) -> Option<(u64, u64)> {
+    state.map(|s| (s.value().to_bits(), s.ts().to_bits()))
+}
+
+impl Walk {
+    fn state(&self, numbers: Numbers) -> State {
+        State::new(self.limit.tokens(numbers.value), numbers.ts as f64).unwrap()
+    }
+
+    fn carry_out(&self, op: Op, state: Option<State>, now: i64) -> (Outcome, Answer, bool) {
+        let at = now as f64;
+        let known = state.map(|s| Numbers { value: self.limit.scaled(s.value()), ts: s.ts() as i64 });
+        match op {
+            Op::Take(n) => (self.rule.take(state, at, n as f64, false), self.limit.take(known, now, n, false), true),
+            Op::Reserve(n) => (self.rule.take(state, at, n as f64, true), self.limit.take(known, now, n, true), true),
+            Op::Check(n) => {
+                let decision = self.rule.check(state, at, n as f64, false);
+                let answer = self.limit.take(known, now, n, false);
+                (Outcome { decision, write: None }, Answer { write: None, ..answer }, false)
+            }
+            Op::Give(n) => (self.rule.give(state, at, n as f64), self.limit.give(known, now, n), false),
+            Op::Charge(n) => (self.rule.charge(state, at, n as f64), self.limit.charge(known, now, n), false),
+        }
+    }
+
+    /// The core's answer is the model's, to the bit.
+    fn agrees(&self, outcome: &Outcome, answer: &Answer, told: &dyn Fn() -> String) {
+        let (d, limit) = (&outcome.decision, &self.limit);
+        assert_eq!(d.ok, answer.ok, "ok: {}", told());
+        assert_eq!(d.retry_at, answer.retry_at.map(|at| at as f64), "retry_at: {}", told());
+        assert_eq!(bits(outcome.write), bits(answer.write.map(|w| self.state(w))), "write: {}", told());
+        if !answer.never {
+            assert_eq!(d.value.to_bits(), limit.tokens(answer.numbers.value).to_bits(), "value: {}", told());
+            assert_eq!(d.ts, answer.numbers.ts as f64, "ts: {}", told());
+        }
+    }
+
+    /// Law 2: granted at `retry_at`, denied a millisecond before. Law 3: a denial leaves nothing to write.
+    fn retries(&self, op: Op, state: Option<State>, now: i64, outcome: &Outcome, told: &dyn Fn() -> String) {
+        let (Op::Take(count) | Op::Check(count) | Op::Reserve(count)) = op else { return };
+        if outcome.decision.ok {
+            return;
+        }
+        assert!(outcome.write.is_none(), "a denial writes: {}", told());
+        let Some(at) = outcome.decision.retry_at else { return };
+        let again = |at: f64| self.rule.take(state, at, count as f64, matches!(op, Op::Reserve(_))).decision.ok;
+        assert!(at > now as f64 && again(at) && !again(at - 1.0), "retry at {at}: {}", told());
+    }
+
+    /// Law 6, step by step: a clock that is behind the state is answered as if it stood at the state's time.
+    fn ignores_a_clock_behind(&self, op: Op, state: Option<State>, now: i64, outcome: &Outcome) {
+        let Some(s) = state.filter(|s| s.ts() > now as f64) else { return };
+        let (there, _, _) = self.carry_out(op, state, s.ts() as i64);
+        assert_eq!((there.decision.ok, bits(there.write)), (outcome.decision.ok, bits(outcome.write)));
+    }
+
+    /// Law 1, over every span that ends here. A reservation counts when it is paid for; one of more than the capacity is
+    /// what was saved up for it.
+    fn bounded(&self, told: &dyn Fn() -> String) {
+        for from in &self.grants {
+            let mut inside: Vec<&Grant> = self.grants.iter().filter(|g| g.at >= from.at).collect();
+            inside.sort_by_key(|g| g.at);
+            let (mut sum, mut most) = (0, self.limit.capacity);
+            for grant in inside {
+                sum += grant.count * self.limit.period;
+                if grant.reserved {
+                    most = most.max(grant.count * self.limit.period + self.limit.last_bit());
+                }
+                assert!(sum <= most + self.limit.earned(from.at, grant.at), "bound: {}", told());
+            }
+        }
+    }
+
+    fn go(&mut self, path: &mut Vec<usize>, state: Option<State>, now: i64, bounded: bool) {
+        if path.len() == DEPTH {
+            return;
+        }
+        for (i, (ms, op)) in NEXT.into_iter().enumerate() {
+            path.push(i);
+            self.steps += 1;
+            let now = now + ms;
+            let (outcome, answer, takes) = self.carry_out(op, state, now);
+            let limit = &self.limit;
+            let told = || format!("{limit:?}, {:?}", path.iter().map(|i| NEXT[*i]).collect::<Vec<_>>());
+            self.agrees(&outcome, &answer, &told);
+            self.retries(op, state, now, &outcome, &told);
+            self.ignores_a_clock_behind(op, state, now, &outcome);
+            let granted = takes && outcome.decision.ok;
+            // Tokens that are given back may be taken again.
+            let bounded = bounded && !matches!(op, Op::Give(_));
+            if granted {
+                let seen = state.map_or(now, |s| now.max(s.ts() as i64));
+                let (Op::Take(count) | Op::Reserve(count)) = op else { unreachable!() };
+                let at = answer.retry_at.unwrap_or(seen);
+                self.grants.push(Grant { at, count, reserved: outcome.decision.reserved });
+                if bounded {
+                    self.bounded(&|| format!("{path:?}"));
+                }
+            }
+            self.go(path, outcome.write.or(state), now, bounded);
+            if granted {
+                self.grants.pop();
+            }
+            path.pop();
+        }
+    }
+}
+
+fn every_sequence(kind: Kind, periods: &[i64]) {
+    let mut steps = 0;
+    for &period in periods {
+        for rate in [1, 3] {
+            for capacity in [0, 1, 4] {
+                for max_reserved in [None, Some(0), Some(3)] {
+                    let config = Config {
+                        rate: rate as f64,
+                        period: period as f64,
+                        capacity: Some(capacity as f64),
+                        max_reserved: max_reserved.map(|n: i64| n as f64),
+                        ..Config::new(kind)
+                    };
+                    let rule = Policy::new(&config).unwrap().rule(1.0);
+                    let limit = Limit {
+                        window: kind == Kind::FixedWindow,
+                        rate,
+                        period,
+                        capacity: capacity * period,
+                        floor: max_reserved.map(|n| -n * period),
+                        start: 1,
+                    };
+                    let mut walk = Walk { limit, rule, grants: Vec::new(), steps: 0 };
+                    walk.go(&mut Vec::new(), None, NOW, true);
+                    steps += walk.steps;
+                }
+            }
+        }
+    }
+    assert!(steps > 10_000_000, "{steps} steps");
+}
+
+#[test]
+fn every_sequence_on_token_buckets() {
+    every_sequence(Kind::TokenBucket, &[2, 4]);
+}
+
+#[test]
+fn every_sequence_on_fixed_windows() {
+    every_sequence(Kind::FixedWindow, &[2, 4]);
+}

@@ -1,0 +1,116 @@
+//! The algebra in whole numbers: a value is tokens times `period`, so a millisecond brings `rate` of them. Written from
+//! the rules, with closed forms where the core searches.
+
+/// A policy; `capacity` and `floor` are scaled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) window: bool,
+    pub(crate) rate: i64,
+    pub(crate) period: i64,
+    pub(crate) capacity: i64,
+    pub(crate) floor: Option<i64>,
+    pub(crate) start: i64,
+}
+
+/// A state; `value` is scaled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) value: i64,
+    pub(crate) ts: i64,
+}
+
+pub(crate) struct Answer {
+    pub(crate) ok: bool,
+    /// Denied before any state was read.
+    pub(crate) never: bool,
+    pub(crate) numbers: Numbers,
+    pub(crate) retry_at: Option<i64>,
+    pub(crate) write: Option<Numbers>,
+}
+
+/// Up to the next whole number; `by` is above 0.
+fn divided_up(a: i64, by: i64) -> i64 {
+    -(-a).div_euclid(by)
+}
+
+impl Limit {
+    pub(crate) fn tokens(&self, scaled: i64) -> f64 {
+        scaled as f64 / self.period as f64
+    }
+
+    pub(crate) fn scaled(&self, tokens: f64) -> i64 {
+        let scaled = tokens * self.period as f64;
+        assert_eq!(scaled.fract(), 0.0, "{tokens} tokens are not whole when scaled");
+        scaled as i64
+    }
+
+    fn index(&self, t: i64) -> i64 {
+        (t - self.start).div_euclid(self.period)
+    }
+
+    /// What comes back from one instant to another.
+    pub(crate) fn earned(&self, from: i64, to: i64) -> i64 {
+        if self.window { (self.index(to) - self.index(from)) * self.last_bit() } else { (to - from) * self.rate }
+    }
+
+    /// What one millisecond, or one window, brings.
+    pub(crate) fn last_bit(&self) -> i64 {
+        if self.window { self.rate * self.period } else { self.rate }
+    }
+
+    fn refill(&self, state: Option<Numbers>, now: i64) -> Numbers {
+        let begun = |t: i64| if self.window { self.start + self.index(t) * self.period } else { t };
+        let Some(s) = state else { return Numbers { value: self.capacity, ts: begun(now) } };
+        let earned = self.earned(s.ts, now);
+        if earned <= 0 {
+            return Numbers { value: s.value.min(self.capacity), ts: s.ts };
+        }
+        Numbers { value: (s.value + earned).min(self.capacity), ts: begun(now) }
+    }
+
+    /// The least instant, at least `now`, at which the state is `target`, which is no more than the capacity.
+    fn reaches(&self, s: Numbers, now: i64, target: i64) -> i64 {
+        let steps = divided_up((target - s.value).max(0), self.last_bit());
+        let at = if self.window { self.start + (self.index(s.ts) + steps) * self.period } else { s.ts + steps };
+        at.max(now)
+    }
+
+    pub(crate) fn take(&self, state: Option<Numbers>, now: i64, count: i64, reserve: bool) -> Answer {
+        let count = count * self.period;
+        let floor = if reserve { self.floor } else { Some(0) };
+        if floor.is_some_and(|floor| self.capacity - count < floor) {
+            return Answer {
+                ok: false,
+                never: true,
+                numbers: Numbers { value: 0, ts: 0 },
+                retry_at: None,
+                write: None,
+            };
+        }
+        let refilled = self.refill(state, now);
+        let after = Numbers { value: refilled.value - count, ts: refilled.ts };
+        if let Some(floor) = floor.filter(|floor| after.value < *floor) {
+            let at = self.reaches(state.expect("a fresh state is full"), now, count + floor);
+            return Answer { ok: false, never: false, numbers: refilled, retry_at: Some(at), write: None };
+        }
+        self.settled(after, now)
+    }
+
+    pub(crate) fn charge(&self, state: Option<Numbers>, now: i64, count: i64) -> Answer {
+        let refilled = self.refill(state, now);
+        self.settled(Numbers { value: refilled.value - count * self.period, ts: refilled.ts }, now)
+    }
+
+    pub(crate) fn give(&self, state: Option<Numbers>, now: i64, count: i64) -> Answer {
+        let refilled = self.refill(state, now);
+        let value = (refilled.value + count * self.period).min(self.capacity);
+        let answer = self.settled(Numbers { value, ts: refilled.ts }, now);
+        // Without a state there is nothing to bring back to.
+        Answer { write: answer.write.filter(|_| state.is_some()), ..answer }
+    }
+
+    fn settled(&self, after: Numbers, now: i64) -> Answer {
+        let retry_at = (after.value < 0).then(|| self.reaches(after, now, 0));
+        Answer { ok: true, never: false, numbers: after, retry_at, write: Some(after) }
+    }
+}
