@@ -1,0 +1,271 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type AdaptiveOptions, type AdaptiveRate, adaptiveRate, type Done } from "../src/adaptive.ts";
+import { defineLimits, SECOND } from "../src/index.ts";
+import { type FakeClock, fakeClock } from "../src/testing/clock.ts";
+
+const USUAL = { floor: 5, ceiling: 400, period: SECOND, burst: 100, latency: 200, increase: 5 } as const;
+
+/** A server that answers one request after another; what waits makes answers late. */
+class Server {
+  perSecond: number;
+  #freeAt = 0;
+  #waiting: Request[] = [];
+  /** ms that the latest answer took. */
+  latest = 0;
+
+  constructor(perSecond: number) {
+    this.perSecond = perSecond;
+  }
+  send(client: Client, startedAt: number): void {
+    this.#freeAt = Math.max(this.#freeAt, startedAt) + 1000 / this.perSecond;
+    this.#waiting.push({ done: client.adaptive.begin(), startedAt, doneAt: this.#freeAt });
+  }
+  answer(now: number): void {
+    const ended = this.#waiting.filter(({ doneAt }) => doneAt <= now);
+    this.#waiting = this.#waiting.slice(ended.length);
+    for (const { done, startedAt } of ended) {
+      this.latest = now - startedAt;
+      done();
+    }
+  }
+}
+
+interface Request {
+  readonly done: Done;
+  readonly startedAt: number;
+  readonly doneAt: number;
+}
+
+interface Client {
+  readonly name: string;
+  readonly adaptive: AdaptiveRate;
+  sent: number;
+}
+
+/** Clients that want more than they get, in steps of 5 ms; a seeded draw says who is first. */
+function simulate(perSecond: number, ...settings: Partial<AdaptiveOptions>[]) {
+  const clock: FakeClock = fakeClock();
+  const server = new Server(perSecond);
+  const limits = defineLimits({}, { now: clock.now });
+  const clients = settings.map(
+    (own, i): Client => ({
+      name: `client-${i}`,
+      adaptive: adaptiveRate({ ...USUAL, now: clock.now, ...own }),
+      sent: 0,
+    }),
+  );
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+  /** What each sent a second over so many seconds. */
+  const run = (seconds: number): number[] => {
+    for (const client of clients) client.sent = 0;
+    for (let at = 0; at < seconds * 1000; at += 5) {
+      clock.advance(5);
+      server.answer(clock.now());
+      const order = random() < 0.5 ? clients : clients.toReversed();
+      for (const client of order) {
+        while (limits.limit(client.name, { config: client.adaptive.config() }).ok) {
+          client.sent++;
+          server.send(client, clock.now());
+        }
+      }
+    }
+    return clients.map(({ sent }) => sent / seconds);
+  };
+  return { clock, server, clients, run };
+}
+
+/** It stays near what the server can do, mostly below, and answers come soon. */
+function follows({ server, run }: ReturnType<typeof simulate>): void {
+  const [sent = 0] = run(60);
+  expect(sent).toBeGreaterThan(server.perSecond * 0.7);
+  expect(sent).toBeLessThan(server.perSecond * 1.02);
+  expect(server.latest).toBeLessThan(1000);
+}
+
+describe("a server with a capacity", () => {
+  test("overload: the rate comes down to what the server can do, and stays about there", () => {
+    const simulation = simulate(100, { start: 400 });
+    simulation.run(60);
+    follows(simulation);
+  });
+
+  test("from the floor, it comes up to there", () => {
+    const simulation = simulate(100, {});
+    simulation.run(60);
+    follows(simulation);
+  });
+
+  test("recovery: it follows a server that gets slow, and one that gets well", () => {
+    const simulation = simulate(100, {});
+    simulation.run(60);
+    simulation.server.perSecond = 25;
+    simulation.run(60);
+    follows(simulation);
+    simulation.server.perSecond = 100;
+    simulation.run(60);
+    follows(simulation);
+  });
+
+  test("drift: it follows a capacity that changes all the time", () => {
+    const simulation = simulate(80, {});
+    simulation.run(30);
+    for (let i = 0; i < 120; i++) {
+      simulation.server.perSecond += 1;
+      simulation.run(1);
+    }
+    follows(simulation);
+  });
+
+  test.each([
+    [2, [400, 5]],
+    [3, [400, 5, 150]],
+  ])("%i instances that began apart come to fair shares", (_, starts) => {
+    const simulation = simulate(120, ...starts.map((start) => ({ start })));
+    simulation.run(200);
+    const sent = simulation.run(100);
+    const sum = sent.reduce((a, b) => a + b);
+    expect(sum).toBeGreaterThan(120 * 0.7);
+    expect(sum).toBeLessThan(120 * 1.02);
+    for (const share of sent) expect(Math.abs(share / sum - 1 / sent.length)).toBeLessThan(0.1);
+  });
+});
+
+describe("a step", () => {
+  const quiet = { floor: 10, ceiling: 100, period: SECOND, start: 50, increase: 10, decrease: 0.5 } as const;
+  function stepping(options: Partial<AdaptiveOptions> = {}) {
+    const clock = fakeClock();
+    const adaptive = adaptiveRate({ ...quiet, now: clock.now, ...options });
+    /** A second in which so many were sent, and answered after so long. */
+    const second = ({ good = 0, bad = 0, late = 0, after = 0 }): number => {
+      const sent = Array.from({ length: good + bad + late }, () => adaptive.begin());
+      clock.advance(after);
+      for (const done of sent.splice(0, good)) done();
+      for (const done of sent.splice(0, bad)) done({ failed: true });
+      clock.advance(SECOND - after);
+      return adaptive.rate;
+    };
+    return { clock, adaptive, second };
+  }
+
+  test("adds where at least half of the rate was used, and nothing where nobody asked", () => {
+    const { second } = stepping();
+    expect([second({ good: 24 }), second({ good: 25 }), second({}), second({ good: 30 })]).toEqual([50, 60, 60, 70]);
+  });
+
+  test("tolerates a tenth of bad answers, and halves where there are more", () => {
+    const { second } = stepping();
+    expect([second({ good: 45, bad: 5 }), second({ good: 53, bad: 7 })]).toEqual([60, 30]);
+  });
+
+  test("a request that takes longer than `latency` is a bad one, and is so before it ends", () => {
+    const { second } = stepping({ latency: 300 });
+    expect([second({ good: 50, after: 300 }), second({ good: 50, after: 301 }), second({ late: 1 })]).toEqual([
+      60, 30, 15,
+    ]);
+  });
+
+  test("what was sent before it slowed down does not slow it down again", () => {
+    const { adaptive, clock, second } = stepping({ latency: 300 });
+    const slow = [adaptive.begin(), adaptive.begin()];
+    expect([second({}), second({ good: 9 })]).toEqual([25, 25]);
+    for (const done of slow) done({ failed: true });
+    clock.advance(SECOND);
+    expect(adaptive.rate).toBe(25);
+  });
+
+  test("one late request counts once, whatever it says when it ends", () => {
+    const { adaptive, second } = stepping({ latency: 300, tolerance: 0.5 });
+    const done = adaptive.begin();
+    expect(second({ good: 29 })).toBe(60);
+    done({ failed: true });
+    done({ failed: true });
+    expect(second({ good: 30 })).toBe(70);
+  });
+
+  test("a clock that is set back does not stop it", () => {
+    const { clock, second } = stepping();
+    expect(second({ bad: 9 })).toBe(25);
+    clock.advance(-3_600_000);
+    expect([second({ bad: 9 }), second({ bad: 9 })]).toEqual([12.5, 10]);
+  });
+
+  test("`run` reports what it runs, and its value or its error comes through", async () => {
+    const { clock, adaptive } = stepping({ tolerance: 0 });
+    expect(await adaptive.run(() => "value", 30)).toBe("value");
+    clock.advance(SECOND);
+    expect(adaptive.rate).toBe(60);
+    await expect(adaptive.run(() => Promise.reject(new Error("503")))).rejects.toThrow("503");
+    clock.advance(SECOND);
+    expect(adaptive.rate).toBe(30);
+  });
+
+  test("never leaves floor and ceiling, whatever it is told", () => {
+    const told = fc.record({ failed: fc.boolean(), ends: fc.boolean(), wait: fc.integer({ min: -5000, max: 5000 }) });
+    fc.assert(
+      fc.property(fc.array(told, { maxLength: 200 }), (all) => {
+        const { clock, adaptive } = stepping({ latency: 500 });
+        for (const { failed, ends, wait } of all) {
+          const done = adaptive.begin(40);
+          clock.advance(wait);
+          if (ends) done({ failed });
+          expect(adaptive.rate).toBeGreaterThanOrEqual(10);
+          expect(adaptive.rate).toBeLessThanOrEqual(100);
+          const { rate, capacity } = adaptive.config();
+          expect(capacity).toBe(rate);
+        }
+      }),
+    );
+  });
+});
+
+test("what is owed stays owed when the rate changes, and is paid at the new one", () => {
+  const clock = fakeClock();
+  const limits = defineLimits({}, { now: clock.now });
+  const adaptive = adaptiveRate({ floor: 10, ceiling: 100, period: SECOND, start: 100, decrease: 0.5, now: clock.now });
+  const first = adaptive.config();
+  expect(adaptive.config()).toBe(first);
+  limits.charge("upstream", { config: first, count: 200 });
+  adaptive.begin()({ failed: true });
+  clock.advance(SECOND);
+  const config = adaptive.config();
+  expect(config).toEqual({ kind: "token bucket", rate: 50, period: SECOND, capacity: 50 });
+  // The second that passed is paid at the rate of whoever asks: 50 of the 100 that were owed.
+  expect(limits.limit("upstream", { config })).toMatchObject({ ok: false, value: -50, retryAfter: 1020 });
+});
+
+test("a rate below one a burst still grants one", () => {
+  const adaptive = adaptiveRate({ floor: 0.1, ceiling: 1, period: SECOND });
+  expect(adaptive.config()).toMatchObject({ rate: 0.1, capacity: 1 });
+});
+
+test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
+  [{ floor: 0 }, "`floor` must be a finite number of tokens above 0"],
+  [{ ceiling: 4 }, "`ceiling` must be a finite number of tokens from floor (5) to"],
+  [{ period: 1.5 }, "`period` must be a whole number of ms"],
+  [{ start: 401 }, "`start` must be a number of tokens from floor (5) to ceiling (400); got 401"],
+  [{ burst: Number.NaN }, "`burst` must be"],
+  [{ latency: 0 }, "`latency` must be a number of ms above 0"],
+  [{ tolerance: 1 }, "`tolerance` must be"],
+  [{ increase: -1 }, "`increase` must be"],
+  [{ decrease: 1 }, "`decrease` must be a number above 0 and below 1"],
+  [{ every: 0 }, "`every` must be"],
+  [{ now: 5 }, "`now` must be a function"],
+  [{ flor: 1 }, "`flor` must be absent"],
+])("a mistake, %j, is told at once", (wrong, message) => {
+  expect(() => adaptiveRate({ ...USUAL, ...wrong } as AdaptiveOptions)).toThrow(message);
+});
+
+test("a mistake in what is told is an error, and changes nothing", () => {
+  const adaptive = adaptiveRate(USUAL);
+  expect(() => adaptive.begin(-1)).toThrow("`count` must be a finite number of tokens");
+  const done = adaptive.begin();
+  expect(() => done({ failed: 1 as never })).toThrow("`failed` must be true or false; got 1");
+  expect(() => done({ fialed: true } as never)).toThrow("`fialed` must be absent: an ended request has failed");
+  expect(() => done(null as never)).toThrow("`ended` must be an object with failed");
+  done();
+});
