@@ -1,11 +1,28 @@
-/** A clock that moves only when it is told to. Made by {@link fakeClock}. */
+/** A clock that moves only when it is told to, and its timers. Made by {@link fakeClock}. */
 export interface FakeClock {
   /** The time on it: ms since the Unix epoch. Bound, so `now: clock.now` is the `now` of `defineLimits`. */
   readonly now: () => number;
-  /** Moves it on by so many ms; a negative number moves it back, as clocks sometimes do. */
+  /**
+   * Moves it on by so many ms; a negative number moves it back, as clocks sometimes do. Timers that fall due run on the
+   * way, each at its own time. What waits for a promise in between runs later: see {@link FakeClock.pass}.
+   */
   advance(ms: number): void;
-  /** Moves it to this time, in either direction. */
+  /** Moves it to this time, in either direction, in one jump; then timers that are due run. */
   set(ms: number): void;
+  /** Calls back once, `ms` from now on this clock: the `setTimeout` of whatever takes a clock. */
+  readonly setTimeout: (callback: () => void, ms: number) => number;
+  /** Forgets a timer. One that has run, or never was, is none. */
+  readonly clearTimeout: (timer: number) => void;
+  /** How many timers wait. */
+  readonly timers: number;
+  /** {@link FakeClock.advance}, letting promises settle before, between and after the timers. */
+  pass(ms: number): Promise<void>;
+}
+
+interface Timer {
+  readonly id: number;
+  readonly at: number;
+  readonly callback: () => void;
 }
 
 /** 2025-01-01T00:00:00Z: the start of a second, a minute, an hour and a day, so that expected times are easy to read. */
@@ -16,6 +33,16 @@ function finite(ms: number): number {
     throw new TypeError(`a fake clock needs a finite number of ms; got ${String(ms)}`);
   return ms;
 }
+
+/** The host's own: a test may have put a fake one in its place later. */
+const { setTimeout: realTimeout, setImmediate: realImmediate } = globalThis;
+
+/** Whatever waits for promises alone has gone as far as it can. */
+const settled = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (realImmediate === undefined) realTimeout(resolve, 0);
+    else realImmediate(resolve);
+  });
 
 /**
  * A clock for tests: limits then depend on nothing but what the test says.
@@ -34,13 +61,50 @@ function finite(ms: number): number {
  */
 export function fakeClock(start: number = START): FakeClock {
   let time = finite(start);
+  let ids = 0;
+  /** By time; of the same time, by age. */
+  const timers: Timer[] = [];
+
+  /** Runs the first timer that is due by then, at its time or now, whichever is later. */
+  function runFirst(end: number): boolean {
+    const [first] = timers;
+    if (first === undefined || first.at > end) return false;
+    timers.shift();
+    time = Math.max(time, first.at);
+    first.callback();
+    return true;
+  }
+
   return {
     now: () => time,
+    get timers(): number {
+      return timers.length;
+    },
+    setTimeout(callback, ms): number {
+      const timer = { id: ++ids, at: time + Math.max(0, finite(ms)), callback };
+      const after = timers.findIndex(({ at }) => at > timer.at);
+      timers.splice(after === -1 ? timers.length : after, 0, timer);
+      return timer.id;
+    },
+    clearTimeout(id): void {
+      const index = timers.findIndex((timer) => timer.id === id);
+      if (index !== -1) timers.splice(index, 1);
+    },
     advance(ms): void {
-      time += finite(ms);
+      const end = time + finite(ms);
+      while (runFirst(end));
+      time = end;
     },
     set(ms): void {
       time = finite(ms);
+      while (runFirst(time));
+    },
+    async pass(ms): Promise<void> {
+      const end = time + finite(ms);
+      await settled();
+      while (runFirst(end)) await settled();
+      time = end;
+      await settled();
     },
   };
 }

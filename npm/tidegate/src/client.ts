@@ -1,0 +1,11 @@
+/**
+ * The caller's side: functions and a `fetch` that wait for their own tokens, and slow down before a server denies them.
+ *
+ * @module
+ */
+export type { Clock } from "./client/clock.ts";
+export { isQueueError, QueueError } from "./client/errors.ts";
+export type { ThrottleOptions, TurnOptions } from "./client/options.ts";
+export { type Semaphore, semaphore } from "./client/semaphore.ts";
+export type { LimiterLike, LimitOf, Policy } from "./client/source.ts";
+export { concurrent, type Throttled, throttle } from "./client/throttle.ts";

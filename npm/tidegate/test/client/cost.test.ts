@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { throttle } from "../../src/client.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+const START = 1_735_689_600_000;
+
+test("a hundred thousand calls cost the same each: one question, and one timer for all of them", {
+  timeout: 120_000,
+}, async () => {
+  const CALLS = 100_000;
+  const clock = fakeClock(START);
+  const counted = { taken: 0, given: 0, looked: 0, timers: 0, most: 0 };
+  const limiter = defineLimits(
+    { api: { kind: "token bucket", rate: 1000, period: SECOND, capacity: 0 } },
+    { now: clock.now },
+  );
+  const policy = {
+    name: "api",
+    limiter: {
+      limit: (name: "api", options: object) => {
+        counted.taken++;
+        return limiter.limit(name, options);
+      },
+      give: (name: "api", options: object) => {
+        counted.given++;
+        return limiter.give(name, options);
+      },
+      getValue: (name: "api", options: object) => {
+        counted.looked++;
+        return limiter.getValue(name, options);
+      },
+    },
+  } as const;
+  const watched = {
+    now: clock.now,
+    setTimeout: (callback: () => void, ms: number) => {
+      counted.timers++;
+      const timer = clock.setTimeout(callback, ms);
+      counted.most = Math.max(counted.most, clock.timers);
+      return timer;
+    },
+    clearTimeout: clock.clearTimeout,
+  };
+  const gone = new AbortController();
+  let ran = 0;
+  const ask = throttle(() => void ran++, policy, { clock: watched, maxQueued: CALLS });
+  const half = ask.with({ signal: gone.signal });
+  let aborted = 0;
+  const calls: Promise<void>[] = [];
+  for (let i = 0; i < CALLS; i++) calls.push((i % 2 === 0 ? ask() : half()).catch(() => void aborted++));
+  expect(counted).toEqual({ taken: CALLS, given: 0, looked: 0, timers: 1, most: 1 });
+  gone.abort();
+  expect([ask.queued, counted.given, counted.looked]).toEqual([CALLS / 2, 1, 1]);
+  clock.advance(60 * SECOND);
+  await Promise.all(calls);
+  expect([ran, aborted, clock.timers]).toEqual([CALLS / 2, CALLS / 2, 0]);
+  // Half of them were left, one a ms: a timer each, and never two.
+  expect(counted).toEqual({ taken: CALLS, given: 1, looked: 1, timers: CALLS / 2, most: 1 });
+});

@@ -1,0 +1,240 @@
+/** What holds for any policy, any calls, any aborts. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { throttle } from "../../src/client.ts";
+import { type Config, defineLimits, SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+const START = 1_735_689_600_000;
+const whole = (max: number) => fc.integer({ min: 1, max });
+const config: fc.Arbitrary<Config> = fc.oneof(
+  fc.record({
+    kind: fc.constant("token bucket" as const),
+    rate: whole(50),
+    period: fc.constantFrom(100, 1000, 7000),
+    capacity: fc.nat(30),
+  }),
+  fc.record({
+    kind: fc.constant("fixed window" as const),
+    rate: whole(20),
+    period: fc.constantFrom(100, 1000),
+    capacity: whole(30),
+    start: fc.nat(99),
+  }),
+);
+interface Call {
+  wait: number;
+  count: number;
+  priority: number;
+  /** ms after which it is given up; none where it is never. */
+  abort: number | undefined;
+}
+const calls = (priority: fc.Arbitrary<number>, abort: fc.Arbitrary<number | undefined>): fc.Arbitrary<Call[]> =>
+  fc.array(fc.record({ wait: fc.oneof(fc.constant(0), fc.nat(400)), count: fc.nat(12), priority, abort }), {
+    minLength: 1,
+    maxLength: 40,
+  });
+const never = fc.constant(undefined);
+const sometimes = fc.oneof({ weight: 2, arbitrary: never }, { weight: 1, arbitrary: fc.nat(2000) });
+
+interface Run {
+  index: number;
+  at: number;
+  count: number;
+}
+
+/** Makes the calls one after another, lets the clock run until all is over, and tells what ran when. */
+async function play(one: Config, history: readonly Call[], policies = 1) {
+  const clock = fakeClock(START);
+  const limiter = defineLimits({ api: one }, { now: clock.now });
+  const ran: Run[] = [];
+  const note = (index: number): void => {
+    ran.push({ index, at: clock.now(), count: history[index]?.count ?? 0 });
+  };
+  const asks = Array.from({ length: policies }, () => throttle(note, { limiter, name: "api" }, { clock }));
+  let aborted = 0;
+  const made: number[] = [];
+  for (const [index, { wait, count, priority, abort }] of history.entries()) {
+    await clock.pass(wait);
+    made.push(clock.now());
+    const gone = new AbortController();
+    const ask = asks[index % policies] as (typeof asks)[0];
+    ask
+      .with({ count, priority, signal: gone.signal })(index)
+      .catch(() => aborted++);
+    if (abort !== undefined) clock.setTimeout(() => gone.abort(), abort);
+  }
+  for (let i = 0; clock.timers > 0; i++) {
+    if (i > 10_000) throw new Error("it does not end");
+    await clock.pass(1000);
+  }
+  await clock.pass(0);
+  return { ran, aborted, made, limiter, clock, asks };
+}
+
+/** The most that runs in any span from one run to another. */
+function within(one: Config, ran: readonly Run[], slack: number): void {
+  // A window brings its tokens at once: what a debt leaves of them is there besides.
+  const besides = one.kind === "fixed window" ? one.rate : 0;
+  const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
+  const start = one.kind === "fixed window" ? (one.start ?? 0) : 0;
+  const window = (at: number): number => Math.floor((at - start) / one.period);
+  for (const [i, { at: from }] of ran.entries()) {
+    let sum = 0;
+    for (const { at, count } of ran.slice(i)) {
+      sum += count;
+      const windows = window(at) - window(from);
+      const came = one.kind === "token bucket" ? (one.rate * (at - from)) / one.period : one.rate * windows;
+      // A reservation is for a whole ms.
+      const early = one.kind === "token bucket" ? one.rate / one.period : 0;
+      expect(sum).toBeLessThanOrEqual((biggest + came + early) * (1 + 1e-9) + 1e-6);
+    }
+  }
+}
+
+describe("whatever is asked", () => {
+  test("without aborts, calls run in order, each at the very ms that its reservation told", async () => {
+    await fc.assert(
+      fc.asyncProperty(config, calls(fc.constant(5), never), async (one, history) => {
+        const { ran, made } = await play(one, history);
+        expect(ran.map(({ index }) => index)).toEqual(history.map((_, i) => i));
+        const clock = fakeClock(START);
+        const plain = defineLimits({ api: one }, { now: clock.now });
+        let last = 0;
+        for (const [i, { count }] of history.entries()) {
+          clock.set(made[i] as number);
+          const { retryAt = clock.now() } = plain.limit("api", { count, reserve: true });
+          // A call of no tokens waits for those before it, and for nothing else.
+          last = Math.max(last, count === 0 ? clock.now() : retryAt);
+          expect(ran[i]?.at).toBe(last);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("with aborts and priorities, every call either runs once or rejects, and nothing stays behind", async () => {
+    await fc.assert(
+      fc.asyncProperty(config, calls(fc.integer({ min: 0, max: 9 }), sometimes), async (one, history) => {
+        const { ran, aborted, limiter, clock, asks } = await play(one, history);
+        expect(new Set(ran.map(({ index }) => index)).size).toBe(ran.length);
+        expect(ran.length + aborted).toBe(history.length);
+        expect([asks[0]?.queued, asks[0]?.running, clock.timers]).toEqual([0, 0, 0]);
+        // What did not run was given back: the limit is full as soon as what ran has come back.
+        const spent = ran.reduce((sum, { count }) => sum + count, 0);
+        clock.advance((Math.ceil(spent / one.rate) + 1) * one.period);
+        expect(limiter.getValue("api").value).toBe(one.capacity);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("no span holds more than the policy says, with aborts, priorities, and several throttles on one limit", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        config,
+        calls(fc.integer({ min: 0, max: 9 }), sometimes),
+        fc.integer({ min: 1, max: 3 }),
+        async (one, history, throttles) => {
+          const { ran } = await play(one, history, throttles);
+          within(one, ran, throttles === 1 ? 0 : Math.max(...history.map(({ count }) => count)) * throttles);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  test("tokens are conserved: those of aborted calls are all there again, to the last", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        config,
+        fc.array(fc.nat(12), { minLength: 1, maxLength: 30 }),
+        fc.nat(3000),
+        async (one, counts, at) => {
+          const clock = fakeClock(START);
+          const limiter = defineLimits({ api: one }, { now: clock.now });
+          const gone = new AbortController();
+          let used = 0;
+          const spend = (count: number): void => {
+            used += count;
+          };
+          const ask = throttle(spend, { limiter, name: "api" }, { clock });
+          for (const count of counts)
+            ask
+              .with({ count, signal: gone.signal })(count)
+              .catch(() => undefined);
+          await clock.pass(at);
+          gone.abort();
+          await clock.pass(0);
+          // As if only what ran had ever been asked for: never more; less only by what ran early in a full limit's place.
+          const { value } = limiter.getValue("api");
+          const most = one.capacity ?? one.rate;
+          const plain = fakeClock(START);
+          const same = defineLimits({ api: one }, { now: plain.now });
+          same.limit("api", { count: used, reserve: true });
+          plain.advance(at);
+          expect(value).toBeCloseTo(Math.min(most, same.getValue("api").value), 6);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+test("nobody starves: with the most urgent always coming, the least urgent still runs, after at most 900 of them", async () => {
+  const clock = fakeClock(START);
+  const ran: string[] = [];
+  const ask = throttle(
+    (name: string) => void ran.push(name),
+    { kind: "token bucket", rate: 1, period: SECOND },
+    { clock },
+  );
+  void ask("first");
+  const patient = ask.with({ priority: 0 })("patient");
+  const all: Promise<unknown>[] = [];
+  for (let i = 0; i < 1200; i++) {
+    for (const who of ["a", "b"])
+      all.push(
+        ask
+          .with({ priority: 9 })(`urgent ${i} ${who}`)
+          .catch(() => undefined),
+      );
+    clock.advance(SECOND);
+    await Promise.resolve();
+  }
+  await clock.pass(0);
+  const place = ran.indexOf("patient");
+  expect(place).toBeGreaterThan(800);
+  expect(place).toBeLessThanOrEqual(901);
+  await patient;
+  ask.clear();
+  await Promise.all(all);
+});
+
+test("urgent calls go first, each level in order", async () => {
+  const clock = fakeClock(START);
+  const ran: string[] = [];
+  const ask = throttle(
+    (name: string) => void ran.push(name),
+    { kind: "token bucket", rate: 1, period: SECOND },
+    { clock },
+  );
+  for (const name of ["5a", "5b", "1a", "9a", "5c", "9b"]) void ask.with({ priority: Number(name[0]) })(name);
+  await clock.pass(10 * SECOND);
+  expect(ran).toEqual(["5a", "9a", "9b", "5b", "5c", "1a"]);
+});
+
+test("a blocked event loop does not make calls run in a heap: they catch up by one, and go on as the policy says", async () => {
+  const clock = fakeClock(START);
+  const ran: number[] = [];
+  const ask = throttle(
+    () => void ran.push(clock.now() - START),
+    { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 },
+    { clock },
+  );
+  for (let i = 0; i < 10; i++) void ask();
+  await clock.pass(0);
+  clock.set(START + 550);
+  await clock.pass(1000);
+  expect(ran).toEqual([0, 550, 550, 650, 750, 850, 950, 1050, 1150, 1250]);
+});

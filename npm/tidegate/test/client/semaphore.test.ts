@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { concurrent, semaphore } from "../../src/client.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+describe("concurrent", () => {
+  test("shares its places with others, first come, first served", async () => {
+    const clock = fakeClock();
+    const two = semaphore(2);
+    const ends = new Map<string, () => void>();
+    const work = (name: string) => new Promise<void>((done) => ends.set(name, done));
+    const [a, b] = [concurrent(work, two, { clock }), concurrent(work, two, { clock })];
+    const calls = [a("a1"), b("b1"), a("a2"), b("b2")];
+    const order: string[] = [];
+    const held = two.acquire().then((release) => {
+      order.push("held");
+      return release;
+    });
+    await clock.pass(0);
+    expect([[...ends.keys()], two.held]).toEqual([["a1", "b1"], 2]);
+    for (const name of ["b1", "a1", "a2"]) {
+      ends.get(name)?.();
+      await clock.pass(0);
+      order.push([...ends.keys()].at(-1) ?? "");
+    }
+    expect(order).toEqual(["a2", "b2", "held", "b2"]);
+    ends.get("b2")?.();
+    const release = await held;
+    release();
+    release();
+    await Promise.all([...calls, a.idle(), b.idle()]);
+    expect(two.held).toBe(0);
+  });
+
+  test("an abort while waiting for a place gives up the wait", async () => {
+    const one = semaphore(1);
+    const release = await one.acquire();
+    const gone = new AbortController();
+    const waiting = one.acquire({ signal: gone.signal });
+    const next = one.acquire();
+    gone.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    release();
+    (await next)();
+    expect(one.held).toBe(0);
+  });
+
+  test("is refused what is no number of places", () => {
+    expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be a whole number from 1");
+  });
+});

@@ -1,0 +1,279 @@
+import { describe, expect, test } from "vitest";
+import { isQueueError, type Policy, QueueError, throttle } from "../../src/client.ts";
+import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
+import { type Store, transactional } from "../../src/store.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+import { later } from "../middleware/later.ts";
+
+const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
+const START = 1_735_689_600_000;
+
+/** A function that notes when it ran, and what for. */
+function noted() {
+  const clock = fakeClock(START);
+  const ran: [unknown, number][] = [];
+  const fn = (name: unknown): string => {
+    ran.push([name, clock.now() - START]);
+    return `done ${name}`;
+  };
+  return { clock, ran, fn };
+}
+
+/** The same limit in memory and behind promises. */
+const limitOn = (store: Store | undefined, config: Parameters<typeof defineLimits>[0][string], now: () => number) => {
+  const limiter = defineLimits({ api: config }, { now, ...(store === undefined ? {} : { store }) });
+  return { limiter, name: "api" } as const;
+};
+
+describe.each<[string, () => Store | undefined]>([
+  ["in memory", () => undefined],
+  ["over a store that answers with promises", later],
+])("throttle, %s", (_, make) => {
+  test("calls run in order, spaced exactly, and resolve with what the function returns", async () => {
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
+    const answers = Promise.all(["a", "b", "c", "d"].map((name) => ask(name)));
+    await clock.pass(1000);
+    expect(await answers).toEqual(["done a", "done b", "done c", "done d"]);
+    expect(ran).toEqual([
+      ["a", 0],
+      ["b", 100],
+      ["c", 200],
+      ["d", 300],
+    ]);
+    expect([ask.queued, ask.running, clock.timers]).toEqual([0, 0, 0]);
+  });
+
+  test("a capacity of 0 spaces every call, the first too; a fixed window runs its tokens at its start", async () => {
+    const { clock, ran, fn } = noted();
+    const even = throttle(fn, limitOn(make(), { ...spaced, capacity: 0 }, clock.now), { clock });
+    const window = { kind: "fixed window", rate: 2, period: SECOND, start: 0 } as const;
+    const windows = throttle(fn, limitOn(make(), window, clock.now), { clock });
+    for (let i = 0; i < 3; i++) void even(`even ${i}`);
+    for (let i = 0; i < 5; i++) void windows(`window ${i}`);
+    await clock.pass(3000);
+    const at = (kind: string) => ran.filter(([name]) => String(name).startsWith(kind)).map(([, time]) => time);
+    expect(at("even")).toEqual([100, 200, 300]);
+    expect(at("window")).toEqual([0, 0, 1000, 1000, 2000]);
+  });
+
+  test("an abort gives the tokens back, and later calls move up", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), spaced, clock.now);
+    const ask = throttle(fn, policy, { clock });
+    const gone = new AbortController();
+    void ask("a");
+    const aborted = ask.with({ signal: gone.signal, count: 5 })("b");
+    void ask("c");
+    void ask("d");
+    await clock.pass(50);
+    gone.abort(new Error("nobody wants it"));
+    await expect(aborted).rejects.toThrow("nobody wants it");
+    await clock.pass(60);
+    expect((await policy.limiter.getValue("api")).value).toBeCloseTo(-0.9, 9); // d is owed, and 10 ms have come
+    await clock.pass(1000);
+    expect(ran).toEqual([
+      ["a", 0],
+      ["c", 100],
+      ["d", 200],
+    ]);
+    expect((await policy.limiter.getValue("api")).value).toBe(1);
+  });
+
+  test("aborted all at once, the limit is as if they had never been made", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), { ...spaced, capacity: 20 }, clock.now);
+    const ask = throttle(fn, policy, { clock });
+    const gone = new AbortController();
+    const calls = Array.from({ length: 100 }, (_, i) =>
+      ask
+        .with({ signal: gone.signal })(i)
+        .catch(() => "aborted"),
+    );
+    await clock.pass(0);
+    expect(ran).toHaveLength(20);
+    gone.abort();
+    await Promise.all(calls);
+    await clock.pass(0);
+    expect((await policy.limiter.getValue("api")).value).toBe(0);
+    expect([ask.queued, clock.timers]).toEqual([0, 0]);
+  });
+
+  test("a signal that was aborted before never takes a token", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), spaced, clock.now);
+    const ask = throttle(fn, policy, { clock, signal: () => AbortSignal.abort(new Error("too late")) });
+    await expect(ask("a")).rejects.toThrow("too late");
+    expect([(await policy.limiter.getValue("api")).value, ran]).toEqual([1, []]);
+  });
+
+  test("a call costs what it says, and one that never fits in `maxReserved` is told so", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), { ...spaced, capacity: 10, maxReserved: 20 }, clock.now);
+    const ask = throttle(fn, policy, { clock, count: (name) => Number(name) });
+    void ask(10);
+    void ask(15);
+    void ask(5);
+    const denied = await ask(1).catch((error) => error);
+    expect(isRateLimitError(denied)).toBe(true);
+    expect(denied.retryAt).toBe(START + 100);
+    await expect(ask(31)).rejects.toThrow("exceeds capacity");
+    await clock.pass(5000);
+    expect(ran).toEqual([
+      [10, 0],
+      [15, 1500],
+      [5, 2000],
+    ]);
+  });
+
+  test("a full queue refuses; what it refused took nothing", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), spaced, clock.now);
+    const ask = throttle(fn, policy, { clock, maxQueued: 3 });
+    void ask("runs at once");
+    await clock.pass(0);
+    const calls = ["b", "c", "d"].map((name) => ask(name));
+    const refused = await ask("e").catch((error) => error);
+    expect(isQueueError(refused)).toBe(true);
+    expect(refused).toMatchObject({ reason: "full", message: "the queue is full: 3 calls wait (`maxQueued`)" });
+    await clock.pass(1000);
+    await Promise.all(calls);
+    expect(ran.map(([, at]) => at)).toEqual([0, 100, 200, 300]);
+  });
+
+  test("a call whose time would come too late is refused at once, and gives its tokens back", async () => {
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock, maxWait: 250 });
+    const calls = ["a", "b", "c"].map((name) => ask(name));
+    await expect(ask("d")).rejects.toMatchObject({ reason: "late", at: START + 300 });
+    const patient = ask.with({ maxWait: 300 })("e");
+    await clock.pass(1000);
+    await Promise.all([...calls, patient]);
+    expect(ran.map(([name, at]) => `${name} ${at}`)).toEqual(["a 0", "b 100", "c 200", "e 300"]);
+  });
+
+  test("idle, drain and clear", async () => {
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
+    await ask.idle();
+    const calls = ["a", "b", "c"].map((name) => ask(name).catch((error: Error) => error.name));
+    let idle = false;
+    const waited = ask.drain().then(() => {
+      idle = true;
+    });
+    await expect(ask("d")).rejects.toMatchObject({ code: "TIDEGATE_QUEUE", reason: "closed" });
+    await clock.pass(100);
+    expect([idle, ask.queued]).toEqual([false, 1]);
+    ask.clear();
+    await waited;
+    expect(await Promise.all(calls)).toEqual(["done a", "done b", "AbortError"]);
+    expect([ran.length, ask.queued, ask.running, clock.timers]).toEqual([2, 0, 0, 0]);
+  });
+
+  test("so many run at once, and their tokens wait with them", async () => {
+    const clock = fakeClock(START);
+    const ends: (() => void)[] = [];
+    let most = 0;
+    const work = (): Promise<void> => {
+      most = Math.max(most, ask.running);
+      return new Promise((done) => ends.push(done));
+    };
+    const ask = throttle(work, limitOn(make(), { ...spaced, capacity: 10 }, clock.now), { clock, concurrency: 2 });
+    for (let i = 0; i < 5; i++) void ask();
+    await clock.pass(1000);
+    expect([ends.length, ask.running, ask.queued]).toEqual([2, 2, 3]);
+    while (ends.length > 0) {
+      ends.shift()?.();
+      await clock.pass(1000);
+    }
+    await ask.idle();
+    expect(most).toBe(2);
+  });
+});
+
+describe("a throttled function", () => {
+  test("keeps `this`, its name and its length, and passes errors on", async () => {
+    const { clock } = noted();
+    class Service {
+      readonly greeting = "hello";
+      greet(name: string): string {
+        if (name === "") throw new Error("who?");
+        return `${this.greeting} ${name}`;
+      }
+    }
+    const service = Object.assign(new Service(), { greet: throttle(Service.prototype.greet, spaced, { clock }) });
+    const first = service.greet("a");
+    const second = service.greet("");
+    const third = service.greet.with({ priority: 9 }).call(service, "c");
+    await Promise.all([clock.pass(300), expect(second).rejects.toThrow("who?")]);
+    expect([await first, await third]).toEqual(["hello a", "hello c"]);
+    expect([service.greet.name, service.greet.length]).toEqual(["greet", 1]);
+  });
+
+  test("has a queue for each key", async () => {
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, { ...spaced, rate: 1 }, { clock, key: (name) => String(name)[0] ?? "" });
+    for (const name of ["a1", "a2", "b1", "b2"]) void ask(name);
+    await clock.pass(0);
+    expect(ran.map(([name]) => name)).toEqual(["a1", "b1"]);
+    await clock.pass(1000);
+    expect(ran.map(([name]) => name)).toEqual(["a1", "b1", "a2", "b2"]);
+    await ask.idle();
+  });
+
+  test("runs in the async context of its caller, however late", async () => {
+    const { AsyncLocalStorage } = await import("node:async_hooks");
+    const context = new AsyncLocalStorage<string>();
+    const clock = fakeClock(START);
+    const ask = throttle(() => context.getStore(), spaced, { clock });
+    const calls = ["a", "b", "c"].map((name) => context.run(name, () => ask()));
+    await clock.pass(1000);
+    expect(await Promise.all(calls)).toEqual(["a", "b", "c"]);
+  });
+
+  test("where the store failed, the call rejects with its error", async () => {
+    const store = transactional({ name: "broken", transaction: () => Promise.reject(new Error("connection refused")) });
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, limitOn(store, spaced, clock.now), { clock });
+    const error = await ask("a").catch((error) => error);
+    expect([isStoreError(error), ran.length, ask.queued]).toEqual([true, 0, 0]);
+    const open = throttle(fn, limitOn(store, { ...spaced, onStoreError: "allow" }, clock.now), { clock });
+    await open("b");
+    expect(ran).toEqual([["b", 0]]);
+  });
+
+  test.each([
+    ["`fn` must be a function", () => throttle(1 as never, spaced)],
+    ["`policy` must be a config", () => throttle(() => 1, undefined as never)],
+    ["`rate` must be", () => throttle(() => 1, { ...spaced, rate: 0 })],
+    ["`limiter` must be", () => throttle(() => 1, { limiter: {}, name: "a" } as never)],
+    ["`maxQueued` must be a whole number from 1", () => throttle(() => 1, spaced, { maxQueued: 0 })],
+    ["`concurrency` must be a whole number from 1", () => throttle(() => 1, spaced, { concurrency: 0.5 })],
+    ["`count` must be a finite number of tokens", () => throttle(() => 1, spaced, { count: -1 })],
+    ["`priority` must be a whole number from 0 to 9", () => throttle(() => 1, spaced, { priority: 10 })],
+    ["`maxWait` must be", () => throttle(() => 1, spaced, { maxWait: Number.NaN })],
+    ["`clock` must be an object", () => throttle(() => 1, spaced, { clock: {} as never })],
+    ["`speed` must be absent", () => throttle(() => 1, spaced, { speed: 1 } as never)],
+    ["`signal` must be", () => throttle(() => 1, spaced).with({ signal: {} as never })],
+  ])("mistakes are told at once: %s", (message, make) => expect(make).toThrow(message));
+
+  test("a mistake of one call rejects that call, before anything is taken", async () => {
+    const { clock, ran, fn } = noted();
+    const ask = throttle(fn, spaced, { clock, count: (name) => name as number });
+    for (const count of [Number.NaN, -1, "1"]) {
+      await expect(ask(count)).rejects.toThrow("`count` must be a finite number of tokens");
+    }
+    await ask(1);
+    expect(ran).toEqual([[1, 0]]);
+  });
+});
+
+const _types = (): void => {
+  const ask = throttle((question: string, times: number) => question.repeat(times), spaced);
+  const answer: Promise<string> = ask("a", 2);
+  // @ts-expect-error: its arguments are the function's
+  void ask(1);
+  const policy: Policy = spaced;
+  void [answer, policy, QueueError];
+};
+void _types;

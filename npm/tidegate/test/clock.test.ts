@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { fakeClock } from "../src/testing/index.ts";
+
+describe("the timers of a fake clock", () => {
+  test("run in order, each at its own time, and only when the clock comes there", () => {
+    const clock = fakeClock(0);
+    const ran: [string, number][] = [];
+    const note = (name: string) => () => void ran.push([name, clock.now()]);
+    clock.setTimeout(note("third"), 30);
+    clock.setTimeout(note("first"), 10);
+    clock.setTimeout(note("second"), 10);
+    const forgotten = clock.setTimeout(note("never"), 20);
+    clock.clearTimeout(forgotten);
+    clock.clearTimeout(forgotten);
+    expect(clock.timers).toBe(3);
+    clock.advance(9);
+    expect(ran).toEqual([]);
+    clock.advance(100);
+    expect(ran).toEqual([
+      ["first", 10],
+      ["second", 10],
+      ["third", 30],
+    ]);
+    expect([clock.timers, clock.now()]).toEqual([0, 109]);
+  });
+
+  test("a jump runs what is due at its end; a step back runs nothing", () => {
+    const clock = fakeClock(1000);
+    const ran: number[] = [];
+    clock.setTimeout(() => ran.push(clock.now()), 10);
+    clock.advance(-500);
+    expect(ran).toEqual([]);
+    clock.set(5000);
+    expect(ran).toEqual([5000]);
+  });
+
+  test("what a timer sets runs on the same way, and `pass` lets promises settle in between", async () => {
+    const clock = fakeClock(0);
+    const ran: number[] = [];
+    const again = async (): Promise<void> => {
+      ran.push(clock.now());
+      await Promise.resolve();
+      if (ran.length < 5) clock.setTimeout(again, 10);
+    };
+    clock.setTimeout(again, 10);
+    await clock.pass(100);
+    expect(ran).toEqual([10, 20, 30, 40, 50]);
+    expect(clock.now()).toBe(100);
+  });
+
+  test("a time that is none is refused", () => {
+    const clock = fakeClock(0);
+    expect(() => clock.setTimeout(() => undefined, Number.NaN)).toThrow("a finite number of ms; got NaN");
+  });
+});
