@@ -4,8 +4,12 @@
  * @module
  */
 export type { Clock } from "./client/clock.ts";
+export type { StreamLimitOptions } from "./client/bytes.ts";
 export { isQueueError, QueueError } from "./client/errors.ts";
 export type { ThrottleOptions, TurnOptions } from "./client/options.ts";
 export { type Semaphore, semaphore } from "./client/semaphore.ts";
 export type { LimiterLike, LimitOf, Policy } from "./client/source.ts";
+export { type SingleFlightOptions, singleFlight } from "./client/single-flight.ts";
+export { limitStream } from "./client/stream.ts";
+export { type FieldSource, readRateLimit, type Told, type ToldLimit } from "./client/told/read.ts";
 export { concurrent, type Throttled, throttle } from "./client/throttle.ts";

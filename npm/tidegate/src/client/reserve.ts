@@ -119,14 +119,15 @@ export class Reserve {
 
   #give(value: Value): void | Promise<void> {
     if (!this.#slots.isLast(value)) return;
-    const count = this.#slots.unbroken(this.#spare);
+    const end = this.#slots.unbroken(this.#slots.tokens);
+    const whole = end >= this.#slots.tokens;
+    const count = Math.min(end, this.#spare);
     if (count <= 0) return;
     this.#slots.cut(count);
     // No more than the limit would hold by now, had these never been taken: the rest would have been lost.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
-    if (room <= 0) return;
-    const answer = this.#source.give(Math.min(count, room));
-    if (answer instanceof Promise) return answer.then((told) => this.#slots.told(told));
-    this.#slots.told(answer);
+    const told = room > 0 ? this.#source.give(Math.min(count, room)) : value;
+    if (told instanceof Promise) return told.then((told) => this.#slots.rebase(told, whole));
+    this.#slots.rebase(told, whole);
   }
 }

@@ -122,12 +122,18 @@ export class Slots {
     }
   }
 
-  /** What the limit told after the last of them were given back. */
-  told({ value, ts }: Decision): void {
+  /**
+   * What the limit holds after the last of them were given back. Where all that are left stand at its end (`whole`), they are
+   * from now on as if they had been reserved at once, and just now.
+   */
+  rebase({ value, ts }: State, whole: boolean): void {
     const last = this.#last();
     if (last === undefined || this.#config === undefined) return;
     last.state = { value, ts };
-    last.at = Math.min(last.at, paidAt(last.state, this.#config));
+    last.at = paidAt(last.state, this.#config);
+    if (!whole) return;
+    this.#slots = [{ ...last, count: this.tokens, left: this.tokens }];
+    this.#head = 0;
   }
 
   /** When the last token comes, epoch ms on the limiter's clock. */

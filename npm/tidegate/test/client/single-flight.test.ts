@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { singleFlight } from "../../src/client.ts";
+
+/** A function whose calls end when they are told to. */
+function held() {
+  const ends: ((value: string | Error) => void)[] = [];
+  const fn = (...args: unknown[]): Promise<string> =>
+    new Promise((resolve, reject) => {
+      ends.push((value) => (value instanceof Error ? reject(value) : resolve(`${args.join()}: ${value}`)));
+    });
+  return { ends, fn };
+}
+
+test("concurrent identical calls share one, and its error; later ones begin anew", async () => {
+  const { ends, fn } = held();
+  const load = singleFlight(fn);
+  const calls = [load("a", 1), load("a", 1), load("b", 1)];
+  expect(ends).toHaveLength(2);
+  ends[0]?.("first");
+  ends[1]?.("second");
+  expect(await Promise.all(calls)).toEqual(["a,1: first", "a,1: first", "b,1: second"]);
+  const failing = [load("a", 1), load("a", 1)].map((call) => call.catch((error: Error) => error.message));
+  ends[2]?.(new Error("broken"));
+  expect(await Promise.all(failing)).toEqual(["broken", "broken"]);
+  expect(ends).toHaveLength(3);
+});
+
+test("calls that differ in type alone, or in `this`, are different", async () => {
+  const { ends, fn } = held();
+  const load = singleFlight(fn);
+  for (const arg of ["1", 1, 1n, true, "true", null, undefined, "null"]) void load(arg);
+  void load("a,b", "c");
+  void load("a", "b,c");
+  expect(ends).toHaveLength(10);
+  const [one, other] = [{ load }, { load }];
+  void one.load("x");
+  void one.load("x");
+  void other.load("x");
+  expect(ends).toHaveLength(12);
+});
+
+test("a key says which are the same; without one, objects are refused", async () => {
+  const { ends, fn } = held();
+  const load = singleFlight(fn, { key: (...args) => (args[0] as { id: string }).id });
+  void load({ id: "a", seen: 1 });
+  void load({ id: "a", seen: 2 });
+  expect(ends).toHaveLength(1);
+  await expect(singleFlight(fn)({})).rejects.toThrow("`key` must be given, where an argument is neither a string");
+  await expect(singleFlight(fn, { key: () => 1 as never })("a")).rejects.toThrow("`key` must be a string; got 1");
+  expect(() => singleFlight(1 as never)).toThrow("`fn` must be a function");
+});
+
+test("a function that throws at once rejects, and is not held against the next call", async () => {
+  let calls = 0;
+  const load = singleFlight(() => {
+    if (++calls === 1) throw new Error("at once");
+    return "fine";
+  });
+  await expect(load()).rejects.toThrow("at once");
+  expect(await load()).toBe("fine");
+});

@@ -1,0 +1,162 @@
+import { Readable, type Transform, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { describe, expect, test } from "vitest";
+import { limitStream } from "../../src/client.ts";
+import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
+import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
+
+const START = 1_735_689_600_000;
+
+/** Bytes that came out, and chunks that were asked of the source. */
+interface Flow {
+  out: number;
+  asked: number;
+  biggest: number;
+  error: unknown;
+}
+
+/** Sends chunks without end through a stream that is limited, into a reader that keeps up. */
+type Run = (options: StreamLimitOptions, chunk: () => Uint8Array) => Flow;
+
+const web: Run = (options, chunk) => {
+  const flow: Flow = { out: 0, asked: 0, biggest: 0, error: undefined };
+  const source = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        flow.asked++;
+        controller.enqueue(chunk());
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const sink = new WritableStream<Uint8Array>({
+    write(piece) {
+      flow.out += piece.byteLength;
+      flow.biggest = Math.max(flow.biggest, piece.byteLength);
+    },
+  });
+  void source
+    .pipeThrough(limitStream(options))
+    .pipeTo(sink)
+    .catch((error) => {
+      flow.error = error;
+    });
+  return flow;
+};
+
+const node: Run = (options, chunk) => {
+  const flow: Flow = { out: 0, asked: 0, biggest: 0, error: undefined };
+  const source = new Readable({
+    highWaterMark: 1,
+    read() {
+      flow.asked++;
+      this.push(chunk());
+    },
+  });
+  const sink = new Writable({
+    write(piece: Uint8Array, _encoding, done) {
+      flow.out += piece.byteLength;
+      flow.biggest = Math.max(flow.biggest, piece.byteLength);
+      done();
+    },
+  });
+  void pipeline(source, limitNodeStream(options) as Transform, sink).catch((error) => {
+    flow.error = error;
+  });
+  return flow;
+};
+
+/** On in small steps, so that promises settle as they would. */
+async function pass(clock: FakeClock, ms: number): Promise<void> {
+  for (let at = 0; at < ms; at += 100) await clock.pass(Math.min(100, ms - at));
+}
+
+describe.each([
+  ["a web stream", web],
+  ["a stream of Node.js", node],
+])("%s", (_, run) => {
+  test.each([
+    ["chunks smaller than the burst", 1000, 100_000],
+    ["chunks larger than the burst", 64_000, 100_000],
+    ["a slow line", 100, 1200],
+  ])("passes the policy's bytes in 10 s, to 2 percent: %s", async (_, size, bytesPerSecond) => {
+    const clock = fakeClock(START);
+    const bytes = new Uint8Array(size);
+    const flow = run({ bytesPerSecond, clock }, () => bytes);
+    await pass(clock, 10 * SECOND);
+    expect(flow.out).toBeGreaterThan(bytesPerSecond * 10 * 0.98);
+    expect(flow.out).toBeLessThan(bytesPerSecond * 10 * 1.02);
+    expect(flow.biggest).toBe(Math.min(size, bytesPerSecond / 10));
+  });
+
+  test("holds whoever writes back: what it keeps is a few chunks, however long it runs", async () => {
+    const clock = fakeClock(START);
+    const bytes = new Uint8Array(1000);
+    const flow = run({ bytesPerSecond: 10_000, burst: 1000, clock }, () => bytes);
+    await pass(clock, 5 * SECOND);
+    expect(flow.asked * 1000 - flow.out).toBeLessThanOrEqual(5000);
+    expect(flow.out).toBeGreaterThan(49_000);
+  });
+
+  test("several share one limit", async () => {
+    const clock = fakeClock(START);
+    const limiter = defineLimits(
+      { line: { kind: "token bucket", rate: 10_000, period: SECOND, capacity: 1000 } },
+      { now: clock.now },
+    );
+    const limit = { limiter, name: "line" } as const;
+    const flows = [1, 2, 3].map(() => run({ limit, burst: 500, clock }, () => new Uint8Array(700)));
+    await pass(clock, 10 * SECOND);
+    const out = flows.map((flow) => flow.out);
+    const sum = out.reduce((a, b) => a + b, 0);
+    expect(sum).toBeGreaterThan(98_000);
+    expect(sum).toBeLessThan(102_000);
+    for (const one of out) expect(one).toBeGreaterThan(30_000);
+  });
+
+  test("what is no bytes ends it with an error that says so", async () => {
+    const clock = fakeClock(START);
+    const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
+    await pass(clock, 100);
+    expect(String(flow.error)).toMatch(/`chunk` must be bytes|chunk.*must be of type/);
+  });
+
+  test.each([
+    [{}, "`bytesPerSecond` must be given, or `limit`, and not both; got undefined"],
+    [{ bytesPerSecond: 0 }, "`bytesPerSecond` must be a number of bytes above 0 and up to 1099511627776; got 0"],
+    [{ bytesPerSecond: 10, burst: 0.5 }, "`burst` must be a number of bytes from 1 and up to 1099511627776; got 0.5"],
+    [{ bytesPerSecond: 10, speed: 1 }, "`speed` must be absent"],
+  ])("mistakes are told at once: %j", (options, message) => {
+    expect(() => run(options as never, () => new Uint8Array(1))).toThrow(message);
+  });
+});
+
+test("every byte comes out once, in order, whatever the chunks", async () => {
+  const clock = fakeClock(START);
+  const all = Uint8Array.from({ length: 5000 }, (_, i) => i % 251);
+  const chunks = [0, 1, 10, 700, 701, 3000].map((at, i, from) => all.subarray(at, from[i + 1]));
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const limited = source.pipeThrough(limitStream({ bytesPerSecond: 10_000, burst: 300, clock }));
+  const out = new Response(limited as ReadableStream<Uint8Array<ArrayBuffer>>);
+  const read = out.arrayBuffer();
+  await pass(clock, SECOND);
+  expect(new Uint8Array(await read)).toEqual(all);
+});
+
+test("a stream that is destroyed leaves no timer behind", async () => {
+  const clock = fakeClock(START);
+  const stream = limitNodeStream({ bytesPerSecond: 100, burst: 10, clock });
+  stream.on("error", () => undefined).resume();
+  stream.write(new Uint8Array(1000));
+  await clock.pass(200);
+  expect(clock.timers).toBe(1);
+  stream.destroy();
+  await clock.pass(0);
+  expect(clock.timers).toBe(0);
+});
