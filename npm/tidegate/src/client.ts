@@ -6,6 +6,8 @@
 export type { Clock } from "./client/clock.ts";
 export type { StreamLimitOptions } from "./client/bytes.ts";
 export { isQueueError, QueueError } from "./client/errors.ts";
+export { createFetch, type LimitedFetch } from "./client/fetch/create.ts";
+export type { FetchOptions, Retry } from "./client/fetch/options.ts";
 export type { ThrottleOptions, TurnOptions } from "./client/options.ts";
 export { type Semaphore, semaphore } from "./client/semaphore.ts";
 export type { LimiterLike, LimitOf, Policy } from "./client/source.ts";

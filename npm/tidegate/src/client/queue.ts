@@ -59,6 +59,10 @@ export class Queue {
     if (parts.source !== undefined) this.#reserve = new Reserve(parts.source, parts.clock, this.#pump);
   }
 
+  /** What else holds its calls back. */
+  get pace(): Pace | undefined {
+    return this.#parts.pace;
+  }
   get queued(): number {
     return this.#line.length;
   }
@@ -178,8 +182,9 @@ export class Queue {
       return;
     }
     const { notAfter } = waiting;
-    const at = this.#reserve?.end;
-    if (notAfter !== undefined && at !== undefined && at > notAfter && this.#line.has(waiting)) {
+    const now = this.#parts.clock.now();
+    const at = Math.max(this.#reserve?.end ?? now, this.#parts.pace?.at(now) ?? now);
+    if (notAfter !== undefined && at > notAfter && this.#line.has(waiting)) {
       const message = `the call would run ${Math.ceil(at - notAfter)} ms after it may (\`maxWait\`)`;
       this.#giveUp([waiting], new QueueError("late", message, at));
     }

@@ -1,0 +1,326 @@
+import { describe, expect, test } from "vitest";
+import { createFetch, type FetchOptions, type Retry } from "../../src/client.ts";
+import { SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+import { DIALECTS } from "./dialects.ts";
+
+const START = 1_772_366_400_000;
+const URL_ = "https://api.example.com/things";
+
+interface Answer {
+  status?: number;
+  fields?: Record<string, string>;
+}
+
+/** A server in a function: answers in turn, the last one again and again. */
+function serving(...answers: Answer[]) {
+  const clock = fakeClock(START);
+  const sent: { at: number; url: string; method: string; body: string }[] = [];
+  const fetch = (async (input: RequestInfo | URL, init?: RequestInit) => {
+    const request = new Request(input, init);
+    sent.push({ at: clock.now() - START, url: request.url, method: request.method, body: await request.text() });
+    const { status = 200, fields = {} } = answers[Math.min(sent.length, answers.length) - 1] ?? {};
+    return new Response(`answer ${sent.length}`, { status, headers: fields });
+  }) as typeof globalThis.fetch;
+  const retries: Retry[] = [];
+  const onRetry = (retry: Retry): void => void retries.push(retry);
+  const make = (options: FetchOptions = {}) => createFetch({ clock, fetch, jitter: 0, onRetry, ...options });
+  const times = (): number[] => sent.map(({ at }) => at);
+  return { clock, sent, times, retries, make };
+}
+const many = (count: number, call: (i: number) => Promise<Response>): Promise<Response>[] =>
+  Array.from({ length: count }, (_, i) => call(i));
+
+describe("own tokens", () => {
+  const limit = { kind: "token bucket", rate: 1, period: SECOND } as const;
+
+  test("requests are spaced, for each origin by itself", async () => {
+    const { clock, sent, make } = serving({});
+    const fetch = make({ limit });
+    const all = many(6, (i) => fetch(`https://${i % 2 === 0 ? "a" : "b"}.example.com/${i}`));
+    await clock.pass(5 * SECOND);
+    await Promise.all(all);
+    expect(sent.map(({ url, at }) => `${url.slice(8, 9)} ${at}`)).toEqual([
+      "a 0",
+      "b 0",
+      "a 1000",
+      "b 1000",
+      "a 2000",
+      "b 2000",
+    ]);
+  });
+
+  test("or for each key, with a cost, and bounded", async () => {
+    const { clock, times, make } = serving({});
+    const fetch = make({
+      limit: { ...limit, capacity: 2 },
+      key: (url) => url.searchParams.get("account") ?? "",
+      count: (_, init) => (init?.method === "POST" ? 2 : 1),
+      maxQueued: 2,
+    });
+    const all = [fetch(`${URL_}?account=1`, { method: "POST" }), fetch(`${URL_}?account=2`)];
+    await clock.pass(0);
+    all.push(fetch(`${URL_}?account=1`, { method: "POST" }), fetch(`${URL_}?account=1`));
+    await expect(fetch(`${URL_}?account=1`)).rejects.toMatchObject({ reason: "full" });
+    await clock.pass(5 * SECOND);
+    await Promise.all(all);
+    expect(times()).toEqual([0, 0, 2000, 3000]);
+  });
+
+  test("an abort while it waits is the signal's reason, and the next one moves up", async () => {
+    const { clock, times, make } = serving({});
+    const fetch = make({ limit });
+    const gone = new AbortController();
+    const first = fetch(URL_);
+    const aborted = fetch(URL_, { signal: gone.signal });
+    const last = fetch(new Request(URL_));
+    await clock.pass(500);
+    gone.abort(new Error("closed"));
+    await expect(aborted).rejects.toThrow("closed");
+    await clock.pass(5 * SECOND);
+    await Promise.all([first, last]);
+    expect(times()).toEqual([0, 1000]);
+  });
+
+  test("a deadline that own tokens would miss rejects at once", async () => {
+    const { make } = serving({});
+    const fetch = make({ limit, deadline: 1500 });
+    void fetch(URL_);
+    void fetch(URL_);
+    await expect(fetch(URL_)).rejects.toMatchObject({ code: "TIDEGATE_QUEUE", reason: "late" });
+  });
+});
+
+describe("what the server tells", () => {
+  test("little is left: the rest is spread over the time it must do, before anything is denied", async () => {
+    const fields = { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "4", "X-RateLimit-Reset": "8" };
+    const { clock, times, make } = serving({ fields });
+    const fetch = make({ concurrency: 1 });
+    const all = many(5, () => fetch(URL_));
+    await clock.pass(60 * SECOND);
+    await Promise.all(all);
+    const waits = times().map((at, i, from) => at - (from[i - 1] ?? 0));
+    expect(waits).toEqual([0, 0, 2000, 2000, 2000]);
+  });
+
+  test("much is left: nothing waits", async () => {
+    const fields = { RateLimit: '"a";r=900;t=60', "RateLimit-Policy": '"a";q=1000;w=60' };
+    const { clock, times, make } = serving({ fields });
+    const fetch = make();
+    for (let i = 0; i < 5; i++) await fetch(URL_);
+    await clock.pass(0);
+    expect(times()).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  test("nothing is left: the next waits until there is more, and no longer", async () => {
+    const { clock, times, make } = serving({ fields: { RateLimit: '"a";r=0;t=7' } }, {});
+    const fetch = make();
+    await fetch(URL_);
+    const next = fetch(URL_);
+    await clock.pass(6999);
+    expect(times()).toEqual([0]);
+    await clock.pass(1);
+    await next;
+    await fetch(URL_);
+    expect(times()).toEqual([0, 7000, 7000]);
+  });
+
+  test("what is on its way counts as used; an older answer does not overrule a newer", async () => {
+    const clock = fakeClock(START);
+    const waiting: ((answer: Response) => void)[] = [];
+    const fetch = createFetch({
+      clock,
+      jitter: 0,
+      fetch: () => new Promise<Response>((answer) => waiting.push(answer)),
+    });
+    const answer = (i: number, remaining: number): void =>
+      waiting[i]?.(
+        new Response("", { headers: { RateLimit: `"a";r=${remaining};t=10`, "RateLimit-Policy": '"a";q=4;w=10' } }),
+      );
+    const all = many(4, () => fetch(URL_));
+    await clock.pass(0);
+    expect(waiting).toHaveLength(4);
+    answer(3, 0);
+    await clock.pass(0);
+    answer(0, 3);
+    answer(1, 2);
+    answer(2, 1);
+    await Promise.all(all);
+    const next = fetch(URL_);
+    await clock.pass(9999);
+    expect(waiting).toHaveLength(4);
+    await clock.pass(1);
+    expect(waiting).toHaveLength(5);
+    answer(4, 3);
+    await next;
+  });
+
+  test.each(DIALECTS.filter(({ told }) => told.limits.some(({ remaining }) => remaining === 0)))(
+    "$api: it waits as long as told",
+    async ({ fields, told }) => {
+      const { clock, times, make } = serving({ fields }, {});
+      const fetch = make();
+      await fetch(URL_);
+      const next = fetch(URL_);
+      const longest = Math.max(
+        ...told.limits.map(({ remaining, resetAfter = 0 }) => (remaining === 0 ? resetAfter : 0)),
+      );
+      await clock.pass(longest - 1);
+      expect(times()).toHaveLength(1);
+      await clock.pass(1);
+      await next;
+      expect(times()).toEqual([0, longest]);
+    },
+  );
+});
+
+describe("retries", () => {
+  test("429 with Retry-After: the request and all that come meanwhile wait so long", async () => {
+    const { clock, sent, retries, make } = serving({ status: 429, fields: { "Retry-After": "3" } }, {});
+    const fetch = make();
+    const first = fetch(`${URL_}/1`);
+    await clock.pass(100);
+    const second = fetch(`${URL_}/2`);
+    await clock.pass(10 * SECOND);
+    expect((await first).status + (await second).status).toBe(400);
+    expect(sent.map(({ url, at }) => [url.at(-1), at])).toEqual([
+      ["1", 0],
+      ["1", 3000],
+      ["2", 3000],
+    ]);
+    expect(retries).toEqual([{ url: new URL(`${URL_}/1`), status: 429, attempts: 1, wait: 3000 }]);
+  });
+
+  test("503 without a word: longer each time, up to so many times; then the answer is passed on", async () => {
+    const { clock, times, make } = serving({ status: 503 });
+    const fetch = make({ retries: 3 });
+    const answered = fetch(URL_);
+    await clock.pass(60 * SECOND);
+    expect((await answered).status).toBe(503);
+    expect(times()).toEqual([0, 1000, 3000, 7000]);
+    expect(await (await answered).text()).toBe("answer 4");
+  });
+
+  test("jitter is never earlier than told, and differs from client to client", async () => {
+    const waits = new Set<number>();
+    for (let i = 0; i < 20; i++) {
+      const { clock, times, make } = serving({ status: 429, fields: { "Retry-After": "10" } }, {});
+      const answered = make({ jitter: 0.5 })(URL_);
+      await clock.pass(20 * SECOND);
+      await answered;
+      waits.add(times()[1] as number);
+    }
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(10_000);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(15_000);
+    expect(waits.size).toBeGreaterThan(10);
+  });
+
+  test("bodies that can be read again are sent again; a stream is not", async () => {
+    const denied = { status: 429, fields: { "Retry-After": "1" } };
+    const body = () => new Blob(["hello"]).stream();
+    const cases: [string | Request, RequestInit | undefined, number][] = [
+      [URL_, { method: "PUT", body: "hello" }, 2],
+      [URL_, { method: "PUT", body: new TextEncoder().encode("hello") }, 2],
+      [URL_, { method: "PUT", body: new Blob(["hello"]) }, 2],
+      [new Request(URL_, { method: "PUT", body: "hello" }), undefined, 2],
+      [URL_, { method: "POST", body: "hello", headers: { "Idempotency-Key": "7" } }, 2],
+      [URL_, { method: "POST", body: "hello" }, 1],
+      [URL_, { method: "PUT", body: body(), duplex: "half" } as RequestInit, 1],
+    ];
+    for (const [input, init, times] of cases) {
+      const { clock, sent, make } = serving(denied, {});
+      const answered = make()(input, init);
+      await clock.pass(5 * SECOND);
+      expect((await answered).status).toBe(times === 2 ? 200 : 429);
+      expect(sent.map((one) => one.body)).toEqual(Array.from({ length: times }, () => "hello"));
+    }
+  });
+
+  test("`idempotent` overrules the method", async () => {
+    const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "1" } }, {});
+    const answered = make({ idempotent: (url) => url.pathname === "/things" })(URL_, { method: "POST", body: "a" });
+    await clock.pass(5 * SECOND);
+    expect([(await answered).status, sent.length]).toEqual([200, 2]);
+  });
+
+  test("GitHub's 403 is a denial where nothing is left, and none otherwise; Stripe's advice is taken", async () => {
+    const reset = String(START / 1000 + 30);
+    const cases: [Answer, number][] = [
+      [{ status: 403, fields: { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset } }, 2],
+      [{ status: 403, fields: { "X-RateLimit-Remaining": "50", "X-RateLimit-Reset": reset } }, 1],
+      [{ status: 429, fields: { "Stripe-Should-Retry": "false", "Retry-After": "1" } }, 1],
+      [{ status: 500, fields: { "Retry-After": "1" } }, 1],
+    ];
+    for (const [answer, times] of cases) {
+      const { clock, sent, make } = serving(answer, {});
+      const answered = make()(URL_);
+      await clock.pass(60 * SECOND);
+      await answered;
+      expect(sent).toHaveLength(times);
+    }
+  });
+
+  test("what cannot be waited for is passed on at once: `maxWait`, `deadline`, `retries: 0`", async () => {
+    for (const options of [{ maxWait: 5000 }, { deadline: 5000 }, { retries: 0 }]) {
+      const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "6" } }, {});
+      const response = await make(options)(URL_);
+      expect([response.status, await response.text(), sent.length, clock.now() - START]).toEqual([
+        429,
+        "answer 1",
+        1,
+        0,
+      ]);
+    }
+  });
+
+  test("an abort while it waits for a retry ends it", async () => {
+    const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "6" } });
+    const gone = new AbortController();
+    const fetch = make();
+    const answered = fetch(URL_, { signal: gone.signal });
+    await clock.pass(1000);
+    gone.abort(new Error("closed"));
+    await expect(answered).rejects.toThrow("closed");
+    expect([sent.length, fetch.queued, clock.timers]).toEqual([1, 0, 0]);
+  });
+});
+
+test("concurrent GETs of one thing share a request, each with a body of its own", async () => {
+  const { clock, sent, make } = serving({});
+  const fetch = make({ share: true });
+  const all = [
+    fetch(URL_),
+    fetch(new URL(URL_)),
+    fetch(URL_, { headers: { Accept: "a" } }),
+    fetch(URL_, { method: "POST" }),
+  ];
+  await clock.pass(0);
+  const texts = await Promise.all((await Promise.all(all)).map((response) => response.text()));
+  expect([texts[0] === texts[1], sent.length, new Set(texts).size]).toEqual([true, 3, 3]);
+});
+
+test("idle and drain", async () => {
+  const { clock, make } = serving({});
+  const fetch = make({ limit: { kind: "token bucket", rate: 1, period: SECOND } });
+  const all = many(3, () => fetch(URL_));
+  const drained = fetch.drain();
+  await expect(fetch(URL_)).rejects.toMatchObject({ reason: "closed" });
+  await expect(fetch("https://other.example.com")).rejects.toMatchObject({ reason: "closed" });
+  expect([fetch.queued, fetch.running]).toEqual([2, 0]);
+  await clock.pass(5 * SECOND);
+  await drained;
+  await Promise.all([...all, fetch.idle()]);
+});
+
+test.each([
+  [{ retries: -1 }, "`retries` must be a whole number from 0; got -1"],
+  [{ jitter: 2 }, "`jitter` must be a number from 0 to 1; got 2"],
+  [{ slowBelow: "1" }, '`slowBelow` must be a number from 0 to 1; got "1"'],
+  [{ key: "account" }, '`key` must be "origin", or a function; got "account"'],
+  [{ maxWait: -1 }, "`maxWait` must be a number of ms from 0"],
+  [{ limit: { kind: "token bucket", rate: 0, period: 1 } }, "`rate` must be"],
+  [{ fetch: 1 }, "`fetch` must be a function; got 1"],
+  [{ timeout: 1 }, "`timeout` must be absent"],
+])("mistakes are told at once: %j", (options, message) => {
+  expect(() => createFetch(options as never)).toThrow(message);
+});
