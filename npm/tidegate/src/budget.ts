@@ -18,6 +18,15 @@ export interface SpendOptions<N extends string> {
   key?: string | undefined;
   /** Tokens that it will probably take: what is set aside before it runs. 0 to 2^40; better too many than too few. */
   estimate: number;
+  /**
+   * Most ms to wait where there is too little now: 0 to 2147483647; default 0. The estimate is reserved, so the turn is paid
+   * for and comes for sure; limits lend up to their `maxReserved`, and a window of theirs only at its end.
+   */
+  wait?: number | undefined;
+  /** Ends the wait: what was set aside is given back, and the signal's reason comes through. */
+  signal?: AbortSignal | undefined;
+  /** Waits so many ms, or less once the signal says so; default a timer. Give one in tests. */
+  sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
 }
 
 /** What the work is given. */
@@ -33,11 +42,14 @@ export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };
 
-const OPTIONS = fieldTable("limits", "key", "estimate");
+const OPTIONS = fieldTable("limits", "key", "estimate", "wait", "signal", "sleep");
+/** The longest that a timer takes. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /**
  * Sets the estimate aside on every limit, or on none; runs the work; then gives back what it did not use, or charges what it
- * used beyond. Where the limits have too little the work does not run, and `decided.retryAt` tells when it could.
+ * used beyond. Where the limits have too little the work does not run, and `decided.retryAt` tells when it could; with `wait`
+ * it reserves its turn, and runs when that comes. A turn that would come later than that is given back at once.
  *
  * ```ts
  * const answer = await spend(limits, { limits: ["tokensPerMinute", "tokensPerDay"], key: userId, estimate: 1500 }, async ({ used }) => {
@@ -60,11 +72,17 @@ export async function spend<T, N extends string, S extends Store>(
   if (typeof options !== "object" || options === null)
     throw new InputError("options", "an object with limits and estimate", options);
   checkFields(options, OPTIONS, "spend");
-  const { limits, key, estimate } = options;
+  const { limits, key, estimate, wait = 0, signal, sleep = timer } = options;
   if (!Array.isArray(limits)) throw new InputError("limits", "an array of names of limits", limits);
   if (typeof work !== "function") throw new InputError("work", "a function", work);
   tokens("estimate", estimate);
-  const taken = (limits as readonly N[]).map((name) => ({ name, key, count: estimate }));
+  if (typeof wait !== "number" || !(wait >= 0 && wait <= LONGEST_MS))
+    throw new InputError("wait", `a number of ms from 0 to ${LONGEST_MS}`, wait);
+  if (typeof sleep !== "function") throw new InputError("sleep", "a function that waits", sleep);
+  if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
+    throw new InputError("signal", "an AbortSignal", signal);
+  signal?.throwIfAborted();
+  const taken = (limits as readonly N[]).map((name) => ({ name, key, count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
   if (!decided.ok) return { ok: false, decided };
   let said: number | undefined;
@@ -73,8 +91,15 @@ export async function spend<T, N extends string, S extends Store>(
   };
   const settle = (count: number): Promise<void> =>
     settleUp(limiter as unknown as Ledger, taken, decided.decisions as Decision[], count);
+  const { retryAfter = 0 } = decided;
+  if (retryAfter > wait) {
+    await settle(0);
+    return { ok: false, decided: { ...decided, ok: false } };
+  }
   let value: T;
   try {
+    if (retryAfter > 0) await sleep(retryAfter, signal);
+    signal?.throwIfAborted();
     value = await work({ used, decided });
   } catch (error) {
     await settle(said ?? 0);
@@ -87,4 +112,18 @@ export async function spend<T, N extends string, S extends Store>(
 function tokens(field: string, count: unknown): number {
   if (typeof count === "number" && count >= 0 && count <= 2 ** 40) return count;
   throw new InputError(field, "a finite number of tokens from 0 to 1099511627776", count);
+}
+
+/** A timer that a signal ends early; one that has fired already tells no listener. */
+function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const end = (): void => {
+      clearTimeout(timeout);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timeout = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
 }

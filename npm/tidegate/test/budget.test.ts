@@ -83,4 +83,92 @@ describe.each<[string, () => Store | undefined]>([
     );
     expect(await left()).toEqual([1000, 5000]);
   });
+
+  describe("with `wait`", () => {
+    function waiting() {
+      const made = budget(make());
+      const slept: number[] = [];
+      const sleep = async (ms: number) => {
+        slept.push(ms);
+        made.clock.advance(ms);
+      };
+      return { ...made, slept, sleep };
+    }
+
+    test("runs at once where there is enough, and else when its turn is paid for, in the order of the calls", async () => {
+      const { clock, limits, left, slept, sleep } = waiting();
+      const started = clock.now();
+      const ran: number[] = [];
+      const ask = (estimate: number) =>
+        spend(limits, { limits: BOTH, estimate, wait: 2 * MINUTE, sleep }, () => void ran.push(clock.now() - started));
+      await ask(1000);
+      await ask(500);
+      await ask(1000);
+      expect(slept).toEqual([0.5 * MINUTE, MINUTE]);
+      expect(ran).toEqual([0, 0.5 * MINUTE, 1.5 * MINUTE]);
+      expect((await left())[0]).toBe(0);
+    });
+
+    test("whoever asks meanwhile waits behind it, and nobody's tokens are there twice", async () => {
+      const { limits, left, sleep } = waiting();
+      await limits.charge("perMinute", { count: 1000 });
+      const asleep = async (ms: number) => {
+        const other = await spend(limits, { limits: BOTH, estimate: 10 }, () => "overtook");
+        expect([other.ok, await left()]).toEqual([false, [-600, 4400]]);
+        await sleep(ms);
+      };
+      const spent = await spend(
+        limits,
+        { limits: BOTH, estimate: 600, wait: MINUTE, sleep: asleep },
+        async ({ used }) => {
+          used(100);
+          return "ran";
+        },
+      );
+      expect(spent).toMatchObject({ ok: true, value: "ran", used: 100, decided: { retryAfter: 0.6 * MINUTE } });
+      expect((await left())[0]).toBe(500);
+    });
+
+    test("a turn that would come too late is given back, and told", async () => {
+      const { limits, left, slept, sleep } = waiting();
+      await limits.charge("perMinute", { count: 900 });
+      const before = await left();
+      const spent = await spend(limits, { limits: BOTH, estimate: 700, wait: 0.5 * MINUTE, sleep }, () => "never");
+      expect(spent).toMatchObject({ ok: false, decided: { ok: false, retryAfter: 0.6 * MINUTE } });
+      expect([await left(), slept]).toEqual([before, []]);
+    });
+
+    test("a signal ends the wait, gives back what was set aside, and its reason comes through", async () => {
+      const { limits, left } = waiting();
+      await limits.charge("perMinute", { count: 1000 });
+      const before = await left();
+      const controller = new AbortController();
+      const work = () => "never";
+      const options = { limits: BOTH, estimate: 300, wait: MINUTE, signal: controller.signal };
+      const spent = spend(limits, options, work);
+      setTimeout(() => controller.abort(new Error("the client went away")), 20);
+      await expect(spent).rejects.toThrow("the client went away");
+      expect(await left()).toEqual(before);
+      const early = new AbortController();
+      const second = spend(limits, { ...options, signal: early.signal }, work);
+      early.abort(new Error("at once"));
+      await expect(second).rejects.toThrow("at once");
+      expect(await left()).toEqual(before);
+      await expect(spend(limits, options, work)).rejects.toThrow("the client went away");
+      expect(await left()).toEqual(before);
+    });
+
+    test("mistakes are told before anything is taken", async () => {
+      const { limits, left } = waiting();
+      for (const [wrong, message] of [
+        [{ wait: Number.NaN }, "`wait` must be a number of ms from 0 to 2147483647; got NaN"],
+        [{ sleep: 1 }, "`sleep` must be a function that waits"],
+        [{ signal: {} }, "`signal` must be an AbortSignal"],
+      ] as const) {
+        const options = { limits: BOTH, estimate: 1, ...wrong } as never;
+        await expect(spend(limits, options, () => 0)).rejects.toThrow(message);
+      }
+      expect(await left()).toEqual([1000, 5000]);
+    });
+  });
 });

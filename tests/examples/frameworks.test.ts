@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Example, example } from "./example.ts";
+import { root } from "./process.ts";
+
+/** Asks three times at once: what each was answered, the granted ones first. */
+async function thrice(url: string, headers: Record<string, string> = {}): Promise<Response[]> {
+  const answers = await Promise.all([1, 2, 3].map(() => fetch(url, { headers })));
+  return answers.sort((a, b) => a.status - b.status);
+}
+
+async function denied(answer: Response | undefined): Promise<void> {
+  expect(answer?.headers.get("content-type")).toContain("application/problem+json");
+  expect(answer?.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+  expect(await answer?.json()).toMatchObject({ status: 429 });
+}
+
+describe.each(["express", "fastify", "hono"])("examples/%s", (name) => {
+  let server: Example;
+  beforeAll(async () => {
+    server = await example(`${name}/server.mjs`);
+  });
+  afterAll(() => server?.stop());
+
+  test("limits each client, and one route for everybody together", async () => {
+    const search = await fetch(`${server.url}/search`);
+    expect([search.status, await search.json()]).toEqual([200, { found: [] }]);
+    expect(search.headers.get("ratelimit")).toContain('"api";r=2;');
+    expect(search.headers.get("ratelimit")).toContain('"search";r=45;');
+    const answers = await thrice(server.url);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    const bodies = await Promise.all(answers.slice(0, 2).map((answer) => answer.json()));
+    expect(bodies).toEqual(
+      expect.arrayContaining([
+        { message: "hello", remaining: 1 },
+        { message: "hello", remaining: 0 },
+      ]),
+    );
+    await denied(answers[2]);
+  });
+});
+
+describe("examples/fetch-handler", () => {
+  let server: Example;
+  beforeAll(async () => {
+    server = await example("fetch-handler/server.mjs");
+  });
+  afterAll(() => server?.stop());
+
+  test("limits each user, and tells the handler what is left", async () => {
+    const first = await fetch(server.url, { headers: { authorization: "one" } });
+    expect([first.status, await first.json()]).toEqual([200, { message: "hello", remaining: 2 }]);
+    const answers = await thrice(server.url, { authorization: "one" });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    await denied(answers[2]);
+    expect((await fetch(server.url, { headers: { authorization: "two" } })).status).toBe(200);
+    expect((await fetch(server.url, { method: "POST" })).status).toBe(405);
+  });
+});
+
+test("examples/llm-budget sets an estimate aside, gives back what was not used, waits, and keeps to the day's", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ["examples/llm-budget/budget.mjs"], { cwd: root });
+  const when = "(at once|after its turn had come)"; // which one is a matter of the machine's speed
+  const lines = [
+    `700 tokens, ${when}; left for the day: 5300`,
+    `2000 tokens, ${when}; left for the day: 3300`,
+    `1000 tokens, ${when}; left for the day: 2300`,
+    "denied by tokensPerDay; left for the day: 2300",
+  ];
+  expect(stdout).toMatch(new RegExp(`^${lines.join("\n")}\n$`));
+});
