@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const host = fileURLToPath(new URL("npm/tidegate/src/engine/host-node.ts", import.meta.url));
+const source = (path: string): string => fileURLToPath(new URL(`npm/tidegate/src/${path}`, import.meta.url));
+const hosts = { "#engine-host": source("engine/host-node.ts"), "#policy-host": source("policies/host-inline.ts") };
 
 /** The programs that run inside a database are files of their own language; the build takes them as text too. */
 const programs = {
@@ -19,7 +20,7 @@ export default defineConfig({
     projects: [
       {
         plugins: [programs],
-        resolve: { alias: { "#engine-host": host } },
+        resolve: { alias: hosts },
         test: {
           name: "unit",
           include: ["npm/tidegate/{src,test}/**/*.test.ts"],
@@ -41,7 +42,7 @@ export default defineConfig({
         "bench",
       ].map((name) => ({
         plugins: [programs],
-        resolve: { alias: { "#engine-host": host } },
+        resolve: { alias: hosts },
         test: {
           name,
           include: [`tests/${name}/**/*.test.ts`],

@@ -47,6 +47,7 @@ export default defineConfig({
     neverBundle: [
       /^#engine-host$/,
       /^#durable-object$/,
+      /^#policy-host$/,
       /^cloudflare:/,
       /\.wasm$/,
       /\/wasm-source\.js$/,
@@ -56,6 +57,8 @@ export default defineConfig({
   },
   copy: [
     { from: "src/engine/generated/tidegate_bg.wasm", to: "dist/engine/generated" },
+    { from: "src/engine/generated/policy_bg.wasm", to: "dist/engine/generated" },
+    { from: "src/engine/generated/policy.schema.json", to: "dist" },
     { from: "src/engine/generated/wasm-source.js", to: "dist/engine/generated" },
   ],
 });

@@ -1,10 +1,11 @@
-/** A user's project: the packed tarball, the programs of these tests, the shared vectors, and nothing else. */
-import { cpSync } from "node:fs";
+/** A user's project: the packed tarball, the programs of these tests, the shared vectors and documents, and nothing else. */
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { install, type Installed } from "../packaging/installed.ts";
 import { vectorFiles } from "./vectors.ts";
 
+const documents = fileURLToPath(new URL("../policies/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
 /** With the files of `tests/hosts/program` and those of the runtime's own folder. */
@@ -14,5 +15,12 @@ export function project(runtime: string): Installed {
     cpSync(join(here, folder), user.folder, { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
   }
   user.write("vectors.js", `export default ${JSON.stringify(vectorFiles())};\n`);
+  const [valid, invalid] = ["valid", "invalid"].map((name) => readFileSync(join(documents, `${name}.json`), "utf8"));
+  // As texts: a field __proto__ in an object literal would be no field.
+  const exported = { valid, invalid };
+  const lines = Object.entries(exported).map(
+    ([name, text]) => `export const ${name} = JSON.parse(${JSON.stringify(text)});`,
+  );
+  user.write("documents.js", `${lines.join("\n")}\n`);
   return user;
 }

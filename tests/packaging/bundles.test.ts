@@ -74,8 +74,9 @@ describe("bundled", () => {
         ["node:*", "react"],
       );
       rows[entry] = { minified: text.length, gzip: gzipSync(text).length };
-      // Everything, the engine as text included, stays below what a slow line brings in a second: 200 kB.
-      expect(text.length, entry).toBeLessThan(200_000);
+      // Everything, the engine as text included, stays below what a slow line brings in a second: 200 kB. Policies are
+      // a server's, and bring the check of documents along.
+      expect(text.length, entry).toBeLessThan(entry === "tidegate/policies" ? 300_000 : 200_000);
     }
     console.table(rows);
   });

@@ -19,7 +19,8 @@ afterAll(() => user.remove());
 /** Files that package.json does not name: parts that entries share, and what the hosts load. */
 const BESIDES = [
   /^(LICENSE|README\.md|package\.json)$/,
-  /^dist\/engine\/generated\/(tidegate_bg\.wasm|wasm-source\.js)$/,
+  /^dist\/engine\/generated\/(tidegate_bg\.wasm|policy_bg\.wasm|wasm-source\.js)$/,
+  /^dist\/policy\.schema\.json$/,
   /^dist\/[\w/-]+\.(js|d\.ts)$/,
 ];
 

@@ -64,7 +64,7 @@ interface Manifest {
 /** Every entry that holds code: `tidegate`, `tidegate/redis`, … */
 export function entries(manifest: Manifest): string[] {
   return Object.keys(manifest.exports)
-    .filter((path) => path !== "./package.json")
+    .filter((path) => !path.endsWith(".json"))
     .map((path) => `tidegate${path.slice(1)}`);
 }
 

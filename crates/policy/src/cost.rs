@@ -100,7 +100,11 @@ impl Cost {
                 let given = fields.get("max");
                 let any = Bounds { least: 0.0, most: ceiling, granted: false };
                 let max = given.map(|max| tokens(Some(max), "cost.max", &any, most, report));
-                let bounds = Bounds { least: 0.0, most: max.unwrap_or(most), granted: max.is_none() };
+                let bounds = Bounds {
+                    least: 0.0,
+                    most: max.unwrap_or(most).min(most),
+                    granted: max.is_none_or(|max| max > most),
+                };
                 let default = tokens(fields.get("default"), "cost.default", &bounds, 1.0, report);
                 let bounds = Bounds { least: 0.0, most: default, granted: false };
                 let min = tokens(fields.get("min"), "cost.min", &bounds, default.min(1.0), report);

@@ -4,6 +4,9 @@ use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 
+/// The most fields of one object: more plans or conditions than that are no document written by hand.
+pub(crate) const MAX_FIELDS: usize = 1000;
+
 /// An object of the document, with the path that leads to it.
 pub(crate) struct Fields<'a> {
     path: String,
@@ -11,7 +14,7 @@ pub(crate) struct Fields<'a> {
 }
 
 fn join(path: &str, field: &str) -> String {
-    let plain = !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let plain = !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b));
     match (path.is_empty(), plain) {
         (true, true) => field.into(),
         (false, true) => format!("{path}.{field}"),
@@ -46,6 +49,15 @@ impl<'a> Fields<'a> {
             report.wrong(path, expected, tree);
             return None;
         };
+        if map.len() > MAX_FIELDS {
+            report.say(
+                path,
+                format!("an object of at most {MAX_FIELDS} fields"),
+                format!("{} of them", map.len()),
+                None,
+            );
+            return None;
+        }
         let mut fields = Fields { path: path.into(), entries: Vec::with_capacity(map.len()) };
         for (field, value) in map {
             if fields.get(field).is_some() {

@@ -2,6 +2,7 @@
 
 use crate::tree::Tree;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::HashMap;
 use std::fmt;
 
 struct Reader;
@@ -46,9 +47,20 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
+        let mut map: Vec<(String, Tree)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        while let Some((field, value)) = entries.next_entry::<String, Tree>()? {
+            // As `JSON.parse` does: the last value stays. That there was another is kept as a second entry.
+            match places.get(&field) {
+                Some(&place) => {
+                    map[place].1 = value;
+                    map.push((field, Tree::Null));
+                }
+                None => {
+                    places.insert(field.clone(), map.len());
+                    map.push((field, value));
+                }
+            }
         }
         Ok(Tree::Map(map))
     }

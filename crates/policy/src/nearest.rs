@@ -23,7 +23,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 fn letters(word: &str) -> Vec<char> {
     word.chars()
         .take(64)
-        .flat_map(char::to_lowercase)
+        .map(|c| c.to_ascii_lowercase())
         .map(|c| if matches!(c, '-' | ' ' | '.') { '_' } else { c })
         .collect()
 }

@@ -1,6 +1,7 @@
 //! The document's structure as a JSON Schema (draft 2020-12), made from the tables that the check reads.
 
 use crate::algorithm::{ALGORITHMS, NUMBERS, PER_SECOND, names};
+use crate::fields::MAX_FIELDS;
 use crate::{cost, descriptor, document, rule, tiers};
 use serde_json::{Map, Value, json};
 use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
@@ -96,7 +97,7 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
         "limit_keys": { "type": "array", "maxItems": rule::MAX_KEYS, "uniqueItems": true, "items": { "$ref": "#/$defs/descriptor" }, "description": "Whose limit: what these hold together is the key. [] is one limit for all." },
         "algorithm": { "enum": ALGORITHMS.map(|(name, _)| name) },
         "algorithm_config": { "type": "object" },
-        "match": { "type": "object", "maxProperties": if fallback { 0 } else { 1000 }, "propertyNames": { "$ref": "#/$defs/descriptor" }, "additionalProperties": { "type": ["string", "number", "boolean"] }, "description": "What must all be equal for the rule to apply." },
+        "match": { "type": "object", "maxProperties": if fallback { 0 } else { MAX_FIELDS }, "propertyNames": { "$ref": "#/$defs/descriptor" }, "additionalProperties": { "type": ["string", "number", "boolean"] }, "description": "What must all be equal for the rule to apply." },
         "cost": { "$ref": "#/$defs/cost" },
         "tiers": { "$ref": "#/$defs/tiers" },
         "reserve": { "type": "boolean", "description": "Whether tokens may be owed, up to maxReserved." },
@@ -144,7 +145,7 @@ pub fn schema() -> Value {
             "type": "object",
             "properties": {
                 tiers::FIELDS[0]: { "$ref": "#/$defs/descriptor" },
-                tiers::FIELDS[1]: { "type": "object", "minProperties": 1, "propertyNames": { "not": { "const": "__proto__" } } },
+                tiers::FIELDS[1]: { "type": "object", "minProperties": 1, "maxProperties": MAX_FIELDS, "propertyNames": { "not": { "const": "__proto__" } } },
             },
             "required": tiers::FIELDS,
             "additionalProperties": false,

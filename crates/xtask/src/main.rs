@@ -1,7 +1,7 @@
 //! Builds what cargo alone does not.
 //!
 //! ```text
-//! cargo run -p tidegate-xtask -- wasm <folder>     the wasm, its glue, and bounds.ts
+//! cargo run -p tidegate-xtask -- wasm <folder>     both modules with their glue, bounds.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts alone
 //! ```
@@ -12,6 +12,7 @@ mod addon;
 mod bounds;
 mod cargo;
 mod files;
+mod schema;
 mod wasm;
 
 use anyhow::{Result, bail};
@@ -48,6 +49,7 @@ fn run() -> Result<()> {
         "wasm" => {
             let folder = folder.unwrap_or_else(generated);
             wasm::build(&folder)?;
+            schema::write(&folder)?;
             bounds::write(&folder)
         }
         "bounds" => bounds::write(&folder.unwrap_or_else(generated)),

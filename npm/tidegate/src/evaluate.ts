@@ -20,16 +20,27 @@ const limits = new Map<string, Limit>();
 
 const isNumber = (value: unknown): boolean => value === undefined || typeof value === "number";
 
+const made = new WeakMap<Config, Limit>();
+
+/** A config that is known already: passed with this name, it costs no look at its fields. Frozen. */
+export function prepared(name: string, config: Config): Config {
+  const frozen = Object.freeze({ ...config });
+  made.set(frozen, new Limit(name, frozen));
+  return frozen;
+}
+
 /** The same config gives the same limit, without asking the engine again. */
 export function limitOf(name: string, config: Config): Limit {
+  const known = made.get(config);
+  if (known !== undefined && known.name === name) return known;
   if (typeof config !== "object" || config === null) return new Limit(name, config);
   // Read once, whatever its getters say the next time.
   const read = { ...config } as Config & { start?: number };
   const { kind, rate, period, capacity, maxReserved, start, shards } = read;
   const numbers = [rate, period, capacity, maxReserved, start, shards];
-  const known = 1 + numbers.filter((number) => number !== undefined).length;
+  const count = 1 + numbers.filter((number) => number !== undefined).length;
   const plain = typeof name === "string" && typeof kind === "string" && numbers.every(isNumber);
-  if (!plain || Object.keys(read).length !== known) return new Limit(name, read);
+  if (!plain || Object.keys(read).length !== count) return new Limit(name, read);
   const id = `${name}|${kind}|${numbers.join("|")}`;
   let limit = limits.get(id);
   if (limit === undefined) {

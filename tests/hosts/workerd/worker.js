@@ -4,6 +4,7 @@ import { defineLimits, HOUR } from "tidegate";
 import { durableObject, TidegateObject } from "tidegate/durable-object";
 import { workersKv } from "tidegate/workers-kv";
 import { inMemory } from "./memory.js";
+import { policies } from "./policies.js";
 import { report } from "./report.js";
 import vectors from "./vectors.js";
 
@@ -91,7 +92,7 @@ const few = { "operations.json": vectors["operations.json"], "limit-all.json": v
 
 /** @type {Record<string, (env: any) => Promise<unknown>>} */
 const SUITES = {
-  memory: () => inMemory(),
+  memory: async () => [...(await inMemory()), ...policies()],
   // Every history again would be thousands of objects, each a file here.
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
   "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors }),

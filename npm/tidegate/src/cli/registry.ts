@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
+import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [headers];
+export const COMMANDS: readonly Command[] = [check, headers];

@@ -63,7 +63,8 @@ export function headerOf(name: string): (incoming: Incoming) => string | undefin
   };
 }
 
-function queryOf(name: string): (incoming: Incoming) => string | undefined {
+/** A query parameter's text; one that is repeated is none. */
+export function queryOf(name: string): (incoming: Incoming) => string | undefined {
   return (incoming) => {
     const url = incoming.originalUrl ?? incoming.url ?? "";
     const at = url.indexOf("?");

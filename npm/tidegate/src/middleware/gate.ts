@@ -14,6 +14,7 @@ import type { Store } from "../store.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { follow, isPending, type Pending } from "./pending.ts";
 import { type Ask, compile, type Rule, RULE_FIELDS } from "./rule.ts";
+import { isSelection, type Selection } from "./selection.ts";
 import { type Ledger, type Outcome, settleUp, type Worth } from "./settlement.ts";
 
 /** What a request was told: one decision, or that of all its limits. */
@@ -42,9 +43,14 @@ export interface GateOptions<R> {
   onError?: ((error: unknown) => void) | undefined;
 }
 
-/** One rule, or with `limits` several that are taken all or nothing, the same for all requests or told per request. */
-export type Options<R, N extends string> = GateOptions<R> &
-  (Rule<R, N> | { limits: readonly Rule<R, N>[] | ((request: R) => Pending<readonly Rule<R, N>[]>) });
+/** Several limits: the same for all requests, told per request, or by what tells them of itself (`definePolicies`). */
+type Several<R, N extends string> =
+  | readonly Rule<R, N>[]
+  | ((request: R) => Pending<readonly Rule<R, N>[]>)
+  | Selection<R>;
+
+/** One rule, or with `limits` several that are taken all or nothing. */
+export type Options<R, N extends string> = GateOptions<R> & (Rule<R, N> | { limits: Several<R, N> });
 
 /** What the response to a denied request says. */
 export interface Denial {
@@ -190,7 +196,13 @@ export function gate<R, N extends string, S extends Store>(
   function asked(rule: Ask<R, N>): Gate<R>["admit"] {
     return (request, incoming) => follow(rule(request, incoming), (taken) => one(request, taken));
   }
-  function asking(limits: readonly Rule<R, N>[] | ((request: R) => Pending<readonly Rule<R, N>[]>)): Gate<R>["admit"] {
+  function asking(limits: Several<R, N>): Gate<R>["admit"] {
+    if (isSelection<R>(limits)) {
+      return (request, incoming) =>
+        follow(limits.select(request, incoming, address), (taken) =>
+          taken.length === 0 ? undefined : all(request, taken as readonly LimitRequest<N>[]),
+        );
+    }
     const compiled = typeof limits === "function" ? undefined : rules(limits);
     return (request, incoming) => {
       const asks = compiled ?? follow((limits as (request: R) => Pending<readonly Rule<R, N>[]>)(request), rules);
@@ -203,7 +215,7 @@ export function gate<R, N extends string, S extends Store>(
   }
   function rules(limits: readonly Rule<R, N>[]): Ask<R, N>[] {
     if (!Array.isArray(limits))
-      throw new InputError("limits", "an array of rules, or a function that returns one", limits);
+      throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, address));
   }
   return made;

@@ -17,7 +17,7 @@ describe("a mistake in the options is told at once", () => {
     [{}, "`name` must be a limit's name, or a function; got undefined"],
     [{ name: "api", cots: 3 }, "`cots` must be absent"],
     [{ limits: [{ name: "api" }], key: "a" }, "`key` must be absent"],
-    [{ limits: "api" }, "`limits` must be an array of rules, or a function that returns one"],
+    [{ limits: "api" }, "`limits` must be an array of rules, a function that returns one, or policies"],
     [
       { limits: [{ name: "api", shadow: true }] },
       "`shadow` must be absent: a rule has name, key, cost, reserve, config",

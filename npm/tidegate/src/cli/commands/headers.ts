@@ -3,11 +3,25 @@ import type { Decision } from "../../decision.ts";
 import { InputError } from "../../errors.ts";
 import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http.ts";
 import { Limit } from "../../limit.ts";
-import { type Arguments, type Command, EXIT, flag, number, readJson, text, texts, UsageError } from "../command.ts";
+import { examine } from "../../policies/check.ts";
+import {
+  type Arguments,
+  type Command,
+  EXIT,
+  flag,
+  number,
+  read,
+  readJson,
+  type Terminal,
+  text,
+  texts,
+  UsageError,
+} from "../command.ts";
 
 const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
 
 const HELP = `Usage: tidegate headers --rate <tokens> --period <ms> [options]
+       tidegate headers --policy <file> --rule <name> [options]
        tidegate headers --decision <file>
 
 Prints the exact fields that a response would have, of each family, for one call on one limit.
@@ -20,6 +34,11 @@ The limit:
   --max-reserved <tokens>  most that may be owed
   --start <ms>             where a fixed window's grid begins; default 0
   --name <name>            its name; default "default"
+
+Or from a policy document:
+  --policy <file>          the document (- reads the standard input)
+  --rule <name>            which of its rules
+  --tier <name>            which of the rule's tiers; default its own algorithm_config
 
 The state that the call finds; without it, a fresh key's:
   --value <tokens>         tokens at --ts
@@ -38,6 +57,7 @@ Example:
   tidegate headers --rate 10 --period 60000 --capacity 20 --value 0 --now 1700000000000`;
 
 const limitOptions = ["rate", "period", "kind", "capacity", "max-reserved", "start", "name"] as const;
+const policyOptions = ["policy", "rule", "tier"] as const;
 const callOptions = ["value", "ts", "count", "now"] as const;
 
 function configOf(args: Arguments): Config {
@@ -60,11 +80,38 @@ function configOf(args: Arguments): Config {
   } as Config;
 }
 
+/** The limit that the options describe: one of a document's, or one by its numbers. */
+function limitOf(args: Arguments, terminal: Terminal): { name: string; config: Config } {
+  const file = text(args, "policy");
+  if (file === undefined) return { name: text(args, "name") ?? "default", config: configOf(args) };
+  const beside = limitOptions.find((name) => text(args, name) !== undefined);
+  if (beside !== undefined) throw new UsageError(`--${beside} is the document's to say where --policy is given`);
+  const name = text(args, "rule");
+  if (name === undefined) throw new UsageError("--policy needs --rule, the name of one of its rules");
+  const { rules, fallback, problems } = examine(read(terminal, file));
+  if (problems.length > 0) throw new UsageError(`${file} has mistakes; see tidegate check ${file}`);
+  const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
+  const rule = known.find((one) => one.name === name);
+  if (rule === undefined) throw new InputError("--rule", `one of ${known.map((one) => one.name).join(", ")}`, name);
+  const asked = text(args, "tier");
+  if (asked === undefined) return { name, config: rule.limit.config };
+  const settings = rule.tiers?.settings ?? [];
+  const tier = settings.find((one) => one.name === asked);
+  if (tier === undefined) {
+    throw new InputError(
+      "--tier",
+      `one of ${settings.map((one) => one.name).join(", ") || "none: the rule has no tiers"}`,
+      asked,
+    );
+  }
+  return { name, config: tier.limit.config };
+}
+
 /** The decision of the call that the options describe, under the limit's own name. */
-function decide(args: Arguments, clock: () => number): Decision {
-  const config = configOf(args);
-  const limit = new Limit(text(args, "name") ?? "default", config);
-  const now = number(args, "now") ?? clock();
+function decide(args: Arguments, terminal: Terminal): Decision {
+  const { name, config } = limitOf(args, terminal);
+  const limit = new Limit(name, config);
+  const now = number(args, "now") ?? terminal.now();
   const value = number(args, "value");
   if (value === undefined && text(args, "ts") !== undefined)
     throw new UsageError("--ts says when --value was so: give both");
@@ -87,7 +134,9 @@ export const headers: Command = {
   summary: "print the header fields that a decision gives, of each family",
   help: HELP,
   options: {
-    ...Object.fromEntries([...limitOptions, ...callOptions].map((name) => [name, { type: "string" }] as const)),
+    ...Object.fromEntries(
+      [...limitOptions, ...policyOptions, ...callOptions].map((name) => [name, { type: "string" }] as const),
+    ),
     reserve: { type: "boolean" },
     decision: { type: "string" },
     fields: { type: "string", multiple: true },
@@ -97,7 +146,7 @@ export const headers: Command = {
     const families = familiesOf(args);
     const file = text(args, "decision");
     if (args.positionals.length > 0) throw new UsageError(`headers takes no ${JSON.stringify(args.positionals[0])}`);
-    const decision = file === undefined ? decide(args, terminal.now) : (readJson(terminal, file) as Decision);
+    const decision = file === undefined ? decide(args, terminal) : (readJson(terminal, file) as Decision);
     const fields = Object.fromEntries(
       families.map((family) => [family, rateLimitHeaders(decision, { fields: family })]),
     );

@@ -1,0 +1,78 @@
+//! JavaScript values as a tree.
+
+use js_sys::{Array, Object};
+use tidegate_policy::Tree;
+use wasm_bindgen::{JsCast, JsValue};
+
+/// How deep a document may go; what has itself inside ends here.
+const DEEPEST: usize = 32;
+
+/// The value with everything inside. What JSON cannot say is named; a field that is `undefined` is absent, as in JSON.
+pub(crate) fn tree(value: &JsValue) -> Tree {
+    read(value, 0)
+}
+
+fn read(value: &JsValue, depth: usize) -> Tree {
+    if let Some(number) = value.as_f64() {
+        return Tree::Number(number);
+    }
+    if let Some(text) = value.as_string() {
+        return Tree::Text(text);
+    }
+    if let Some(truth) = value.as_bool() {
+        return Tree::Bool(truth);
+    }
+    if value.is_null() {
+        return Tree::Null;
+    }
+    let other = |what: &str| Tree::Other(what.into());
+    if value.is_undefined() {
+        return other("undefined");
+    }
+    if value.is_function() {
+        return other("a function");
+    }
+    if value.is_symbol() {
+        return other("a symbol");
+    }
+    if value.is_bigint() {
+        return other("a bigint");
+    }
+    if depth == DEEPEST {
+        return other("something nested too deep");
+    }
+    if Array::is_array(value) {
+        return Tree::List(Array::from(value).iter().map(|item| read(&item, depth + 1)).collect());
+    }
+    let Some(object) = value.dyn_ref::<Object>() else { return other("an object of another kind") };
+    // Own fields alone: what a prototype has is not the document's.
+    let entries = Object::entries(object).into_iter().filter_map(|entry| {
+        let pair = Array::from(&entry);
+        let value = pair.get(1);
+        (!value.is_undefined()).then(|| (pair.get(0).as_string().unwrap_or_default(), read(&value, depth + 1)))
+    });
+    Tree::Map(entries.collect())
+}
+
+/// Gives the field at the end of `path` (texts for fields, numbers for places in arrays) once more.
+pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
+    let path: Vec<JsValue> = Array::from(path).to_vec();
+    let Some((last, before)) = path.split_last() else { return };
+    let mut at = tree;
+    for step in before {
+        at = match at {
+            Tree::List(list) => match step.as_f64().and_then(|index| list.get_mut(index as usize)) {
+                Some(item) => item,
+                None => return,
+            },
+            Tree::Map(map) => match map.iter_mut().find(|(field, _)| Some(field) == step.as_string().as_ref()) {
+                Some((_, value)) => value,
+                None => return,
+            },
+            _ => return,
+        };
+    }
+    if let (Tree::Map(map), Some(field)) = (at, last.as_string()) {
+        map.push((field, Tree::Null));
+    }
+}

@@ -1,0 +1,49 @@
+import { examine } from "../../policies/check.ts";
+import type { PolicyProblem } from "../../policies/document.ts";
+import { type Command, EXIT, flag, read, UsageError } from "../command.ts";
+
+const HELP = `Usage: tidegate check <file>... [--json]
+
+Checks policy documents, and tells every mistake in them: the rule, the field, what it must be, and
+what came. A file named - is the standard input.
+
+  --json   the same as JSON: one object for each file, with file, ok, rules, problems
+
+Exit codes: 0 no mistakes; 1 there are some; 2 a file cannot be read.
+
+Example:
+  tidegate check policy.json`;
+
+interface Finding {
+  readonly file: string;
+  readonly ok: boolean;
+  /** The names of the rules, the fallback's last; none where there are mistakes. */
+  readonly rules: readonly string[];
+  readonly problems: readonly PolicyProblem[];
+}
+
+/** `tidegate check`: whether documents may be put in force. */
+export const check: Command = {
+  name: "check",
+  summary: "check policy documents, and tell every mistake in them",
+  help: HELP,
+  options: { json: { type: "boolean" } },
+  run({ positionals, ...args }, terminal) {
+    if (positionals.length === 0) throw new UsageError("check needs a file; see tidegate help check");
+    const findings = positionals.map((file): Finding => {
+      const { rules, fallback, problems } = examine(read(terminal, file));
+      const names = [...rules, ...(fallback === undefined ? [] : [fallback])].map(({ name }) => name);
+      return { file, ok: problems.length === 0, rules: names, problems };
+    });
+    if (flag({ positionals, ...args }, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
+    else for (const finding of findings) tell(finding, terminal.out);
+    return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
+  },
+};
+
+function tell({ file, rules, problems }: Finding, out: (line: string) => void): void {
+  for (const { message } of problems) out(`${file}: ${message}`);
+  const limits = rules.length === 1 ? "1 limit" : `${rules.length} limits`;
+  const mistakes = problems.length === 1 ? "1 mistake" : `${problems.length} mistakes`;
+  out(`${file}: ${problems.length === 0 ? `no mistakes, ${limits}` : mistakes}`);
+}

@@ -1,0 +1,20 @@
+import type { LimitRequest } from "../limiter.ts";
+import type { Incoming } from "./client.ts";
+import type { Pending } from "./pending.ts";
+
+/**
+ * What tells all limits of a request at once, such as the policies of `tidegate/policies`. They are taken all or nothing;
+ * where there is none the request is not limited.
+ */
+export interface Selection<R> {
+  /** `address` is the client's, by the middleware's `client` option. */
+  select(
+    request: R,
+    incoming: Incoming,
+    address: (incoming: Incoming) => string,
+  ): Pending<readonly LimitRequest<string>[]>;
+}
+
+/** Whether it is one, and not an array or a function of rules. */
+export const isSelection = <R>(limits: unknown): limits is Selection<R> =>
+  typeof limits === "object" && limits !== null && typeof (limits as Partial<Selection<R>>).select === "function";

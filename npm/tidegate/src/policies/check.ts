@@ -1,0 +1,58 @@
+import { load } from "#policy-host";
+import { check } from "../engine/generated/policy.js";
+import { InputError } from "../errors.ts";
+import type { Checked, PolicyProblem } from "./document.ts";
+import { repeated } from "./repeated.ts";
+
+/**
+ * A document with mistakes, all of them in {@link PolicyError.problems}. It is an `InputError` by its code, and nothing of
+ * the document is in force.
+ */
+export class PolicyError extends InputError {
+  /** Every mistake, in the order of the rules. */
+  readonly problems: readonly PolicyProblem[];
+
+  constructor(problems: readonly PolicyProblem[], document: unknown) {
+    super("document", "a policy document without mistakes", document);
+    this.problems = problems;
+    const [first] = problems;
+    const count = problems.length === 1 ? "a mistake" : `${problems.length} mistakes`;
+    const lines = problems.map(({ message }) => `\n  ${message}`);
+    this.message = first === undefined ? this.message : `the policy document has ${count}:${lines.join("")}`;
+  }
+}
+
+let loaded = false;
+
+/** The document of a text, and which fields the text repeats; or the one mistake that it is no JSON. */
+function parse(text: string): { value: unknown; twice: ReturnType<typeof repeated>; problem?: PolicyProblem } {
+  try {
+    return { value: JSON.parse(text), twice: repeated(text) };
+  } catch (error) {
+    const [expected, got] = ["JSON", (error as Error).message];
+    const message = `\`document\` must be ${expected}; got ${got}`;
+    return { value: undefined, twice: [], problem: { path: "", expected, got, message } };
+  }
+}
+
+/** What the check says of a document, or of the text of one: its rules, or its mistakes. */
+export function examine(document: unknown): Checked {
+  const { value, twice, problem } =
+    typeof document === "string" ? parse(document) : { value: document, twice: [], problem: undefined };
+  if (problem !== undefined) return { rules: [], problems: [problem] };
+  if (!loaded) load();
+  loaded = true;
+  return check(value, twice) as Checked;
+}
+
+/**
+ * Every mistake of a document, or of its JSON text; none where it is fine. A text also shows fields that it gives twice,
+ * which a parsed object cannot.
+ *
+ * ```ts
+ * for (const { path, message } of checkPolicies(readFileSync("policy.json", "utf8"))) console.error(path, message);
+ * ```
+ */
+export function checkPolicies(document: string | object): readonly PolicyProblem[] {
+  return examine(document).problems;
+}

@@ -1,0 +1,16 @@
+import { boundedKey } from "../http/key.ts";
+
+/**
+ * The key of a rule whose `limit_keys` hold these parts in a request, in their order; `undefined` stands for one that is
+ * not there. No two different lists have the same key, whatever is in them: each part comes after its length, and a
+ * missing one, unlike an empty one, is a mark of its own. Longer than 1024 bytes it is hashed, as by `boundedKey`. A rule
+ * without keys has none: `undefined`.
+ *
+ * ```ts
+ * policies.limiter.reset("api", { key: policyKey("acme", undefined), config: policies.configOf("api") });
+ * ```
+ */
+export function policyKey(...parts: readonly (string | undefined)[]): string | undefined {
+  if (parts.length === 0) return undefined;
+  return boundedKey(parts.map((part) => (part === undefined ? "-" : `${part.length}:${part}`)).join(""));
+}

@@ -1,0 +1,174 @@
+import { checkFields, type Config, fieldTable } from "../config.ts";
+import type { AllDecision } from "../decision.ts";
+import { InputError } from "../errors.ts";
+import { type Answer, Limiter, type LimiterOptions, type LimitRequest } from "../limiter.ts";
+import type { Incoming } from "../middleware/client.ts";
+import { follow, type Pending } from "../middleware/pending.ts";
+import type { Selection } from "../middleware/selection.ts";
+import type { MemoryStore } from "../stores/memory.ts";
+import type { Store } from "../store.ts";
+import { examine, PolicyError } from "./check.ts";
+import type { PolicyDocument } from "./document.ts";
+import { type CompiledRule, compileRule } from "./rule.ts";
+
+/** Settings of {@link definePolicies}: those of `defineLimits`, and where claims come from. */
+export interface PoliciesOptions<R, S extends Store> extends LimiterOptions<S> {
+  /**
+   * Hands over the claims of a request's token, after something else has verified it: `(request) => request.auth`.
+   * `undefined` where there is none. Needed where the document reads `jwt:`; nothing here decodes or trusts a token.
+   */
+  claims?: ((request: R) => Pending<object | null | undefined>) | undefined;
+}
+
+/** What {@link Policies.limit} reads of a request. */
+export interface PolicyRequest {
+  /** The client's key, for `ip:address`: what `clientIp` of `tidegate/http` tells. */
+  readonly address?: string | undefined;
+  readonly headers?: Incoming["headers"];
+  /** With the query. */
+  readonly url?: string | undefined;
+  /** Claims of a verified token. */
+  readonly claims?: object | null | undefined;
+}
+
+const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout");
+
+interface Rules {
+  readonly rules: readonly CompiledRule[];
+  readonly fallback: CompiledRule | undefined;
+}
+
+/** The rules of a document in force, on one store. Made by {@link definePolicies}. */
+export class Policies<R, S extends Store> implements Selection<R> {
+  /** What decides: pass it to a middleware, with these policies as its `limits`. */
+  readonly limiter: Limiter<string, S>;
+  readonly #claims: PoliciesOptions<R, S>["claims"];
+  #rules: Rules;
+
+  constructor(document: unknown, options: PoliciesOptions<R, S>) {
+    if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+    checkFields(options, OPTIONS, "definePolicies");
+    const { claims, ...rest } = options;
+    if (claims !== undefined && typeof claims !== "function") {
+      throw new InputError("claims", "a function that hands over the claims of a verified token", claims);
+    }
+    this.#claims = claims;
+    this.#rules = this.#read(document);
+    this.limiter = new Limiter<string, S>({}, rest);
+  }
+
+  /** The names of the rules in force, the fallback's last. */
+  get names(): readonly string[] {
+    const { rules, fallback } = this.#rules;
+    return [...rules, ...(fallback === undefined ? [] : [fallback])].map(({ name }) => name);
+  }
+
+  /**
+   * The config of a rule in force, of one of its tiers where that is named and there: with it and {@link policyKey}, the
+   * limiter shows or resets one key's limit. Throws an `InputError` where there is no such rule.
+   */
+  configOf(name: string, tier?: string): Config {
+    const { rules, fallback } = this.#rules;
+    const rule = [...rules, fallback].find((known) => known?.name === name);
+    if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);
+    return rule.config(tier);
+  }
+
+  /**
+   * Puts another document in force, from the next request on. A document with mistakes throws a {@link PolicyError}, and
+   * the old one stays. State goes by the rule's name and key, so a live limit keeps what is owed; a lowered capacity is
+   * what it has at most from then on, a raised one fills at the new rate. Another `shards` is another place: it begins full.
+   */
+  reload(document: string | PolicyDocument | object): void {
+    this.#rules = this.#read(document);
+  }
+
+  /** The limits of a request, for a middleware: every rule that matches, or the fallback. */
+  select(
+    request: R,
+    incoming: Incoming,
+    address: (incoming: Incoming) => string,
+  ): Pending<readonly LimitRequest<string>[]> {
+    const rules = this.#rules;
+    const found = this.#claims === undefined ? undefined : this.#claims(request);
+    return follow(found, (claims) => select(rules, incoming, claims, () => address(incoming)));
+  }
+
+  /**
+   * Takes what the rules ask for a request, all or nothing, in one step; `undefined` where no rule is about it. For a
+   * host of one's own: a middleware does the same by itself.
+   *
+   * ```ts
+   * const decided = await policies.limit({ address: clientIp(request), headers, url, claims: verified.payload });
+   * if (decided?.ok === false) return new Response(null, { status: 429, headers: rateLimitHeaders(decided) });
+   * ```
+   */
+  limit(request: PolicyRequest): Answer<S, AllDecision> | undefined {
+    if (typeof request !== "object" || request === null) throw new InputError("request", "an object", request);
+    const { address, headers, url, claims } = request;
+    const addressed = (): string => {
+      if (typeof address === "string") return address;
+      throw new InputError("address", "given where the document reads ip:address; clientIp tells it", address);
+    };
+    const taken = select(this.#rules, { headers, url }, claims, addressed);
+    return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
+  }
+
+  #read(document: unknown): Rules {
+    const { rules, fallback, problems } = examine(document);
+    if (problems.length > 0) throw new PolicyError(problems, document);
+    const compiled = { rules: rules.map(compileRule), fallback: fallback && compileRule(fallback) };
+    const reading = [...compiled.rules, compiled.fallback].find((rule) => rule?.claims !== undefined);
+    if (reading !== undefined && this.#claims === undefined) {
+      const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
+      throw new InputError("claims", `a function that hands over the claims of a verified token: ${what}`, undefined);
+    }
+    return compiled;
+  }
+}
+
+function select(
+  { rules, fallback }: Rules,
+  incoming: Incoming,
+  claims: object | null | undefined,
+  address: () => string,
+): readonly LimitRequest<string>[] {
+  if (claims !== undefined && claims !== null && typeof claims !== "object") {
+    throw new InputError("claims", "an object, or undefined where there is no token", claims);
+  }
+  const asked = { incoming, claims: claims ?? undefined, address };
+  const taken: LimitRequest<string>[] = [];
+  for (const rule of rules) {
+    const request = rule.ask(asked);
+    if (request !== undefined) taken.push(request);
+  }
+  if (taken.length > 0 || fallback === undefined) return taken;
+  const request = fallback.ask(asked);
+  return request === undefined ? taken : [request];
+}
+
+/**
+ * Limits from a document, as an object or as JSON text. All rules that match a request apply to it, and are taken in one
+ * decision, all or nothing; where none matches, the `fallback_limit` does, and without one the request is not limited.
+ *
+ * ```ts
+ * const policies = definePolicies(readFileSync("policy.json", "utf8"), {
+ *   store: redis(client),
+ *   claims: (request: Request & { auth?: object }) => request.auth, // verified by what stands in front
+ * });
+ * app.use(rateLimit(policies.limiter, { limits: policies })); // of tidegate/express, /hono, /fetch, …
+ * ```
+ *
+ * A part of a key that a request lacks counts as a value of its own, so that leaving a header out frees nobody. A header
+ * that is repeated is read as hosts join it, by commas; a repeated parameter counts as missing. A stated cost that is
+ * absent, repeated or no plain decimal number takes the default, and any other is held between `min` and `max`.
+ *
+ * Throws a {@link PolicyError} with every mistake of the document, and an `InputError` where it reads `jwt:` and no
+ * `claims` are given.
+ */
+export function definePolicies<R = unknown, S extends Store = MemoryStore>(
+  document: string | PolicyDocument | object,
+  options: PoliciesOptions<R, S> = {},
+): Policies<R, S> {
+  return new Policies<R, S>(document, options);
+}

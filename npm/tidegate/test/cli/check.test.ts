@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { INVALID, PLANS, VALID } from "../policies/documents.ts";
+import { tidegate } from "./terminal.ts";
+
+const good = JSON.stringify(PLANS);
+const bad = JSON.stringify({ rules: [{ ...PLANS.rules[0], limit_kyes: [], algorithm_config: { rps: 0 } }] });
+
+describe("tidegate check", () => {
+  test("a document without mistakes ends with 0 and says how many limits it has", async () => {
+    const run = await tidegate(["check", "policy.json"], { "policy.json": good });
+    expect(run).toEqual({ code: 0, out: "policy.json: no mistakes, 3 limits", err: "" });
+    const every = Object.fromEntries(VALID.map(({ document }, i) => [`${i}.json`, JSON.stringify(document)]));
+    expect((await tidegate(["check", ...Object.keys(every)], every)).code).toBe(0);
+  });
+
+  test("every mistake is a line of its own, after the file's name; one bad file of several ends with 1", async () => {
+    const { code, out } = await tidegate(["check", "good.json", "-"], { "good.json": good, "-": bad });
+    expect(code).toBe(1);
+    expect(out.split("\n")).toEqual([
+      "good.json: no mistakes, 3 limits",
+      expect.stringMatching(/^-: rule 0 "enterprise": `limit_kyes` must be absent: .*; did you mean `limit_keys`\?$/),
+      expect.stringMatching(/^-: rule 0 "enterprise": `algorithm_config.rps` must be .*; got 0$/),
+      "-: 2 mistakes",
+    ]);
+  });
+
+  test.each(INVALID)("$about: the sentences are the shared ones", async ({ document, text, sentences }) => {
+    const { code, out } = await tidegate(["check", "a"], { a: text ?? JSON.stringify(document) });
+    expect(code).toBe(1);
+    expect(out.split("\n").slice(0, -1)).toEqual(sentences.map((sentence) => `a: ${sentence}`));
+  });
+
+  test("as JSON it has one object for each file", async () => {
+    const { code, out } = await tidegate(["check", "--json", "good.json", "bad.json"], {
+      "good.json": good,
+      "bad.json": bad,
+    });
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject([
+      { file: "good.json", ok: true, rules: ["enterprise", "pro", "free"], problems: [] },
+      { file: "bad.json", ok: false, rules: [], problems: [{ rule: 0, path: "rules[0].limit_kyes" }, { got: "0" }] },
+    ]);
+  });
+
+  test("text that is no JSON has one mistake; a file that is not there ends with 2", async () => {
+    const broken = await tidegate(["check", "a"], { a: "{" });
+    expect(broken.code).toBe(1);
+    expect(broken.out).toMatch(/^a: `document` must be JSON; got .*\na: 1 mistake$/);
+    expect(await tidegate(["check", "gone"])).toEqual({
+      code: 2,
+      out: "",
+      err: "tidegate: cannot read gone: no such file",
+    });
+    expect((await tidegate(["check"])).code).toBe(2);
+  });
+});
+
+describe("tidegate headers --policy", () => {
+  const tiers = { by: "jwt:plan", settings: { pro: { rps: 5, burst: 50 } } };
+  const files = {
+    "policy.json": JSON.stringify({ rules: [{ ...PLANS.rules[2], tiers }] }),
+    "bad.json": bad,
+  };
+  const policy = ["headers", "--policy", "policy.json", "--fields", "draft-11"];
+
+  test("prints what a rule's limit would tell, and a tier's", async () => {
+    const own = await tidegate([...policy, "--rule", "free"], files);
+    expect(own.out).toContain('RateLimit-Policy: "free";q=20;w=2\n  RateLimit: "free";r=19;t=2');
+    const pro = await tidegate([...policy, "--rule", "free", "--tier", "pro", "--value", "0"], files);
+    expect(pro.out).toMatch(/^status 429\n[\s\S]*"free";q=50;w=10\n {2}RateLimit: "free";r=0;t=1\n {2}Retry-After: 1$/);
+  });
+
+  test.each([
+    [[...policy], "--policy needs --rule"],
+    [[...policy, "--rule", "pro"], '`--rule` must be one of free; got "pro"'],
+    [[...policy, "--rule", "free", "--tier", "gold"], '`--tier` must be one of pro; got "gold"'],
+    [[...policy, "--rule", "free", "--rate", "5"], "--rate is the document's to say"],
+    [["headers", "--policy", "bad.json", "--rule", "a"], "bad.json has mistakes; see tidegate check bad.json"],
+  ])("%j ends with 2 and says why", async (argv, sentence) => {
+    const { code, out, err } = await tidegate(argv, files);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toContain(sentence);
+  });
+});

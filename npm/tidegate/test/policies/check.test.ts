@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isInputError } from "../../src/index.ts";
+import { checkPolicies, definePolicies, PolicyError } from "../../src/policies.ts";
+import { repeated } from "../../src/policies/repeated.ts";
+import { INVALID, PLANS, VALID } from "./documents.ts";
+
+const schemaFile = new URL("../../src/engine/generated/policy.schema.json", import.meta.url);
+const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as object;
+const fits = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: true }).compile(schema);
+
+describe("legal documents", () => {
+  test.each(VALID)("$about: the check finds nothing, as a value and as text, and the schema agrees", ({ document }) => {
+    expect(checkPolicies(document as object)).toEqual([]);
+    expect(checkPolicies(JSON.stringify(document))).toEqual([]);
+    expect(fits(document), JSON.stringify(fits.errors)).toBe(true);
+  });
+
+  test.each(VALID)("$about: its limits are in force", ({ document, limits }) => {
+    expect(definePolicies(document as object, { claims: () => undefined }).names).toEqual(limits);
+  });
+});
+
+describe("documents with mistakes", () => {
+  test.each(INVALID)("$about: the sentences are the ones that Rust says natively", ({ document, text, sentences }) => {
+    const told = checkPolicies(text ?? JSON.stringify(document));
+    expect(told.map(({ message }) => message)).toEqual(sentences);
+    if (text === undefined) expect(checkPolicies(document as object)).toEqual(told);
+  });
+
+  test.each(INVALID.filter(({ structural }) => structural))("$about: the schema refuses it too", ({ document }) => {
+    expect(fits(document)).toBe(false);
+  });
+
+  test("are thrown whole, as an InputError that has every problem", () => {
+    const mistaken = { rules: [{ ...PLANS.rules[0], algorithm_config: { rps: -1, brust: 5 } }] };
+    const failed = (() => {
+      try {
+        return definePolicies(mistaken);
+      } catch (error) {
+        return error;
+      }
+    })() as PolicyError;
+    expect(failed).toBeInstanceOf(PolicyError);
+    expect(isInputError(failed)).toBe(true);
+    expect(failed.problems.map(({ rule, name, path, got, hint }) => ({ rule, name, path, got, hint }))).toEqual([
+      { rule: 0, name: "enterprise", path: "rules[0].algorithm_config.brust", got: "5", hint: "did you mean `burst`?" },
+      { rule: 0, name: "enterprise", path: "rules[0].algorithm_config.rps", got: "-1", hint: undefined },
+    ]);
+    expect(failed.message.split("\n")).toHaveLength(3);
+    expect(failed.message).toMatch(/^the policy document has 2 mistakes:\n {2}rule 0 "enterprise": /);
+  });
+
+  test("what JSON cannot say is named; undefined is absent; a prototype's fields are not read", () => {
+    const told = (config: object) =>
+      checkPolicies({ rules: [{ ...PLANS.rules[0], algorithm_config: config }] }).map(({ got }) => got);
+    expect(told({ rps: 1, burst: undefined })).toEqual([]);
+    expect(told(Object.assign(Object.create({ brust: 1 }) as object, { rps: 1 }))).toEqual([]);
+    expect(told({ rps: Number.NaN, burst: Number.POSITIVE_INFINITY })).toEqual(["NaN", "Infinity"]);
+    expect(told({ rps: 1n, burst: () => 1, shards: Symbol("a") })).toEqual(["a bigint", "a function", "a symbol"]);
+    const circle: Record<string, unknown> = { rps: 1 };
+    circle["burst"] = circle;
+    expect(told(circle)).toEqual(["an object"]);
+    expect(checkPolicies({ rules: [{ ...PLANS.rules[0], match: new Map() }] })).toEqual([]);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  test("text that is no JSON is one mistake", () => {
+    const [problem, ...others] = checkPolicies("{");
+    expect(problem?.message).toMatch(/^`document` must be JSON; got /);
+    expect(others).toEqual([]);
+  });
+});
+
+describe("fields given twice", () => {
+  test("are found with their paths, whatever the text holds", () => {
+    expect(repeated('{"a":1,"b":[{"c":"a\\",\\"a","c":2},{"c":3}],"a":{"x":1},"d":{"a":[],"a":{}}}')).toEqual([
+      ["b", 0, "c"],
+      ["a"],
+      ["d", "a"],
+    ]);
+    expect(repeated('{"\\u0061":1,"a":2}')).toEqual([["a"]]);
+  });
+
+  test("no value of JSON.stringify has any; doubling one field is found at its path", () => {
+    const names = fc.constantFrom("a", 'b"', "c\\", "{", "[,", "__proto__", "");
+    const value = fc.jsonValue({ maxDepth: 3 });
+    fc.assert(
+      fc.property(fc.dictionary(names, value), names, value, (object, name, other) => {
+        expect(repeated(JSON.stringify(object, undefined, 1))).toEqual([]);
+        const rest = JSON.stringify(object).slice(1);
+        const twice = `{${JSON.stringify(name)}:${JSON.stringify(other)}${rest === "}" ? "" : ","}${rest}`;
+        expect(repeated(twice)).toEqual(Object.hasOwn(object, name) ? [[name]] : []);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

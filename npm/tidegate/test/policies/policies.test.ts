@@ -1,0 +1,246 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Config, memory, SECOND } from "../../src/index.ts";
+import {
+  definePolicies,
+  type PolicyDocument,
+  policyKey,
+  type PolicyRequest,
+  type PolicyRule,
+} from "../../src/policies.ts";
+import { fakeClock } from "../../src/testing/clock.ts";
+import { PLANS } from "./documents.ts";
+
+const rule = (fields: Partial<PolicyRule> = {}): PolicyRule => ({
+  name: "api",
+  limit_keys: ["header:x-api-key"],
+  algorithm: "token_bucket",
+  algorithm_config: { rps: 1, burst: 10 },
+  ...fields,
+});
+
+function start(document: PolicyDocument) {
+  const clock = fakeClock();
+  const store = memory();
+  const policies = definePolicies(document, { store, now: clock.now, claims: () => undefined });
+  const took = (request: PolicyRequest) =>
+    policies.limit(request)?.decisions.map(({ policy, value, ok }) => `${policy.name} ${ok ? value : "denied"}`);
+  return { clock, policies, took };
+}
+
+describe("which rules", () => {
+  test("the plan of a verified claim chooses, and each API key has its own bucket", () => {
+    const { took } = start(PLANS);
+    const ask = (plan: string, key: string) => took({ headers: { "x-api-key": key }, claims: { plan } });
+    expect([ask("enterprise", "a"), ask("enterprise", "b"), ask("pro", "a"), ask("free", "a")]).toEqual([
+      ["enterprise 1999"],
+      ["enterprise 1999"],
+      ["pro 199"],
+      ["free 19"],
+    ]);
+    expect([ask("none", "a"), took({ headers: { "x-api-key": "a" } })]).toEqual([undefined, undefined]);
+  });
+
+  test("all that match, in one decision: where one denies nothing is taken of the others", () => {
+    const total = rule({ name: "total", limit_keys: [], algorithm_config: { rps: 1, burst: 15 }, cost: 5 });
+    const { policies, took } = start({ rules: [rule(), total] });
+    const request = { headers: { "x-api-key": "a" } };
+    for (const left of [10, 5, 0]) expect(took(request)).toEqual([`api ${7 + left / 5}`, `total ${left}`]);
+    expect(policies.limit(request)).toMatchObject({ ok: false, retryAfter: 5000 });
+    const { value } = policies.limiter.getValue("api", {
+      key: policyKey("a") as string,
+      config: policies.configOf("api"),
+    });
+    expect(value).toBe(7);
+  });
+
+  test("all parts of a match must be equal, as text, own claims only", () => {
+    const match = { "jwt:level": 3, "jwt:beta": true, "header:x-a": "", "query:v": "1", "ip:address": "192.0.2.1" };
+    const { took } = start({ rules: [rule({ match })] });
+    const right = { headers: { "x-a": "" }, url: "/?v=1", address: "192.0.2.1", claims: { level: 3, beta: true } };
+    expect(took(right)).toEqual(["api 9"]);
+    expect(took({ ...right, claims: { level: "3", beta: "true" } })).toEqual(["api 8"]);
+    for (const other of [
+      { claims: { level: 4, beta: true } },
+      { claims: { level: [3], beta: true } },
+      { claims: Object.create({ level: 3, beta: true }) as object },
+      { claims: undefined },
+      { headers: {} },
+      { headers: { "x-a": ["", ""] } },
+      { url: "/?v=1&v=1" },
+      { url: undefined },
+      { address: "192.0.2.2" },
+    ]) {
+      expect(took({ ...right, ...other }), JSON.stringify(other)).toBeUndefined();
+    }
+  });
+
+  test("the fallback applies where no rule matches, and only there", () => {
+    const { name: _, ...anybody } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
+    const { took, policies } = start({ ...PLANS, fallback_limit: anybody });
+    expect(took({ address: "192.0.2.1" })).toEqual(["fallback_limit 2"]);
+    expect(took({ address: "192.0.2.1", claims: { plan: "free" } })).toEqual(["free 19"]);
+    expect(policies.names).toEqual(["enterprise", "pro", "free", "fallback_limit"]);
+    expect(() => policies.limit({})).toThrow(/^`address` must be given where the document reads ip:address/);
+  });
+});
+
+describe("whose limit", () => {
+  test("a missing part counts as a value of its own: leaving it out shares one bucket, and none with a text", () => {
+    const { took } = start({ rules: [rule({ limit_keys: ["jwt:org", "header:x-project"] })] });
+    const ask = (org: unknown, project?: string) =>
+      took({ claims: { org }, headers: project === undefined ? {} : { "x-project": project } })?.[0];
+    expect([ask("a"), ask("a"), ask("a", ""), ask("a", "-"), ask(undefined), ask({}), ask("a", "-")]).toEqual([
+      "api 9",
+      "api 8",
+      "api 9",
+      "api 9",
+      "api 9",
+      "api 8",
+      "api 8",
+    ]);
+  });
+
+  test("no two lists of parts have one key, overlong ones included", () => {
+    const part = fc.option(
+      fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("-", "", "1:a", ":", "x".repeat(2000))),
+      {
+        nil: undefined,
+      },
+    );
+    const parts = fc.array(part, { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        const same = a.length === b.length && a.every((one, i) => one === b[i]);
+        expect(policyKey(...a) === policyKey(...b)).toBe(same);
+        expect(new TextEncoder().encode(policyKey(...a)).length).toBeLessThanOrEqual(1024);
+      }),
+      { numRuns: 300 },
+    );
+    expect([policyKey(), policyKey(undefined), policyKey("")]).toEqual([undefined, "-", "0:"]);
+  });
+});
+
+describe("how much", () => {
+  const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", " ", "1,1", "1, 1", "__proto__", "9".repeat(1 << 20)];
+
+  test("a stated cost is held in its bounds; what is no plain number costs the default, never less", () => {
+    const cost = { source: "header:x-cost", default: 2, min: 1, max: 10 } as const;
+    const { policies, clock } = start({ rules: [rule({ cost, algorithm_config: { rps: 1000, burst: 1000 } })] });
+    const taken = (text: string | string[] | undefined) => {
+      clock.advance(10 * SECOND);
+      const [decision] =
+        policies.limit({ headers: { "x-api-key": "a", ...(text === undefined ? {} : { "x-cost": text }) } })
+          ?.decisions ?? [];
+      return 1000 - (decision?.value ?? Number.NaN);
+    };
+    for (const text of [...hostile, ["5", "1"], undefined]) expect(taken(text), String(text).slice(0, 20)).toBe(2);
+    expect(["5", "0", "10", "11", "2.5", "99999999999999999999"].map(taken)).toEqual([5, 1, 10, 10, 2.5, 10]);
+  });
+
+  test("without bounds of its own it takes at most what the limit grants, of each tier", () => {
+    const tiers = { by: "jwt:plan", settings: { pro: { rps: 1, burst: 50 } } } as const;
+    const { took } = start({ rules: [rule({ cost: { source: "query:n" }, tiers })] });
+    expect(took({ url: "/?n=9999", headers: { "x-api-key": "a" } })).toEqual(["api 0"]);
+    expect(took({ url: "/?n=9999", headers: { "x-api-key": "b" }, claims: { plan: "pro" } })).toEqual(["api 0"]);
+    expect(took({ url: "/?n=4&n=1", headers: { "x-api-key": "c" } })).toEqual(["api 9"]);
+  });
+
+  test("a reservation goes below zero, up to what may be owed", () => {
+    const config = { rate: 1, period: 1000, capacity: 0, maxReserved: 2 };
+    const { policies } = start({ rules: [rule({ reserve: true, algorithm_config: config })] });
+    const waits = [1, 2, 3].map(() => policies.limit({ headers: {} })?.decisions[0]);
+    expect(waits.map((decision) => [decision?.ok, decision?.retryAfter])).toEqual([
+      [true, 1000],
+      [true, 2000],
+      [false, 1000],
+    ]);
+  });
+});
+
+describe("tiers", () => {
+  const tiers = { by: "jwt:plan", settings: { pro: { rps: 10, burst: 100 } } } as const;
+
+  test("have their own numbers on the same state: who changes plans keeps what is owed", () => {
+    const { took, clock } = start({ rules: [rule({ limit_keys: ["jwt:sub"], tiers, cost: 10 })] });
+    const ask = (plan: string) => took({ claims: { sub: "a", plan } });
+    expect(ask("free")).toEqual(["api 0"]);
+    expect(ask("pro")).toEqual(["api denied"]);
+    clock.advance(10 * SECOND);
+    expect(ask("pro")).toEqual(["api 90"]);
+    expect(ask("free")).toEqual(["api 0"]);
+    expect(ask("__proto__")).toEqual(["api denied"]);
+  });
+});
+
+describe("reload", () => {
+  const request = { headers: { "x-api-key": "a" } };
+
+  test("a live limit keeps its debt; a lowered capacity is what it has at most; a raised one fills", () => {
+    const { policies, clock, took } = start({ rules: [rule()] });
+    const { key, config } = { key: policyKey("a") as string, config: policies.configOf("api") };
+    policies.limiter.charge("api", { key, config, count: 15 });
+    policies.reload({ rules: [rule({ algorithm_config: { rps: 1, burst: 100 } })] });
+    expect(policies.limit(request)).toMatchObject({ ok: false, retryAfter: 6000 });
+    clock.advance(20 * SECOND);
+    policies.reload({ rules: [rule({ algorithm_config: { rps: 1, burst: 4 } })] });
+    expect(took(request)).toEqual(["api 3"]);
+    policies.reload({ rules: [rule({ algorithm_config: { rps: 1, burst: 100 } })] });
+    clock.advance(10 * SECOND);
+    expect(took(request)).toEqual(["api 12"]);
+  });
+
+  test("another algorithm on the same state keeps what is owed too", () => {
+    const { policies, clock } = start({ rules: [rule()] });
+    policies.limiter.charge("api", { key: policyKey("a") as string, config: policies.configOf("api"), count: 15 });
+    policies.reload({ rules: [rule({ algorithm: "fixed_window", algorithm_config: { rate: 3, period: 1000 } })] });
+    expect(policies.limit(request)?.ok).toBe(false);
+    clock.advance(3 * SECOND);
+    expect(policies.limit(request)?.ok).toBe(true);
+  });
+
+  test("a document with mistakes throws, and leaves the old one in force", () => {
+    const { policies, took } = start({ rules: [rule()] });
+    expect(took(request)).toEqual(["api 9"]);
+    for (const bad of [{ rules: [] }, "{", { rules: [rule(), rule()] }, null as unknown as object]) {
+      expect(() => policies.reload(bad)).toThrow(/the policy document has a mistake/);
+    }
+    expect(took(request)).toEqual(["api 8"]);
+    expect(policies.configOf("api")).toMatchObject({ rate: 1, capacity: 10 });
+  });
+
+  test("what is being decided keeps the rules that it began with", async () => {
+    let hand: (claims: object) => void = () => {};
+    const claims = () => new Promise<object>((done) => (hand = done));
+    const policies = definePolicies({ rules: [rule({ match: { "jwt:plan": "pro" } })] }, { claims });
+    const selected = policies.select({}, {}, () => "somebody");
+    policies.reload({ rules: [rule({ name: "other" })] });
+    hand({ plan: "pro" });
+    expect((await selected).map(({ name }) => name)).toEqual(["api"]);
+  });
+});
+
+describe("what is given wrong", () => {
+  test("claims must be handed over where the document reads them, at the start and on a reload", () => {
+    const sentence =
+      '`claims` must be a function that hands over the claims of a verified token: rule "enterprise" reads jwt:plan; got undefined';
+    expect(() => definePolicies(PLANS)).toThrow(sentence);
+    const policies = definePolicies({ rules: [rule()] });
+    expect(() => policies.reload(PLANS)).toThrow(sentence);
+    expect(policies.names).toEqual(["api"]);
+    expect(() => definePolicies({ rules: [rule({ limit_keys: ["jwt:sub"] })] })).toThrow(/rule "api" reads jwt:sub/);
+    expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
+  });
+
+  test("options and names say what they must be", () => {
+    expect(() => definePolicies(PLANS, { claims: {} as never })).toThrow("`claims` must be a function");
+    expect(() => definePolicies(PLANS, { stroe: 1 } as never)).toThrow("`stroe` must be absent");
+    const policies = definePolicies({ rules: [rule({ tiers: { by: "header:x", settings: { a: { rps: 5 } } } })] });
+    expect(() => policies.configOf("b")).toThrow('`name` must be one of the rules in force: api; got "b"');
+    expect([policies.configOf("api"), policies.configOf("api", "a"), policies.configOf("api", "b")]).toMatchObject([
+      { rate: 1 },
+      { rate: 5 },
+      { rate: 1 },
+    ] satisfies Partial<Config>[]);
+  });
+});

@@ -1,0 +1,23 @@
+// Every policy document of the shared fixtures, judged inside whatever runtime this is.
+import { checkPolicies, definePolicies } from "tidegate/policies";
+import { invalid, valid } from "./documents.js";
+
+function differs(expected, got) {
+  const [is, was] = [JSON.stringify(expected), JSON.stringify(got)];
+  return is === was ? {} : { error: `expected ${is}; got ${was}` };
+}
+
+/** @returns {{ name: string, error?: string }[]} */
+export function policies() {
+  const told = [];
+  for (const { about, document, limits } of valid) {
+    const { names } = definePolicies(document, { claims: () => undefined });
+    told.push({ name: `policies > ${about}`, ...differs(limits, names) });
+  }
+  for (const { about, document, text, sentences } of invalid) {
+    const problems = checkPolicies(text ?? JSON.stringify(document));
+    const said = problems.map(({ message }) => message);
+    told.push({ name: `policies > mistakes: ${about}`, ...differs(sentences, said) });
+  }
+  return told;
+}
