@@ -1,34 +1,54 @@
-// The page, and the package itself for the page: the browser projects the two numbers by the same code as the server.
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+// The playground's page, as `npm/scripts/playground.mjs` built it from examples/playground.
+import { readdirSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const page = readFileSync(new URL("page.html", import.meta.url), "utf8");
-const [, map] = /<script type="importmap">([\s\S]*?)<\/script>/.exec(page);
-const mapHash = createHash("sha256").update(map).digest("base64");
+const dist = fileURLToPath(new URL("../playground/dist/", import.meta.url));
 
-/** Nothing from elsewhere; WebAssembly needs its own word. */
-const policy = `default-src 'none'; connect-src 'self'; style-src 'self'; img-src data:; script-src 'self' 'wasm-unsafe-eval' 'sha256-${mapHash}'`;
+/** Nothing from elsewhere, nothing inline; WebAssembly needs its own word. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
 
-const own = {
-  "/": ["page.html", "text/html; charset=utf-8"],
-  "/page.js": ["page.js", "text/javascript"],
-  "/page.css": ["page.css", "text/css"],
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
 };
-const dist = new URL(".", import.meta.resolve("tidegate"));
 
-/** The file for a path, or `undefined`. Of the package only its scripts are served, by names without dots to climb. */
-export function file(path) {
-  const known = Object.hasOwn(own, path) ? own[path] : undefined;
-  const script = /^\/tidegate\/((?:[\w-]+\/)*[\w.-]+\.js)$/.exec(path)?.[1];
-  if (known === undefined && script === undefined) return undefined;
-  const url = known === undefined ? new URL(script, dist) : new URL(known[0], import.meta.url);
+/** Every file that was built, by its path: what is not in here is not served, whatever a path climbs through. */
+function built() {
   try {
-    const headers = { "Content-Type": known?.[1] ?? "text/javascript", "Cache-Control": "no-cache" };
-    if (path === "/") headers["Content-Security-Policy"] = policy;
-    return { status: 200, headers, body: readFileSync(fileURLToPath(url)) };
+    const names = readdirSync(dist, { recursive: true }).map((name) => String(name).replaceAll("\\", "/"));
+    return new Map(names.filter((name) => extname(name) in TYPES).map((name) => [`/${name}`, name]));
   } catch (error) {
-    if (error.code === "ENOENT") return undefined;
+    if (error.code === "ENOENT") return new Map();
     throw error;
   }
+}
+
+const files = built();
+const NOT_BUILT = "The page is not built: `npm start` does it. The routes are there all the same.\n";
+
+/** The file for a path, or `undefined`. */
+export function file(path) {
+  const name = files.get(path === "/" ? "/index.html" : path);
+  if (name === undefined) {
+    if (path !== "/") return undefined;
+    return { status: 503, headers: { "Content-Type": "text/plain" }, body: Buffer.from(NOT_BUILT) };
+  }
+  const type = extname(name);
+  const headers = { "Content-Type": TYPES[type], "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache" };
+  // The names of all others have a hash of what is in them.
+  if (name.startsWith("assets/")) headers["Cache-Control"] = "public, max-age=31536000, immutable";
+  if (type === ".html") headers["Content-Security-Policy"] = POLICY;
+  return { status: 200, headers, body: readFileSync(dist + name) };
 }

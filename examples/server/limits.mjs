@@ -6,6 +6,8 @@ export const limits = defineLimits({
   message: { kind: "token bucket", rate: 1, period: SECOND, capacity: 20 },
   // Everybody together: three in each window of 30 seconds.
   trial: { kind: "fixed window", rate: 3, period: 30 * SECOND },
+  // Sandboxes that one client may open in the playground.
+  sandbox: { kind: "token bucket", rate: 1, period: SECOND, capacity: 60 },
   // A model that reads 100 tokens a second. Up to 1000 tokens are promised ahead of time.
   chat: { kind: "token bucket", rate: 100, period: SECOND, capacity: 500, maxReserved: 1000 },
 });

@@ -1,25 +1,12 @@
-// Each route asks the limiter first. A handler gets the request's URL and the client's key, and returns an answer.
-import { PROBLEM_JSON, problem, rateLimitHeaders, statusOf } from "tidegate/http";
+// Each route asks the limiter first. A handler gets the request's URL, the client's key, and what JSON was in the body.
+import { answer } from "./answer.mjs";
 import { limits } from "./limits.mjs";
+import { sandboxRoutes } from "./visitors.mjs";
 
 /** A whole number that the client chose: `otherwise` where there is none, and never out of bounds. */
 function chosen(url, name, { otherwise, least, most }) {
   const text = url.searchParams.get(name) ?? "";
   return /^-?\d{1,15}$/.test(text) ? Math.min(Math.max(Number(text), least), most) : otherwise;
-}
-
-/** The client sees the two numbers, to project them by itself. */
-const numbers = ({ value, ts, now }) => ({ value, ts, now });
-
-/** Granted: what `body` says. Denied: 429 with Retry-After and a problem, or 400 where no wait would help. */
-function answer(decision, body, status = 200) {
-  const headers = rateLimitHeaders(decision);
-  if (decision.ok) return { status, headers, body: { ...body, ...numbers(decision) } };
-  return {
-    status: statusOf(decision),
-    headers: { ...headers, "Content-Type": PROBLEM_JSON },
-    body: { ...problem(decision), ...numbers(decision) },
-  };
 }
 
 export const routes = {
@@ -44,4 +31,6 @@ export const routes = {
     headers: {},
     body: { ...limits.getValue("message", { key }), now: Date.now(), key },
   }),
+
+  ...sandboxRoutes,
 };

@@ -1,32 +1,38 @@
 // A server on plain node:http whose requests are limited by tidegate. `npm start` runs it; PORT chooses the port.
 import { createServer } from "node:http";
 import { clientIp } from "tidegate/http";
+import { read } from "./body.mjs";
 import { file } from "./files.mjs";
 import { routes } from "./routes.mjs";
 
 const HOST = "127.0.0.1";
 const DEFAULT_PORT = 3000;
 
-function respond(request) {
+async function respond(request) {
   // Whatever the client calls the host, only the path is of use.
   const url = URL.canParse(request.url, "http://localhost") ? new URL(request.url, "http://localhost") : undefined;
   if (url === undefined) return { status: 400, headers: {}, body: { error: "that is no path" } };
   const route = `${request.method} ${url.pathname}`;
-  // No proxy stands in front, so no header is believed: behind one, say `clientIp(request, { trust: 1 })`.
-  if (Object.hasOwn(routes, route)) return routes[route](url, clientIp(request));
+  if (Object.hasOwn(routes, route)) {
+    const body = await read(request);
+    if ("refused" in body) return body.refused;
+    // No proxy stands in front, so no header is believed: behind one, say `clientIp(request, { trust: 1 })`.
+    return routes[route](url, clientIp(request), body.json);
+  }
   const found = request.method === "GET" ? file(url.pathname) : undefined;
   return found ?? { status: 404, headers: {}, body: { error: `there is no ${route}`, routes: Object.keys(routes) } };
 }
 
-const server = createServer((request, response) => {
-  request.resume();
+const server = createServer(async (request, response) => {
   let answer;
   try {
-    answer = respond(request);
+    answer = await respond(request);
   } catch (error) {
+    if (request.destroyed && !request.complete) return; // the client left before it had said what it wants
     console.error(error);
     answer = { status: 500, headers: {}, body: { error: "a mistake of this server's; it is in its log" } };
   }
+  request.resume();
   const { status, headers, body } = answer;
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(`${JSON.stringify(body)}\n`);
   response.writeHead(status, { "Content-Type": "application/json", "Content-Length": bytes.length, ...headers });
@@ -57,7 +63,7 @@ server.on("error", (error) => {
 server.on("listening", () => {
   const url = `http://${HOST}:${server.address().port}`;
   console.log(`
-  tidegate example   ${url}   (a page that shows your own bucket)
+  tidegate example   ${url}   (a playground: open it in a browser)
 
   Try, each of them several times in a row:
 

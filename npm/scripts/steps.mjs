@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { installPeers } from "./bench.mjs";
 import { installRuntimes } from "./hosts.mjs";
+import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
 
 /**
@@ -44,7 +45,7 @@ const MORE = {
   hosts: { prepare: installRuntimes, ...OUTSIDE },
   middleware: OUTSIDE,
   client: OUTSIDE,
-  examples: OUTSIDE,
+  examples: { prepare: playground, ...OUTSIDE },
 };
 
 /** The server that a test of a store needs is in its path. */
@@ -89,6 +90,7 @@ export function steps() {
     check("vectors are fresh", "cargo", "run", "--quiet", "-p", "tidegate-oracle", "--bin", "vectors", "--", "--check"),
     check("types", "tsc", "--project", "npm/tidegate"),
     check("types of the tests", "tsc"),
+    check("types of the playground", "tsc", "--project", "examples/playground"),
     ...folders()
       .filter(([, folder]) => hasTests(folder))
       .map(([project]) => ({ ...vitest(project), ...MORE[project] })),

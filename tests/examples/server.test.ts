@@ -129,19 +129,24 @@ describe("the server", () => {
     expect([key, ((await forged.json()) as Body)["key"]]).toEqual(["127.0.0.1", "127.0.0.1"]);
   });
 
-  test("serves the page, and of the package only its scripts", async () => {
+  test("serves the playground's page as it was built, and nothing else of the disk", async () => {
     const page = await fetch(`${server.url}/`);
-    expect(page.headers.get("content-security-policy")).toContain("'wasm-unsafe-eval'");
-    expect(await page.text()).not.toMatch(/https?:\/\//);
-    expect((await fetch(`${server.url}/tidegate/index.js`)).headers.get("content-type")).toBe("text/javascript");
+    const policy = page.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("script-src 'self' 'wasm-unsafe-eval'");
+    expect(policy).not.toMatch(/unsafe-inline|'unsafe-eval'|https?:|\*/);
+    const html = await page.text();
+    expect(html).not.toMatch(/https?:\/\//);
+    const [, script] = /<script type="module"[^>]* src="([^"]+)"/.exec(html) ?? [];
+    expect((await fetch(server.url + script)).headers.get("content-type")).toBe("text/javascript");
     for (const path of [
-      "/tidegate/../package.json",
-      "/tidegate/%2e%2e/package.json",
-      "/tidegate/..%2fpackage.json",
-      "/tidegate/engine/generated/tidegate_bg.wasm",
+      "/assets/../../vite.config.ts",
+      "/assets/%2e%2e/%2e%2e/vite.config.ts",
+      "/..%2f..%2fpackage.json",
+      "/src/main.tsx",
+      "/server.mjs",
+      "/assets",
       "/nowhere",
       "/__proto__",
-      "/tidegate/none.js",
     ]) {
       expect([path, (await fetch(server.url + path)).status]).toEqual([path, 404]);
     }

@@ -116,6 +116,26 @@ test("its own clock decides where none is passed, and must tell a number", async
   }
 });
 
+test("the shards that it looks at are those that its random number picks: the same numbers, the same states", async () => {
+  async function run(): Promise<[string, State][]> {
+    const states = new Map<string, State>();
+    const draws = [0.1, 0.9, 0.5, 0.3];
+    const store = transactional({
+      name: "rows",
+      transaction: (body) =>
+        body({ get: (id) => states.get(id) ?? null, set: (id, state) => void states.set(id, state), delete: () => {} }),
+      random: () => draws.shift() as number,
+    });
+    const limits = defineLimits({ parts: { ...bucket, shards: 8 } }, { store, now: () => 5000 });
+    for (const count of [1, 0.25, 1, 0.5]) await limits.limit("parts", { count });
+    expect(draws).toEqual([]);
+    return [...states];
+  }
+  const first = await run();
+  expect(first.length).toBeGreaterThan(1);
+  expect(await run()).toEqual(first);
+});
+
 test("wrong options are named", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");

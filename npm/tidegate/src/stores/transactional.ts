@@ -25,9 +25,11 @@ export interface TransactionalOptions {
   transaction<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** The clock, epoch ms: the database's own where it has one. Default `Date.now`. */
   now?: (() => number) | undefined;
+  /** Picks two of a limit's shards: a number from 0 up to, but not, 1. Default `Math.random`; a seeded one repeats a run. */
+  random?: (() => number) | undefined;
 }
 
-const OPTIONS = fieldTable("name", "transaction", "now");
+const OPTIONS = fieldTable("name", "transaction", "now", "random");
 
 /**
  * A store over any database with transactions: the algebra runs here, between its `get` and its `set`.
@@ -39,12 +41,13 @@ const OPTIONS = fieldTable("name", "transaction", "now");
 export function transactional(options: TransactionalOptions): AsyncStore {
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "transactional");
-  const { name, transaction, now: clock = Date.now } = options;
+  const { name, transaction, now: clock = Date.now, random = Math.random } = options;
   if (typeof name !== "string" || name === "") throw new InputError("name", "a short name, for errors", name);
   if (typeof transaction !== "function") {
     throw new InputError("transaction", "a function that runs its argument in a transaction", transaction);
   }
   if (typeof clock !== "function") throw new InputError("now", "a function that tells ms", clock);
+  if (typeof random !== "function") throw new InputError("random", "a function that draws a number below 1", random);
 
   function time(passed: number | undefined): number {
     const now: unknown = passed ?? clock();
@@ -84,7 +87,7 @@ export function transactional(options: TransactionalOptions): AsyncStore {
       return { decision, writes: state === null || state === before ? [] : [write(undefined, state)] };
     }
     if (call.op === "take" || call.op === "check") {
-      const pair = limit.pick(Math.random());
+      const pair = limit.pick(random());
       const first = await read(tx, limit.identity(key, pair[0]));
       const second = await read(tx, limit.identity(key, pair[1]));
       const { decision, which, state } = limit.better([first, second], call, now, start);

@@ -1,0 +1,189 @@
+/** One limit on two sides: each call is decided here, by WebAssembly, and by the server, and the answers are compared. */
+import type { Config, Decision } from "tidegate";
+import { rateLimitHeaders } from "tidegate/http";
+import { type Op, Sandbox, type SandboxCall } from "../../../server/sandbox.mjs";
+import { configOf, FIRST } from "./policy.ts";
+import { differences, Reading, type Row, sameRows, type Told } from "./reading.ts";
+import { type Answer, Away, Remote, type Wire } from "./remote.ts";
+import { type Outcome, Timeline } from "./timeline.ts";
+
+export interface Entry {
+  number: number;
+  call: SandboxCall;
+  here: Decision;
+  outcome: Outcome;
+  /** The fields that this side would write. */
+  fields: Record<string, string>;
+  /** The server's answer; `undefined` until it is there. */
+  wire: Wire | undefined;
+  /** What the two answers say differently; `undefined` until there are two. */
+  differs: string[] | undefined;
+}
+
+const NO_COUNTS = { granted: 0, reserved: 0, denied: 0, never: 0, told: 0 };
+const MOST_ENTRIES = 200;
+/** A generator that is faster than the server waits for it. */
+const MOST_PENDING = 25;
+const RECONNECT_MS = 2_000;
+
+function outcomeOf(op: Op, { ok, reserved, reason }: Told): Outcome {
+  if (op !== "limit") return "told";
+  if (ok) return reserved ? "reserved" : "granted";
+  return reason === undefined ? "denied" : "never";
+}
+
+export class Lab {
+  readonly remote = new Remote(crypto.randomUUID());
+  readonly timeline = new Timeline();
+  readonly #sandbox: Sandbox;
+  config: Config = configOf(FIRST);
+  /** Newest first. */
+  entries: Entry[] = [];
+  here: Reading = new Reading(this.config, []);
+  there: Reading = this.here;
+  /** Why the server is away, or nothing where it answers. */
+  away: string | undefined = "Connecting.";
+  compared = 0;
+  differing = 0;
+  counts = { ...NO_COUNTS };
+  #numbers = 0;
+  #latest = 0;
+  #listeners = new Set<() => void>();
+
+  constructor() {
+    this.#sandbox = new Sandbox(this.config);
+    void this.#connect();
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** The server's clock when this one's is at `clock`, as well as it is known here; never back. */
+  now = (clock: number = Date.now()): number => {
+    this.#latest = Math.max(this.#latest, Math.floor(clock + this.remote.offset));
+    return this.#latest;
+  };
+
+  get busy(): boolean {
+    return this.remote.pending >= MOST_PENDING;
+  }
+
+  /** One call, on both sides, at the same time and with the same random number. Answers what this side says. */
+  async ask(op: Op, count: number, reserve: boolean): Promise<Entry> {
+    const call = { op, count, reserve, now: this.now(), random: Math.random() };
+    const decided = this.#sandbox.decide(call);
+    const answered = this.away === undefined ? this.remote.ask(call) : undefined;
+    answered?.catch(() => undefined); // it is looked at below, and may fail before that
+    const here = await decided;
+    const rows = this.#sandbox.rows();
+    this.here = new Reading(this.config, rows);
+    const outcome = outcomeOf(op, here);
+    const entry: Entry = {
+      number: ++this.#numbers,
+      call,
+      here,
+      outcome,
+      fields: rateLimitHeaders(here),
+      wire: undefined,
+      differs: undefined,
+    };
+    this.counts[outcome]++;
+    this.timeline.count(call.now, outcome, count);
+    this.#add(entry);
+    if (answered !== undefined) void this.#compare(entry, rows, answered);
+    return entry;
+  }
+
+  /** Another policy, on both sides. */
+  define(config: Config): void {
+    const defined = this.#sandbox.define(config);
+    this.config = config;
+    void defined.then(() => {
+      this.here = new Reading(config, this.#sandbox.rows());
+      this.#tell();
+    });
+    if (this.away !== undefined) return;
+    this.remote.define(config).then(
+      ({ body }) => {
+        this.there = new Reading(config, (body as Answer).rows);
+        this.#tell();
+      },
+      (error) => this.#lose(error),
+    );
+  }
+
+  /** Both sides forget what was taken. */
+  reset(): void {
+    void this.#sandbox.reset().then(() => {
+      this.here = new Reading(this.config, []);
+      this.#tell();
+    });
+    this.timeline.clear();
+    this.counts = { ...NO_COUNTS };
+    if (this.away !== undefined) return;
+    this.remote.reset().then(
+      ({ body }) => {
+        this.there = new Reading(this.config, (body as Answer).rows);
+        this.#tell();
+      },
+      (error) => this.#lose(error),
+    );
+  }
+
+  async #compare(entry: Entry, left: readonly Row[], answered: Promise<Wire>): Promise<void> {
+    try {
+      const wire = await answered;
+      const { decision, rows } = wire.body as Answer;
+      this.there = new Reading(this.config, rows);
+      const fields = new Map(wire.fields);
+      const unlike = Object.entries(entry.fields).filter(([name, value]) => fields.get(name) !== value);
+      const stored = sameRows(left, rows) ? [] : ["what is stored"];
+      const differs = [...differences(entry.here, decision), ...stored, ...unlike.map(([name]) => name)];
+      this.compared++;
+      if (differs.length > 0) this.differing++;
+      this.#replace(entry, { ...entry, wire, differs });
+    } catch (error) {
+      this.#lose(error);
+    }
+  }
+
+  #add(entry: Entry): void {
+    this.entries = [entry, ...this.entries.slice(0, MOST_ENTRIES - 1)];
+    this.#tell();
+  }
+
+  #replace(old: Entry, entry: Entry): void {
+    this.entries = this.entries.map((other) => (other.number === old.number ? entry : other));
+    this.#tell();
+  }
+
+  /** The server failed: from here on it is asked nothing, until both sides can begin anew. */
+  #lose(error: unknown): void {
+    if (this.away !== undefined) return;
+    this.away = error instanceof Away ? error.message : `It failed: ${(error as Error).message}`;
+    this.#tell();
+    setTimeout(() => void this.#connect(), RECONNECT_MS);
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      await this.remote.reset();
+      await this.remote.define(this.config);
+      this.away = undefined;
+      // It may have changed meanwhile; and what was decided here alone is forgotten.
+      this.define(this.config);
+      this.reset();
+      this.#tell();
+    } catch (error) {
+      this.away = (error as Error).message;
+      this.#tell();
+      setTimeout(() => void this.#connect(), RECONNECT_MS);
+    }
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

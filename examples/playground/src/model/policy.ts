@@ -1,0 +1,47 @@
+/** The policy that the sliders make. What is legal is the package's to say: the sliders' ends are only what fits a screen. */
+import type { Config } from "tidegate";
+
+export interface Draft {
+  kind: Config["kind"];
+  rate: number;
+  period: number;
+  capacity: number;
+  /** `undefined` is without end. */
+  maxReserved: number | undefined;
+  shards: number;
+}
+
+export const KINDS = ["token bucket", "fixed window"] as const;
+export const PERIODS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
+
+/** The ends of each slider. */
+export const RANGES = {
+  rate: { min: 1, max: 100 },
+  capacity: { min: 0, max: 200 },
+  maxReserved: { min: 0, max: 200 },
+  shards: { min: 1, max: 16 },
+} as const;
+
+export const FIRST: Draft = {
+  kind: "token bucket",
+  rate: 10,
+  period: 1_000,
+  capacity: 20,
+  maxReserved: 40,
+  shards: 1,
+};
+
+/** As `defineLimits` takes it. */
+export function configOf({ kind, rate, period, capacity, maxReserved, shards }: Draft): Config {
+  return { kind, rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
+}
+
+export const seconds = (ms: number): string => `${ms / 1000} s`;
+
+/** The policy in one sentence. */
+export function sentence({ kind, rate, period, capacity, shards }: Draft): string {
+  const spread = shards > 1 ? ` Its tokens are spread over ${shards} shards.` : "";
+  const how = kind === "token bucket" ? `${rate} tokens every ${seconds(period)}, evenly` : `${rate} tokens at each`;
+  const when = kind === "token bucket" ? "" : ` start of a window of ${seconds(period)}`;
+  return `${how}${when}; at most ${capacity} at once.${spread}`;
+}

@@ -1,0 +1,59 @@
+/** What stored rows are worth at any time: the package's own projection, which needs neither a store nor a server. */
+import type { Config, Decision, State } from "tidegate";
+import { Limit } from "tidegate/store";
+
+export interface Row extends State {
+  id: string;
+}
+
+/** One side's rows as last known, and the policy that they are read by. */
+export class Reading {
+  readonly #limit: Limit;
+  readonly #start: number;
+  readonly rows: readonly Row[];
+
+  constructor(config: Config, rows: readonly Row[]) {
+    this.#limit = new Limit("sandbox", config);
+    this.#start = this.#limit.start(undefined);
+    this.rows = rows;
+  }
+
+  /** The two numbers at that time, of all shards together. */
+  at(now: number): State {
+    const states = this.#states();
+    const [only = null] = states;
+    return states.length === 1
+      ? this.#limit.project(only, now, this.#start)
+      : this.#limit.sum(states, now, this.#start);
+  }
+
+  #states(): (State | null)[] {
+    const { shards } = this.#limit.policy;
+    return Array.from({ length: shards }, (_, shard) => {
+      return this.rows.find(({ id }) => id === this.#limit.identity(undefined, shard)) ?? null;
+    });
+  }
+}
+
+/** The bits of a double, as sixteen hexadecimal digits. */
+export function bits(number: number): string {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, number);
+  return view.getBigUint64(0).toString(16).padStart(16, "0");
+}
+
+export const FIELDS = ["ok", "value", "ts", "remaining", "limit", "retryAt", "resetAt", "reserved", "reason"] as const;
+export type Told = Pick<Decision, (typeof FIELDS)[number] | "now" | "retryAfter">;
+
+/** Whether two sides store the same, to the bit. */
+export function sameRows(a: readonly Row[], b: readonly Row[]): boolean {
+  const same = (row: Row, other: Row | undefined): boolean =>
+    row.id === other?.id && Object.is(row.value, other.value) && Object.is(row.ts, other.ts);
+  return a.length === b.length && a.every((row, i) => same(row, b[i]));
+}
+
+/** What two answers say differently, to the bit; nothing where they are the same. */
+export function differences(a: Told, b: Told): string[] {
+  const fields = [...FIELDS, "now", "retryAfter"] as const;
+  return fields.filter((field) => !Object.is(a[field], b[field])).map((field) => `${field}: ${a[field]}, ${b[field]}`);
+}

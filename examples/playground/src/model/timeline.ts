@@ -1,0 +1,57 @@
+/** What the plot shows: the value, sampled, and what was asked and answered, counted in short spans. */
+export const SPAN_MS = 250;
+/** How far back and ahead the plot goes. */
+export const PAST_MS = 30_000;
+export const AHEAD_MS = 8_000;
+const MOST_SAMPLES = 1_500;
+
+export type Outcome = "granted" | "reserved" | "denied" | "never" | "told";
+
+export interface Span {
+  granted: number;
+  reserved: number;
+  denied: number;
+}
+
+export class Timeline {
+  readonly times: number[] = [];
+  readonly values: number[] = [];
+  readonly spans = new Map<number, Span>();
+  /** Times at which a window was first seen to have begun. */
+  readonly windows: number[] = [];
+
+  /** The value at a time. `window` is where its window begins, in a fixed window. */
+  sample(now: number, value: number, window: number | undefined): void {
+    if (now < (this.times.at(-1) ?? 0)) return;
+    this.times.push(now);
+    this.values.push(value);
+    if (this.times.length > MOST_SAMPLES) {
+      this.times.splice(0, MOST_SAMPLES / 3);
+      this.values.splice(0, MOST_SAMPLES / 3);
+    }
+    if (window !== undefined && window > (this.windows.at(-1) ?? 0)) {
+      this.windows.push(window);
+      if (this.windows.length > 100) this.windows.shift();
+    }
+  }
+
+  /** Tokens that were asked for, and what came of it. */
+  count(now: number, outcome: Outcome, tokens: number): void {
+    if (outcome === "told") return;
+    const at = now - (now % SPAN_MS);
+    const span = this.spans.get(at) ?? { granted: 0, reserved: 0, denied: 0 };
+    this.spans.set(at, span);
+    span[outcome === "never" ? "denied" : outcome] += tokens;
+    for (const old of this.spans.keys()) {
+      if (old >= now - PAST_MS - 1_000) break;
+      this.spans.delete(old);
+    }
+  }
+
+  clear(): void {
+    this.times.length = 0;
+    this.values.length = 0;
+    this.windows.length = 0;
+    this.spans.clear();
+  }
+}

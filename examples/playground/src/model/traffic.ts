@@ -1,0 +1,71 @@
+/** Who asks, and when. Patterns only send; whether a request is granted is for the limit to say. */
+import { jitter } from "tidegate";
+import type { Told } from "./reading.ts";
+
+export const PATTERNS = ["off", "steady", "sixty", "bursty", "herd", "herd with jitter"] as const;
+export type Pattern = (typeof PATTERNS)[number];
+
+export interface Traffic {
+  pattern: Pattern;
+  /** Requests a second, where steady. */
+  perSecond: number;
+  /** Requests of one burst; clients of a herd. */
+  size: number;
+}
+
+/** What is sent, and the answer to it. */
+export type Send = () => Promise<Told>;
+
+const BURST_EVERY_MS = 4_000;
+/** Granted clients come back all together. */
+const HERD_EVERY_MS = 12_000;
+/** A generator that was not run for long (a page in the background) does not catch up. */
+const LONGEST_STEP_MS = 250;
+
+export class Generator {
+  #traffic: Traffic = { pattern: "off", perSecond: 5, size: 30 };
+  #last = 0;
+  #due = 0;
+  #nextAt = 0;
+  /** When each client of the herd comes; none while it waits for an answer or has been served. */
+  #herd: (number | undefined)[] = [];
+
+  set(traffic: Traffic): void {
+    const other = traffic.pattern !== this.#traffic.pattern || traffic.size !== this.#traffic.size;
+    this.#traffic = traffic;
+    if (!other) return;
+    this.#due = 0;
+    this.#nextAt = 0;
+    this.#herd = [];
+  }
+
+  /** Sends what is due at `now`. */
+  tick(now: number, send: Send): void {
+    const { pattern, perSecond, size } = this.#traffic;
+    const step = Math.min(Math.max(now - this.#last, 0), LONGEST_STEP_MS);
+    this.#last = now;
+    if (pattern === "steady" || pattern === "sixty") {
+      this.#due += ((pattern === "sixty" ? 60 : perSecond) * step) / 1000;
+      for (; this.#due >= 1; this.#due--) void send();
+    } else if (pattern === "bursty" && now >= this.#nextAt) {
+      this.#nextAt = now + BURST_EVERY_MS;
+      for (let i = 0; i < size; i++) void send();
+    } else if (pattern === "herd" || pattern === "herd with jitter") {
+      if (now >= this.#nextAt) {
+        this.#nextAt = now + HERD_EVERY_MS;
+        this.#herd = Array.from({ length: size }, () => now);
+      }
+      for (const [client, at] of this.#herd.entries()) {
+        if (at !== undefined && at <= now) void this.#visit(this.#herd, client, pattern === "herd with jitter", send);
+      }
+    }
+  }
+
+  /** One client asks; denied, it comes back when it was told to, or by jitter somewhat later, and not with all others. */
+  async #visit(herd: (number | undefined)[], client: number, spread: boolean, send: Send): Promise<void> {
+    herd[client] = undefined;
+    const told = await send();
+    if (told.ok || told.retryAt === undefined) return;
+    herd[client] = spread ? jitter(told, { key: `client ${client}`, fraction: 1 }) : told.retryAt;
+  }
+}

@@ -1,0 +1,55 @@
+/** What moves: one loop for all that follows the clock, and fewer steps of it for whoever asked for less motion. */
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import type { Lab } from "../model/lab.ts";
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const CALM_MS = 500;
+const drawers = new Set<(clock: number) => void>();
+let last = 0;
+
+function frame(time: number): void {
+  if (!calm.matches || time - last >= CALM_MS) {
+    last = time;
+    const clock = Date.now();
+    for (const draw of drawers) draw(clock);
+  }
+  if (drawers.size > 0) requestAnimationFrame(frame);
+}
+
+/** Calls `draw` on each frame, as it is at that render, with the one time of that frame: all show the same. */
+export function useFrames(draw: (clock: number) => void): void {
+  const latest = useRef(draw);
+  latest.current = draw;
+  useEffect(() => {
+    const run = (clock: number): void => latest.current(clock);
+    drawers.add(run);
+    if (drawers.size === 1) requestAnimationFrame(frame);
+    return () => void drawers.delete(run);
+  }, []);
+}
+
+const TELL_MS = 200;
+
+/** Renders again when the lab has something new, but not more often than anybody could read it. */
+export function useLab(lab: Lab): number {
+  const store = useRef<{ version: number; subscribe: (told: () => void) => () => void }>(undefined);
+  store.current ??= {
+    version: 0,
+    subscribe(told) {
+      let waiting: ReturnType<typeof setTimeout> | undefined;
+      const leave = lab.subscribe(() => {
+        waiting ??= setTimeout(() => {
+          waiting = undefined;
+          (store.current as { version: number }).version++;
+          told();
+        }, TELL_MS);
+      });
+      return () => {
+        clearTimeout(waiting);
+        leave();
+      };
+    },
+  };
+  const { subscribe } = store.current;
+  return useSyncExternalStore(subscribe, () => (store.current as { version: number }).version);
+}

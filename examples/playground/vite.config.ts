@@ -1,0 +1,15 @@
+import { defineConfig } from "vite";
+
+/** `npm start` builds the page into dist, which the example server serves. */
+export default defineConfig({
+  build: {
+    target: "es2022",
+    // The page's policy allows nothing inline, and what is modern enough for it needs no polyfill.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // The wasm is in the script, as text.
+    chunkSizeWarningLimit: 600,
+  },
+  // `npx vite examples/playground`, with `npm start` beside it: the page as it is edited, on the real server.
+  server: { proxy: { "/api": "http://127.0.0.1:3000" } },
+});

@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { type Running, serve } from "./process.ts";
+
+const chromium = findChromium();
+if (chromium === undefined) {
+  console.warn(`!!! THE PLAYGROUND IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
+}
+
+/** A machine that others load takes its time: these are ends, not expectations. */
+const PATIENCE = 90_000;
+
+describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
+  let server: Running;
+  let browser: Browser;
+  let page: Page;
+  /** Errors that the page logged or threw. */
+  const errors: string[] = [];
+  beforeAll(async () => {
+    server = await serve({ PORT: "0" });
+    browser = await launch(chromium as string);
+    const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+    page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    page.on("pageerror", (error) => errors.push(`${error}`));
+    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    await page.goto(`${server.url}/`);
+    await page.locator(".agreement.agree").waitFor();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  const said = () => page.getByRole("status").textContent();
+  /** Decisions compared so far; throws where two differed. */
+  async function compared(): Promise<number> {
+    const verdict = (await page.locator(".verdict").textContent()) ?? "";
+    if (verdict.includes("Nothing asked yet")) return 0;
+    const count = /([\d,]+) decisions, identical to the bit/.exec(verdict)?.[1];
+    if (count === undefined) throw new Error(verdict);
+    return Number(count.replaceAll(",", ""));
+  }
+  async function until(true_: () => Promise<boolean>): Promise<void> {
+    const end = Date.now() + PATIENCE;
+    while (!(await true_())) {
+      if (Date.now() > end) throw new Error(`it did not happen; the page's errors: ${errors.join("\n")}`);
+      await sleep(50);
+    }
+  }
+
+  test("shows a full bucket on both sides", async () => {
+    const values = await page.locator(".now b").allTextContents();
+    expect(values).toEqual(["20.000", "20.000"]);
+    expect(await compared()).toBe(0);
+  });
+
+  test("a slider, moved by keys, is another policy: in the sentence, in the code, and on the server", async () => {
+    const capacity = page.getByRole("slider", { name: "capacity" });
+    const answered = page.waitForResponse((response) => response.request().method() === "PUT");
+    await capacity.focus();
+    await page.keyboard.press("ArrowRight");
+    const response = await answered;
+    expect((await response.json()).config).toEqual({
+      kind: "token bucket",
+      rate: 10,
+      period: 1000,
+      capacity: 21,
+      maxReserved: 40,
+      shards: 1,
+    });
+    expect(await capacity.getAttribute("aria-valuetext")).toBe("21 tokens");
+    expect(await page.getByRole("heading", { name: "Policy", exact: true }).locator("+ p").textContent()).toContain(
+      "at most 21",
+    );
+    expect(await page.locator(".code pre").textContent()).toContain("capacity: 21");
+  });
+
+  test("a burst is granted while tokens last; the rest is denied, the same on both sides", async () => {
+    // One token in 30 s: none comes back while a slow machine sends.
+    await page.getByRole("slider", { name: "rate" }).fill("1");
+    await page.getByRole("slider", { name: "period" }).fill("4");
+    await button("Reset").click();
+    await button("Send a burst of 30").focus();
+    await page.keyboard.press("Enter");
+    await until(async () => /^21 granted, 9 denied/.test((await said()) ?? ""));
+    await until(async () => (await compared()) === 30);
+    const rows = await page.locator(".log tbody tr .badge").allTextContents();
+    expect(rows.slice(0, 10)).toEqual([...Array(9).fill("429 denied"), "200 granted"]);
+  });
+
+  test("a decision that is picked shows the fields of its answer, and is held", async () => {
+    await page.locator(".log tbody button").first().click();
+    const response = (await page.locator(".response").textContent()) ?? "";
+    expect(response).toMatch(/^HTTP\/1\.1 429 Too Many Requests\n/);
+    expect(response).toContain('RateLimit: "sandbox";r=0;t=');
+    expect(response).toContain('RateLimit-Policy: "sandbox";q=21;w=630');
+    expect(response).toMatch(/\nRetry-After: \d+\n/);
+    expect(response).toContain("Content-Type: application/problem+json");
+    const hold = page.getByRole("checkbox", { name: "Hold the list" });
+    expect(await hold.isChecked()).toBe(true);
+    await hold.uncheck();
+  });
+
+  test("asked at the same time, both sides have the same bits", async () => {
+    await button("Compare now").click();
+    const pair = page.locator(".pair");
+    await pair.waitFor();
+    const [here, there] = await pair.locator("code").allTextContents();
+    expect(here).toMatch(/^[0-9a-f]{16}$/);
+    expect(there).toBe(here);
+    expect(await pair.getAttribute("data-same")).toBe("true");
+  });
+
+  test("each thing to see runs, and no decision of it differs", async () => {
+    const titles = await page.locator(".scenarios button").allTextContents();
+    expect(titles).toHaveLength(7);
+    for (const title of titles) {
+      const before = await compared();
+      await button(title).click();
+      await until(async () => (await compared()) >= before + 12);
+    }
+    await page.getByRole("radio", { name: "none" }).check();
+    await until(async () => !(await page.locator(".agreement").textContent())?.includes("under way"));
+    const values = await page.locator(".side .rows").allTextContents();
+    expect(values[0]).toBe(values[1]);
+  });
+
+  test("what is owed shows below zero, and says when it is paid for", async () => {
+    await button("Debt and reservation").click();
+    await page.getByRole("radio", { name: "none" }).check();
+    await button("Reset").click();
+    await button("Send a burst of 30").click();
+    await page.locator(".log .badge.reserved").first().waitFor();
+    await until(async () => (await page.locator(".log tbody .badge").first().textContent()) === "202 reserved");
+  });
+
+  test("the code is copied as it is shown, for each store", async () => {
+    for (const store of ["Redis", "Memory"]) {
+      await page.getByRole("radio", { name: store }).check();
+      await button("Copy").click();
+      await button("Copied").waitFor();
+      const copied = await page.evaluate<string>("navigator.clipboard.readText()");
+      expect(copied).toBe(await page.locator(".code pre").textContent());
+      expect(copied).toContain('kind: "token bucket"');
+    }
+  });
+
+  test("everything that can be worked has a name, and can be reached by keys", async () => {
+    const nameless = await page.evaluate<string[]>(`
+      [...document.querySelectorAll("input, button")]
+        .filter((it) => !(it.labels?.length > 0) && !it.textContent.trim() && !it.ariaLabel)
+        .map((it) => it.outerHTML)`);
+    expect(nameless).toEqual([]);
+    const lost = await page.evaluate<string[]>(`
+      [...document.querySelectorAll("input, button")].filter((it) => it.tabIndex < 0).map((it) => it.outerHTML)`);
+    expect(lost).toEqual([]);
+    expect(await page.locator("h1").count()).toBe(1);
+  });
+
+  test.each([320, 800, 1600])("nothing is cut off at a width of %i pixels, light or dark", async (width) => {
+    await page.setViewportSize({ width, height: 900 });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: colorScheme === "dark" ? "reduce" : "no-preference" });
+      const { scrollWidth, innerWidth } = await page.evaluate<{ scrollWidth: number; innerWidth: number }>(
+        "({ scrollWidth: document.documentElement.scrollWidth, innerWidth })",
+      );
+      expect(scrollWidth).toBeLessThanOrEqual(innerWidth);
+      const folder = process.env["TIDEGATE_SCREENSHOTS"];
+      if (folder !== undefined)
+        await page.screenshot({ path: `${folder}/playground-${width}-${colorScheme}.png`, fullPage: true });
+    }
+  });
+
+  test("nothing failed: no error in the console, nothing refused by its content security policy", () => {
+    // A response of 429 is an answer, which Chromium logs as a network error.
+    expect(errors.filter((error) => !error.includes("status of 429"))).toEqual([]);
+  });
+
+  test("where the server goes away the page says so, and begins anew when it is back", async () => {
+    const { port } = new URL(server.url);
+    await server.stop();
+    await button("Send one").click();
+    await page.locator(".agreement.away").waitFor();
+    server = await serve({ PORT: port });
+    if (new URL(server.url).port !== port) return; // somebody else took it: nothing to be back at
+    await page.locator(".agreement.agree").waitFor();
+    const before = await compared();
+    await button("Send one").click();
+    await until(async () => (await compared()) === before + 1);
+  });
+});

@@ -1,0 +1,54 @@
+/** The code that the playground gives to copy is checked by TypeScript, as whoever pastes it would see it. */
+import { join } from "node:path";
+import ts from "typescript";
+import { expect, test } from "vitest";
+import { type Draft, FIRST } from "../../examples/playground/src/model/policy.ts";
+import { SCENARIOS } from "../../examples/playground/src/model/scenarios.ts";
+import { type StoreName, STORE_NAMES, snippet } from "../../examples/playground/src/model/snippets.ts";
+import { root } from "./process.ts";
+
+const AMBIENT = 'declare const Deno: { openKv(): Promise<import("tidegate/deno-kv").KvLike> };\n';
+
+const drafts: Draft[] = [
+  ...SCENARIOS.map(({ draft }) => draft),
+  { ...FIRST, kind: "fixed window", period: 60_000, capacity: 10, maxReserved: undefined, shards: 3 },
+  { ...FIRST, rate: 1, period: 30_000, capacity: 0, maxReserved: 0 },
+];
+
+test("every policy, for every store, is a module without errors", () => {
+  const files = new Map<string, string>([[join(root, "tests/examples/ambient.d.ts"), AMBIENT]]);
+  for (const [i, draft] of drafts.entries()) {
+    for (const store of STORE_NAMES) {
+      const text = snippet(draft, store as StoreName, i % 2 === 1);
+      files.set(join(root, `tests/examples/snippet-${i}-${store.replace(" ", "-")}.ts`), text);
+    }
+  }
+  const options: ts.CompilerOptions = {
+    target: ts.ScriptTarget.ES2023,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: ["node"],
+  };
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile, getSourceFile } = host;
+  host.fileExists = (name) => files.has(name) || fileExists(name);
+  host.readFile = (name) => files.get(name) ?? readFile(name);
+  host.getSourceFile = (name, version, ...rest) => {
+    const text = files.get(name);
+    return text === undefined ? getSourceFile(name, version, ...rest) : ts.createSourceFile(name, text, version);
+  };
+  const program = ts.createProgram([...files.keys()], options, host);
+  const mistakes = ts
+    .getPreEmitDiagnostics(program)
+    .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`);
+  expect(mistakes).toEqual([]);
+});
+
+test("what is the default is left out", () => {
+  const plain = snippet({ ...FIRST, rate: 5, capacity: 5, maxReserved: undefined }, "memory", false);
+  expect(plain).toContain('api: { kind: "token bucket", rate: 5, period: SECOND },');
+});
