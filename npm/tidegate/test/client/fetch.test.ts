@@ -1,8 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createFetch, type FetchOptions, type Retry } from "../../src/client.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { DIALECTS } from "./dialects.ts";
+
+// A busy machine is slow; nothing here waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_772_366_400_000;
 const URL_ = "https://api.example.com/things";

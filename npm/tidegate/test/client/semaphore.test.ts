@@ -1,6 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { concurrent, semaphore } from "../../src/client.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+
+// A busy machine is slow; nothing here waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
 
 describe("concurrent", () => {
   test("shares its places with others, first come, first served", async () => {

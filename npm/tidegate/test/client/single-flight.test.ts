@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { singleFlight } from "../../src/client.ts";
+
+// A busy machine is slow; nothing here waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
 
 /** A function whose calls end when they are told to. */
 function held() {

@@ -1,9 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { isQueueError, type Policy, QueueError, throttle } from "../../src/client.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
 import { type Store, transactional } from "../../src/store.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
+
+// A busy machine is slow; nothing here waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
 
 const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
 const START = 1_735_689_600_000;

@@ -1,0 +1,75 @@
+/** Our fetch and our middleware over real sockets, both on one fake clock. */
+import { createServer, type ServerResponse } from "node:http";
+import { describe, expect, test, vi } from "vitest";
+import { createFetch, type FetchOptions } from "../../src/client.ts";
+import type { HeaderFamily } from "../../src/http.ts";
+import { type Config, defineLimits, SECOND } from "../../src/index.ts";
+import { rateLimit } from "../../src/middleware/node.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+import { listen } from "../middleware/handler.ts";
+
+// A busy machine is slow; nothing here waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
+
+const START = 1_735_689_600_000;
+const bucket = { kind: "token bucket", rate: 2, period: SECOND, capacity: 10 } as const;
+
+/** Sends so many requests at once to a server with this limit; the clock goes on while nothing is on its way. */
+async function meet(config: Config, fields: HeaderFamily, requests: number, options: FetchOptions = {}) {
+  const clock = fakeClock(START);
+  const limits = defineLimits({ api: config }, { now: clock.now });
+  const granted: number[] = [];
+  let denied = 0;
+  const onDecision = (decided: { ok: boolean }): void => {
+    if (decided.ok) granted.push(clock.now() - START);
+    else denied++;
+  };
+  const hello = (_: unknown, response: ServerResponse): void => {
+    // The real clock's, which is not the one that these limits are on.
+    response.setHeader("Date", new Date(clock.now()).toUTCString());
+    response.end("hello");
+  };
+  const server = await listen(
+    createServer(rateLimit(limits, { name: "api", headers: { fields }, jitter: 0, onDecision }, hello)),
+  );
+  const fetch = createFetch({ clock, jitter: 0, retries: 10, ...options });
+  let over = false;
+  const all = Promise.all(Array.from({ length: requests }, async () => (await fetch(server.url)).status)).finally(
+    () => {
+      over = true;
+    },
+  );
+  all.catch(() => undefined);
+  while (!over) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    if (fetch.running === 0) await clock.pass(100);
+  }
+  try {
+    return { statuses: await all, granted, denied, took: clock.now() - START };
+  } finally {
+    await server.close();
+  }
+}
+
+describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("a server that says %s", (fields) => {
+  test("a client without tokens of its own hears it, slows down, and gets all it asks for", async () => {
+    const { statuses, denied } = await meet(bucket, fields, 30, { concurrency: 1 });
+    expect(statuses).toEqual(Array.from({ length: 30 }, () => 200));
+    // One after another, it hears each answer before the next is sent, and is not denied once.
+    expect(denied).toBe(0);
+  });
+
+  test("one that sends all at once is denied once for each too many, then waits as told", async () => {
+    const { statuses, granted, denied } = await meet(bucket, fields, 14);
+    expect(statuses).toEqual(Array.from({ length: 14 }, () => 200));
+    expect([granted.length, denied >= 4]).toEqual([14, true]);
+  });
+});
+
+test("with the server's own policy for its tokens, it is never denied, and loses no time", async () => {
+  const { statuses, denied, took } = await meet(bucket, "draft-11", 30, { limit: bucket, slowBelow: 0 });
+  expect([statuses.every((status) => status === 200), denied]).toEqual([true, 0]);
+  // Ten at once, twenty at two a second.
+  expect(took).toBeGreaterThanOrEqual(10 * SECOND);
+  expect(took).toBeLessThanOrEqual(12 * SECOND);
+});
