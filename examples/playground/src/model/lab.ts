@@ -22,8 +22,8 @@ export interface Entry {
 
 const NO_COUNTS = { granted: 0, reserved: 0, denied: 0, never: 0, told: 0 };
 const MOST_ENTRIES = 200;
-/** A generator that is faster than the server waits for it. */
-const MOST_PENDING = 25;
+/** A generator that is faster than the server waits for it: the two sides are to be seen at one time. */
+const MOST_PENDING = 10;
 const RECONNECT_MS = 2_000;
 
 function outcomeOf(op: Op, { ok, reserved, reason }: Told): Outcome {

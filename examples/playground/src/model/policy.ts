@@ -36,7 +36,7 @@ export function configOf({ kind, rate, period, capacity, maxReserved, shards }: 
   return { kind, rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
 }
 
-export const seconds = (ms: number): string => `${ms / 1000} s`;
+export const seconds = (ms: number): string => `${ms / 1000}\u00a0s`;
 
 /** The policy in one sentence. */
 export function sentence({ kind, rate, period, capacity, shards }: Draft): string {

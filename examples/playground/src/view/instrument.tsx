@@ -1,7 +1,7 @@
 /** The two numbers of both sides, live: each side's stored rows, projected to now by the package. */
 import { useRef } from "react";
 import type { Lab } from "../model/lab.ts";
-import { bits, type Reading } from "../model/reading.ts";
+import { bits, type Reading, type Row } from "../model/reading.ts";
 import { useFrames, useLab } from "./frames.ts";
 import { Panel } from "./parts.tsx";
 
@@ -11,6 +11,9 @@ function floorOf(lab: Lab, value: number, reserve: boolean): number {
   const { maxReserved, capacity, rate } = lab.config;
   return -(maxReserved ?? Math.max(capacity ?? rate, 10, 2 ** Math.ceil(Math.log2(Math.max(1, -value)))));
 }
+
+/** Rows of shards are `sandbox/0`, `sandbox/1` and so on. */
+const shardOf = (row: Row | undefined): string => row?.id.split("/")[1] ?? "";
 
 interface SideProps {
   lab: Lab;
@@ -61,7 +64,9 @@ function Side({ lab, title, how, reserve, reading }: SideProps) {
           <b ref={value} /> <small>tokens now</small>
         </p>
         <table className="rows">
-          <caption>stored{rows.length > 1 ? `, ${rows.length} rows` : ""}</caption>
+          <caption>
+            stored{rows.length > 1 ? `, in ${rows.length} rows; that of shard ${shardOf(rows[0])}` : ""}
+          </caption>
           <tbody>
             <tr>
               <th scope="row">value</th>
@@ -82,9 +87,7 @@ function Side({ lab, title, how, reserve, reading }: SideProps) {
           </tbody>
         </table>
         {rows.length > 1 ? (
-          <p className="shards">
-            {rows.map(({ id, value: stored }) => `${id.slice(8)}: ${stored.toFixed(2)}`).join("  ")}
-          </p>
+          <p className="shards">{rows.map((row) => `${shardOf(row)}: ${row.value.toFixed(2)}`).join("  ")}</p>
         ) : null}
       </div>
     </article>
@@ -107,7 +110,7 @@ function Agreement({ lab }: { lab: Lab }) {
         <span aria-hidden="true">{{ away: "…", differ: "≠", agree: "=" }[state]}</span> {said}
       </p>
       <p className="quiet">
-        {remote.pending > 0 ? `${remote.pending} answers under way. ` : ""}The server's clock is {clock} of this one's,
+        {remote.pending > 0 ? `Answers under way: ${remote.pending}. ` : ""}The server's clock is {clock} of this one's,
         measured over {remote.roundTrip.toFixed(0)} ms. Each call carries its own time.
       </p>
       <button type="button" onClick={() => void lab.ask("check", 0, false)}>
