@@ -101,6 +101,13 @@ describe("whose limit", () => {
     ]);
   });
 
+  test("a megabyte in a header is hashed: another one is another client, the same one the same", () => {
+    const { took } = start({ rules: [rule()] });
+    const long = "k".repeat(1 << 20);
+    const ask = (key: string) => took({ headers: { "x-api-key": key } });
+    expect([ask(`${long}1`), ask(`${long}2`), ask(`${long}1`)]).toEqual([["api 9"], ["api 9"], ["api 8"]]);
+  });
+
   test("no two lists of parts have one key, overlong ones included", () => {
     const part = fc.option(
       fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("-", "", "1:a", ":", "x".repeat(2000))),
