@@ -45,6 +45,7 @@ const MORE = {
   hosts: { prepare: installRuntimes, ...OUTSIDE },
   middleware: OUTSIDE,
   client: OUTSIDE,
+  react: OUTSIDE,
   examples: { prepare: playground, ...OUTSIDE },
 };
 
