@@ -182,11 +182,13 @@ export class Queue {
       return;
     }
     const { notAfter } = waiting;
-    const now = this.#parts.clock.now();
-    const at = Math.max(this.#reserve?.end ?? now, this.#parts.pace?.at(now) ?? now);
-    if (notAfter !== undefined && at > notAfter && this.#line.has(waiting)) {
-      const message = `the call would run ${Math.ceil(at - notAfter)} ms after it may (\`maxWait\`)`;
-      this.#giveUp([waiting], new QueueError("late", message, at));
+    if (notAfter !== undefined && this.#line.has(waiting)) {
+      const now = this.#parts.clock.now();
+      const at = Math.max(this.#reserve?.end ?? now, this.#parts.pace?.at(now) ?? now);
+      if (at > notAfter) {
+        const message = `the call would run ${Math.ceil(at - notAfter)} ms after it may (\`maxWait\`, \`deadline\`)`;
+        this.#giveUp([waiting], new QueueError("late", message, at));
+      }
     }
     // Calls that left while theirs were being asked for could not give them back.
     this.#reserve?.giveBack();

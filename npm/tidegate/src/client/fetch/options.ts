@@ -31,7 +31,10 @@ export interface FetchOptions {
   idempotent?: ((url: URL, init: Init | undefined) => boolean) | undefined;
   /** Longest wait for one retry, ms; where the server asks for more, its answer is passed on. Default 60,000. */
   maxWait?: number | undefined;
-  /** ms that a request may wait in all, from its call on: own tokens, told limits, retries. Default without end. */
+  /**
+   * ms that a request may wait in all, from its call on: own tokens, told limits, retries. Default without end: where a server
+   * says that nothing is left for an hour, the next request waits an hour.
+   */
   deadline?: number | undefined;
   /** What is added to waits at random, as a fraction of them: 0 to 1; default 0.5. Nobody comes earlier than told. */
   jitter?: number | undefined;

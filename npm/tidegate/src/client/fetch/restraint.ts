@@ -14,6 +14,9 @@ interface Low {
   state: State | null;
 }
 
+/** Limits of one server that are minded: more than anybody tells. */
+const MOST_LIMITS = 100;
+
 /** What a server told of its limits: requests wait by it before they would be denied. */
 export class Restraint implements Pace {
   readonly #slowBelow: number;
@@ -71,6 +74,8 @@ export class Restraint implements Pace {
     const requests = unit === "requests";
     // What is on its way is not in the server's count yet.
     const left = requests ? Math.max(0, remaining - this.#flying) : remaining;
+    // A server that makes up names must not fill this memory.
+    if (this.#most.size >= MOST_LIMITS && !this.#most.has(name)) return;
     const most = limit ?? Math.max(remaining, this.#most.get(name) ?? 0);
     this.#most.set(name, most);
     const before = this.#low.get(name);
