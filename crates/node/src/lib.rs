@@ -9,6 +9,7 @@
 
 mod decide;
 mod key;
+mod replay;
 mod several;
 mod shared;
 mod thread;

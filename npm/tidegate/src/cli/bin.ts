@@ -12,11 +12,15 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
 
+// On a terminal alone: a file of a run's errors is for what is wrong.
+const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
+
 main(process.argv.slice(2), version, {
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
   read: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
   now: Date.now,
+  status: process.stderr.isTTY ? status : undefined,
 }).then((code) => {
   process.exitCode = code;
 });

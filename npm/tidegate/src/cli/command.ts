@@ -13,6 +13,8 @@ export interface Terminal {
   read(path: string): string;
   /** Epoch ms. */
   now(): number;
+  /** Shows how far a long run is, in place of what was shown before; absent where nobody looks. */
+  status?: ((line: string) => void) | undefined;
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

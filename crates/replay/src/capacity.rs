@@ -1,0 +1,62 @@
+//! The least capacity that would have denied nothing: exact, by asking the limit itself.
+//!
+//! In doubles as in exact numbers, the tokens of a larger capacity are never fewer at any request, since sums, quotients
+//! and minima of doubles keep their order. So "denies nothing" holds from one capacity on, and the deepest debt, which
+//! rounding may put off by a little, says where to look.
+
+use crate::error::Error;
+use crate::fields::Record;
+use crate::heavy::Heavy;
+use crate::judge::Judge;
+use crate::search::least_near;
+use crate::subject::Subject;
+use crate::trace::Trace;
+use std::ops::ControlFlow;
+use tidegate_core::{Bound, Field};
+
+/// A capacity in whole tokens.
+pub(crate) struct Smallest {
+    /// None where no legal capacity is enough.
+    pub(crate) tokens: Option<f64>,
+    /// Whether no key had to be forgotten meanwhile.
+    pub(crate) exact: bool,
+}
+
+/// The capacity for a limit by itself, its number being `number`.
+pub(crate) fn smallest(
+    trace: &mut Trace,
+    (number, subject): (usize, &Subject),
+    heavy: &Heavy,
+    max_keys: u32,
+) -> Result<Smallest, Error> {
+    let most = Bound::of(Field::Capacity).max;
+    let guess = heavy.deepest.ceil().min(most);
+    let mut exact = true;
+    let tokens = least_near(guess, most, |capacity| {
+        let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
+        let mut judge = Judge::alone(number, subject, policy, max_keys);
+        // Without reserves, a key that never owed half as much is granted everything.
+        let near = capacity >= guess - 1.0 && !subject.reserve;
+        let matters =
+            |record: &Record| !near || heavy.has(subject.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice));
+        let denied = count_denied(trace, &mut judge, 0, matters)?;
+        exact &= judge.evicted() == 0;
+        Ok(denied == 0)
+    })?;
+    Ok(Smallest { tokens, exact })
+}
+
+/// How many of the requests that matter are denied; stops at the first beyond `allowed`.
+pub(crate) fn count_denied(
+    trace: &mut Trace,
+    judge: &mut Judge,
+    allowed: u64,
+    matters: impl Fn(&Record) -> bool,
+) -> Result<u64, Error> {
+    let mut denied = 0;
+    trace.each(|record| {
+        denied += u64::from(matters(record) && !judge.take(record).ok);
+        if denied > allowed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(denied)
+}

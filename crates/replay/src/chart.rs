@@ -1,0 +1,86 @@
+//! Demand, grants and denials over time as an SVG.
+
+use crate::error::Error;
+use crate::series::Series;
+use jiff::Timestamp;
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (960, 420);
+/// Stands for the page's own colours until the picture is done: a plotter wants numbers.
+const INK: RGBColor = RGBColor(1, 2, 3);
+const PAPER: RGBColor = RGBColor(254, 253, 252);
+/// Legible on white and on black.
+const GRANTED: RGBColor = RGBColor(46, 134, 222);
+const DENIED: RGBColor = RGBColor(230, 84, 84);
+const FONT: &str = "system-ui, sans-serif";
+const STYLE: &str = "<style>svg{color:#1f2328;background:#fff}\
+@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}\
+.paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#0d1117}}</style>";
+
+pub(crate) fn draw(series: &Series) -> Result<String, Error> {
+    let mut svg = String::new();
+    drawn(series, &mut svg).map_err(|error| Error::Chart(error.to_string()))?;
+    let hex = |color: RGBColor| format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2);
+    let svg = svg.replace(&format!("fill=\"{}\"", hex(PAPER)), "class=\"paper\"").replace(&hex(INK), "currentColor");
+    // Behind the root's own tag.
+    Ok(match svg.split_once(">\n") {
+        Some((root, rest)) => format!("{root} role=\"img\" aria-label=\"Demand over time\">\n{STYLE}\n{rest}"),
+        None => svg,
+    })
+}
+
+fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    let width = series.width_ms;
+    // A step is drawn as one: from its beginning to its end at the same height.
+    let edges = |value: fn(f64, f64) -> f64| {
+        let points = series.steps().flat_map(move |(at, step)| {
+            let tokens = value(step.granted, step.denied);
+            [(at, tokens), (at + width, tokens)]
+        });
+        points.collect::<Vec<_>>()
+    };
+    let (demand, granted) = (edges(|granted, denied| granted + denied), edges(|granted, _| granted));
+    let (from, to) = (demand.first().map_or(0.0, |p| p.0), demand.last().map_or(width, |p| p.0));
+    let most = demand.iter().fold(1.0, |most: f64, point| most.max(point.1));
+
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let font = |size: u32| (FONT, size).into_font().color(&INK);
+    let mut chart = ChartBuilder::on(&area)
+        .margin(16)
+        .caption(format!("Tokens in each {} s", width / 1000.0), font(18))
+        .x_label_area_size(36)
+        .y_label_area_size(72)
+        .build_cartesian_2d(from..to, 0.0..most * 1.05)?;
+    chart
+        .configure_mesh()
+        .axis_style(INK.mix(0.6))
+        .bold_line_style(INK.mix(0.12))
+        .light_line_style(TRANSPARENT)
+        .label_style(font(12))
+        .x_labels(6)
+        .x_label_formatter(&|at| label(*at, to - from))
+        .draw()?;
+    let swatch = |color: RGBColor| move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled());
+    chart.draw_series(AreaSeries::new(demand, 0.0, DENIED))?.label("denied").legend(swatch(DENIED));
+    chart.draw_series(AreaSeries::new(granted, 0.0, GRANTED))?.label("granted").legend(swatch(GRANTED));
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(PAPER)
+        .border_style(INK.mix(0.3))
+        .label_font(font(13))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// A time on the axis: to the second where the whole is short, to the minute or the day where it is long.
+fn label(ms: f64, span_ms: f64) -> String {
+    let Ok(at) = Timestamp::from_millisecond(ms as i64) else { return String::new() };
+    let format = match span_ms {
+        span if span < 600_000.0 => "%H:%M:%S",
+        span if span < 172_800_000.0 => "%m-%d %H:%M",
+        _ => "%Y-%m-%d",
+    };
+    at.strftime(format).to_string()
+}

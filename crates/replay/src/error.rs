@@ -1,0 +1,96 @@
+//! What ends a replay. A bad line does not: it is counted.
+
+use std::{fmt, io};
+use tidegate_core::InputError;
+
+/// Why there is no report.
+#[derive(Debug)]
+pub enum Error {
+    /// A file is missing or cannot be read.
+    Read {
+        /// As it was given.
+        file: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The temporary file that the requests are kept in cannot be written or read back.
+    Trace(io::Error),
+    /// No format fits a file.
+    Format {
+        /// As it was given.
+        file: String,
+        /// Its first line that is not empty, shortened.
+        line: String,
+        /// What was tried, and why it does not fit.
+        tried: Vec<(&'static str, String)>,
+    },
+    /// No line of all files could be used.
+    NoRequests {
+        /// How many lines there were.
+        lines: u64,
+        /// Why the first was not used.
+        first: Option<String>,
+    },
+    /// A number of a limit is out of its range.
+    Input {
+        /// The limit's name.
+        limit: String,
+        /// The field, the rule and what came.
+        error: InputError,
+    },
+    /// What is wrong with the policy document, a line for each mistake.
+    Policy(String),
+    /// An option that fits nothing.
+    Option(String),
+    /// The picture could not be drawn.
+    Chart(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Read { file, cause } => write!(f, "{file} cannot be read: {cause}"),
+            Error::Trace(cause) => write!(
+                f,
+                "the requests cannot be kept in a temporary file in {}: {cause}. TMPDIR names another folder",
+                std::env::temp_dir().display()
+            ),
+            Error::Format { file, line, tried } => {
+                write!(f, "{file} has no format that is known. It begins with\n  {line}\nTried:")?;
+                for (format, why) in tried {
+                    write!(f, "\n  {format}: {why}")?;
+                }
+                Ok(())
+            }
+            Error::NoRequests { lines: 0, .. } => write!(f, "there is nothing to replay: no lines"),
+            Error::NoRequests { lines, first } => {
+                write!(f, "there is nothing to replay: none of {lines} lines could be used")?;
+                first.as_ref().map_or(Ok(()), |why| write!(f, ". The first: {why}"))
+            }
+            Error::Input { limit, error } => write!(f, "limit {limit:?}: {error}"),
+            Error::Policy(text) | Error::Option(text) => write!(f, "{text}"),
+            Error::Chart(text) => write!(f, "the picture cannot be drawn: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Read { cause, .. } | Error::Trace(cause) => Some(cause),
+            Error::Input { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Text of a log as it may be shown: on one line, without control characters, not long.
+pub(crate) fn shown(text: &[u8]) -> String {
+    const MOST: usize = 160;
+    let text = String::from_utf8_lossy(text.get(..text.len().min(MOST * 4)).unwrap_or(text)).into_owned();
+    let mut kept: String = text.chars().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().count() > MOST {
+        kept.push('…');
+    }
+    kept
+}

@@ -1,0 +1,108 @@
+//! `host ident user [time] "request" status bytes "referer" "user agent"`, the last two in the combined format alone.
+
+use super::Split;
+use crate::fields::{Fields, Wanted, named, same};
+use memchr::{memchr, memmem};
+
+/// A field, and which piece of a line it is; the request's own pieces come after.
+const PIECES: [(&str, usize); 15] = [
+    ("host", 0),
+    ("ip", 0),
+    ("remote_addr", 0),
+    ("ident", 1),
+    ("user", 2),
+    ("remote_user", 2),
+    ("time", 3),
+    ("request", 4),
+    ("status", 5),
+    ("bytes", 6),
+    ("referer", 7),
+    ("user_agent", 8),
+    ("method", 9),
+    ("path", 10),
+    ("protocol", 11),
+];
+const TIME: usize = 3;
+const REQUEST: usize = 4;
+const LAST: usize = 8;
+const METHOD: usize = 9;
+
+pub(crate) struct Splitter {
+    /// Each slot's piece.
+    pieces: Vec<Option<usize>>,
+    /// The last piece that anything asks for.
+    last: usize,
+}
+
+impl Splitter {
+    pub(crate) fn new(wanted: &Wanted) -> Result<Splitter, String> {
+        let piece = |name: &String| PIECES.iter().find(|(known, _)| same(known, name)).map(|(_, piece)| *piece);
+        let mut pieces = Vec::new();
+        for slot in &wanted.slots {
+            let found = slot.names.iter().find_map(piece);
+            if found.is_none() && !slot.optional {
+                let known = PIECES.map(|(name, _)| name).join(", ");
+                return Err(format!("no field {}; there are {known}", named(slot)));
+            }
+            pieces.push(found);
+        }
+        let last = pieces.iter().flatten().map(|p| if *p >= METHOD { REQUEST } else { *p }).max().unwrap_or(TIME);
+        Ok(Splitter { pieces, last: last.max(TIME) })
+    }
+
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+        let why = "not `host ident user [time] \"request\" status bytes`";
+        let found = pieces(line, self.last).ok_or(why)?;
+        for (slot, piece) in self.pieces.iter().enumerate() {
+            let Some(piece) = piece else { continue };
+            let text = match piece.checked_sub(METHOD) {
+                None => found[*piece],
+                Some(word) => found[REQUEST].and_then(|text| text.split(|c| *c == b' ').nth(word)),
+            };
+            if let Some(text) = text {
+                fields.set(slot, text);
+            }
+        }
+        Ok(Split::Whole)
+    }
+}
+
+/// The pieces up to `last`; those behind the request may be missing. `None` where the line is not of this format.
+fn pieces(line: &[u8], last: usize) -> Option<[Option<&[u8]>; LAST + 1]> {
+    let mut found = [None; LAST + 1];
+    let (host, rest) = cut(line, memchr(b' ', line)?, 1);
+    let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
+    // A user's name may have spaces.
+    let (user, rest) = cut(rest, memmem::find(rest, b" [")?, 2);
+    let (time, mut rest) = cut(rest, memmem::find(rest, b"] \"")?, 2);
+    if host.is_empty() {
+        return None;
+    }
+    [found[0], found[1], found[2], found[3]] = [Some(host), Some(ident), Some(user), Some(time)];
+    for place in found.iter_mut().take(last + 1).skip(REQUEST) {
+        let (text, behind) = if rest.first() == Some(&b'"') { quoted(rest)? } else { word(rest) };
+        *place = Some(text).filter(|text| !text.is_empty());
+        rest = behind.strip_prefix(b" ").unwrap_or(behind);
+    }
+    Some(found)
+}
+
+fn cut(text: &[u8], at: usize, skip: usize) -> (&[u8], &[u8]) {
+    (&text[..at], &text[at + skip..])
+}
+
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(memchr(b' ', text).unwrap_or(text.len()))
+}
+
+/// What stands between quotes, where `\"` is not the end.
+fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut at = 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some((&text[1..at], &text[at + 1..]));
+        }
+        at += 2;
+    }
+}

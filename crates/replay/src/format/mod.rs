@@ -1,0 +1,117 @@
+//! The formats of logs, and how one is told from another.
+
+mod common;
+mod csv;
+mod json;
+
+use crate::error::{Error, shown};
+use crate::fields::{Fields, Record, Wanted};
+use serde::Deserialize;
+
+/// A format of logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// The common log format of web servers, and the combined one, which has more at its end.
+    Common,
+    /// A JSON object on each line.
+    Json,
+    /// Rows under a line of names; comma, semicolon or tab between them.
+    Csv,
+}
+
+impl Format {
+    const ALL: [Format; 3] = [Format::Json, Format::Common, Format::Csv];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Common => "common",
+            Format::Json => "json",
+            Format::Csv => "csv",
+        }
+    }
+}
+
+/// Lines that are looked at before a file is given up.
+const LOOKED_AT: usize = 20;
+
+/// Whether a line was all of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// The fields are there.
+    Whole,
+    /// A quoted field goes on on the next line.
+    Goes,
+}
+
+/// Takes lines of one format apart.
+pub(crate) enum Splitter {
+    Common(common::Splitter),
+    Json(json::Splitter),
+    Csv(Box<csv::Splitter>),
+}
+
+impl Splitter {
+    /// `first` is the file's first line that is not empty; with CSV, it has the names.
+    fn new(format: Format, first: &[u8], wanted: &Wanted) -> Result<Splitter, String> {
+        Ok(match format {
+            Format::Common => Splitter::Common(common::Splitter::new(wanted)?),
+            Format::Json => Splitter::Json(json::Splitter::new(wanted)),
+            Format::Csv => Splitter::Csv(Box::new(csv::Splitter::new(first, wanted)?)),
+        })
+    }
+
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+        match self {
+            Splitter::Common(splitter) => splitter.split(line, fields),
+            Splitter::Json(splitter) => splitter.split(line, fields),
+            Splitter::Csv(splitter) => splitter.split(line, fields),
+        }
+    }
+
+    /// Whether the file's first line is not a request.
+    pub(crate) fn has_names(&self) -> bool {
+        matches!(self, Splitter::Csv(_))
+    }
+
+    /// Whether one of these lines tells of a request; where none does, why the first does not.
+    fn fits<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>, wanted: &mut Wanted) -> Result<(), String> {
+        let (mut fields, mut record) = (Fields::default(), Record::default());
+        let mut first = None;
+        for line in lines.skip(usize::from(self.has_names())) {
+            fields.clear(wanted.slots.len());
+            let told = self.split(line, &mut fields).and_then(|_| wanted.record(&fields, &mut record));
+            match told {
+                Ok(()) => return Ok(()),
+                Err(why) => first = first.or(Some(why)),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+}
+
+/// The format of a file that begins with `head`, or the one that was asked for.
+pub(crate) fn tell(
+    asked: Option<Format>,
+    file: &str,
+    head: &[u8],
+    wanted: &mut Wanted,
+) -> Result<Option<(Format, Splitter)>, Error> {
+    let lines = || head.split(|c| *c == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(LOOKED_AT);
+    let Some(first) = lines().next() else { return Ok(None) };
+    let candidates = asked.as_ref().map_or(&Format::ALL[..], std::slice::from_ref);
+    let mut tried = Vec::new();
+    for format in candidates {
+        let fitting = Splitter::new(*format, first, wanted).and_then(|mut splitter| {
+            splitter.fits(lines(), wanted)?;
+            Splitter::new(*format, first, wanted)
+        });
+        match fitting {
+            Ok(splitter) => return Ok(Some((*format, splitter))),
+            Err(why) => tried.push((format.name(), why)),
+        }
+    }
+    Err(Error::Format { file: file.to_owned(), line: shown(first), tried })
+}

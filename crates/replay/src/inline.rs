@@ -1,0 +1,98 @@
+//! A limit in one line, `rate=10 period=1s capacity=20`, and the numbers with units of the command line.
+
+use crate::error::Error;
+use tidegate_core::{Config, Kind, check_name};
+
+const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
+/// Units of time, in ms.
+const UNITS: [(&str, f64); 6] = [("ms", 1.0), ("s", 1e3), ("min", 6e4), ("m", 6e4), ("h", 3.6e6), ("d", 8.64e7)];
+
+/// A limit's name and its numbers, not yet checked.
+pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error> {
+    let wrong = |what: String| Error::Option(format!("limit {text:?}: {what}"));
+    let mut name = if number == 0 { "limit".to_owned() } else { format!("limit{}", number + 1) };
+    let mut config = Config::new(Kind::TokenBucket);
+    for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
+        let Some((field, value)) = word.split_once('=') else {
+            return Err(wrong(format!("{word:?} is not field=value; the fields are {FIELDS}")));
+        };
+        let amount = || value.parse::<f64>().map_err(|_| wrong(format!("`{field}` must be a number; got {value:?}")));
+        let time = || {
+            duration(value).ok_or_else(|| wrong(format!("`{field}` must be a time such as 1s or 500ms; got {value:?}")))
+        };
+        match field {
+            "name" if check_name(value).is_ok() => name = value.to_owned(),
+            "name" => {
+                return Err(wrong(format!("`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got {value:?}")));
+            }
+            "kind" => {
+                config.kind = match value {
+                    "bucket" | "token_bucket" => Kind::TokenBucket,
+                    "window" | "fixed_window" => Kind::FixedWindow,
+                    _ => return Err(wrong(format!("`kind` must be token_bucket or fixed_window; got {value:?}"))),
+                }
+            }
+            "rate" => config.rate = amount()?,
+            "period" => config.period = time()?,
+            "capacity" => config.capacity = Some(amount()?),
+            "maxReserved" => config.max_reserved = Some(amount()?),
+            "start" => config.start = Some(time()?),
+            _ => return Err(wrong(format!("there is no field {field:?}; there are {FIELDS}"))),
+        }
+    }
+    Ok((name, config))
+}
+
+/// ms of `500`, `500ms`, `1.5s`, `1m`, `2h`, `1d`.
+pub(crate) fn duration(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = if unit.is_empty() { 1.0 } else { UNITS.iter().find(|(name, _)| *name == unit)?.1 };
+    Some(number.trim().parse::<f64>().ok()? * factor)
+}
+
+/// A share from 0 to 1: `0.1%` or `0.001`.
+pub(crate) fn share(text: &str) -> Result<f64, Error> {
+    let (number, whole) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
+    let share = number.parse::<f64>().ok().map(|number| number / whole).filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| {
+        Error::Option(format!("the budget must be a share such as 0.1% or 0.001, from 0 to 1; got {text:?}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_read_from_a_line() {
+        let (name, config) = limit("rate=10 period=1.5s,capacity=20 kind=window start=0 name=api", 0).unwrap();
+        assert_eq!(name, "api");
+        assert_eq!(config.kind, Kind::FixedWindow);
+        assert_eq!((config.rate, config.period, config.capacity, config.start), (10.0, 1500.0, Some(20.0), Some(0.0)));
+        assert_eq!(limit("rate=1 period=1m", 1).unwrap().0, "limit2");
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_what_may_stand_there() {
+        let said = |text| limit(text, 0).unwrap_err().to_string();
+        assert!(said("rate=x").ends_with("`rate` must be a number; got \"x\""));
+        assert!(said("period=1y").ends_with("`period` must be a time such as 1s or 500ms; got \"1y\""));
+        assert!(said("rate").contains("is not field=value"));
+        assert!(said("burst=3").contains("there is no field \"burst\""));
+    }
+
+    #[test]
+    fn shares_and_times_have_units() {
+        assert_eq!(share("0.1%").unwrap(), 0.001);
+        assert_eq!(share("0").unwrap(), 0.0);
+        assert!(share("101%").is_err());
+        assert!(share("-1").is_err());
+        for (text, ms) in
+            [("250", 250.0), ("250ms", 250.0), ("2m", 120_000.0), ("2min", 120_000.0), ("1d", 86_400_000.0)]
+        {
+            assert_eq!(duration(text), Some(ms));
+        }
+        assert_eq!(duration("soon"), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! The limits over the requests: what each decides, as a server's memory store would.
+
+use crate::fields::Record;
+use crate::heavy::Heavy;
+use crate::subject::{Subject, config_of};
+use std::hash::{BuildHasher, RandomState};
+use tidegate_core::{Config, Decision, Policy};
+use tidegate_table::{Call, Limit, Member, Op, Table};
+
+/// One limit of a table, and where it stands in a record.
+struct Place {
+    limit: Limit,
+    number: usize,
+    key: Option<usize>,
+    reserve: bool,
+}
+
+impl Place {
+    fn key<'a>(&self, record: &'a Record) -> Option<&'a [u8]> {
+        self.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice)
+    }
+
+    fn is_about(&self, record: &Record) -> bool {
+        !record.counts[self.number].is_nan()
+    }
+}
+
+/// What is decided of one request.
+pub(crate) struct Verdict<'a> {
+    pub(crate) ok: bool,
+    /// Where denied: when the same request would be granted; none where no wait helps.
+    pub(crate) retry_at: Option<f64>,
+    /// The decision of each limit that is about it, by its number.
+    pub(crate) decisions: &'a [(usize, Decision)],
+}
+
+/// The limits' states.
+pub(crate) struct Judge {
+    table: Table,
+    places: Vec<Place>,
+    decisions: Vec<(usize, Decision)>,
+}
+
+fn table(limits: usize, max_keys: u32) -> Table {
+    let random = RandomState::new();
+    Table::new((max_keys as usize).saturating_mul(limits), [random.hash_one(0), random.hash_one(1)])
+}
+
+impl Judge {
+    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Judge {
+        let table = table(subjects.len(), max_keys);
+        let places =
+            subjects.iter().enumerate().map(|(number, subject)| Judge::place(&table, number, subject, subject.policy));
+        let places = places.collect();
+        Judge { table, places, decisions: Vec::new() }
+    }
+
+    /// One limit with other numbers.
+    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, max_keys: u32) -> Judge {
+        let table = table(1, max_keys);
+        let places = vec![Judge::place(&table, number, subject, policy)];
+        Judge { table, places, decisions: Vec::new() }
+    }
+
+    fn place(table: &Table, number: usize, subject: &Subject, policy: Policy) -> Place {
+        let limit = Limit::new(table.secret(), &subject.name, policy);
+        Place { limit, number, key: subject.key, reserve: subject.reserve }
+    }
+
+    pub(crate) fn take(&mut self, record: &Record) -> Verdict<'_> {
+        let Judge { table, places, decisions } = self;
+        decisions.clear();
+        let mut about = places.iter().filter(|place| place.is_about(record));
+        let (ok, retry_at) = match (about.next(), about.next()) {
+            (None, _) => (true, None),
+            (Some(place), None) => {
+                let call = Call { count: record.counts[place.number], reserve: place.reserve, ..Call::at(record.now) };
+                let decision = table.decide(&place.limit, place.key(record), call);
+                decisions.push((place.number, decision));
+                (decision.ok, decision.retry_at)
+            }
+            _ => {
+                let about = || places.iter().filter(|place| place.is_about(record));
+                let member = |place| member(place, record);
+                let members: Vec<Member<'_>> = about().map(member).collect();
+                let (ok, retry_at, all) = table.take_all(&members, record.now, true);
+                decisions.extend(about().map(|place| place.number).zip(all));
+                (ok, retry_at)
+            }
+        };
+        Verdict { ok, retry_at, decisions }
+    }
+
+    /// States dropped for want of room that were not full.
+    pub(crate) fn evicted(&self) -> u64 {
+        self.table.stats().evicted
+    }
+}
+
+fn member<'a>(place: &'a Place, record: &'a Record) -> Member<'a> {
+    let (key, count) = (place.key(record), record.counts[place.number]);
+    Member { limit: &place.limit, key, count, reserve: place.reserve, random: 0.0 }
+}
+
+/// How deep each limit's keys would go into debt if nothing were ever denied.
+///
+/// A bucket that holds nothing and is only charged owes exactly what a full one lacks, so the deepest debt is what a
+/// capacity has to be. States that owe nothing are dropped like full ones, since they are.
+pub(crate) struct Debts {
+    table: Table,
+    places: Vec<Place>,
+    /// Of each limit: the keys that can have the deepest debt, and that debt.
+    pub(crate) heavy: Vec<Heavy>,
+}
+
+impl Debts {
+    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Debts {
+        let table = table(subjects.len(), max_keys);
+        let place = |(number, subject): (usize, &Subject)| {
+            // A capacity of 0 is legal wherever another was.
+            let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
+            Judge::place(&table, number, subject, empty.unwrap_or(subject.policy))
+        };
+        let places = subjects.iter().enumerate().map(place).collect();
+        Debts { table, places, heavy: subjects.iter().map(|_| Heavy::default()).collect() }
+    }
+
+    pub(crate) fn charge(&mut self, record: &Record) {
+        for place in self.places.iter().filter(|place| place.is_about(record)) {
+            let call = Call { op: Op::Charge, count: record.counts[place.number], ..Call::at(record.now) };
+            let key = place.key(record);
+            let decision = self.table.decide(&place.limit, key, call);
+            self.heavy[place.number].add(key, -decision.value);
+        }
+    }
+}

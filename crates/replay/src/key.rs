@@ -1,0 +1,73 @@
+//! Keys as the package writes them, so that a replay is about the limits that a server keeps.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// What one client has of IPv6, in bits: what `clientIp` groups by.
+const PREFIX: u32 = 56;
+/// `64:ff9b::/96`: a translator's (RFC 6052), in front of an IPv4 client.
+const TRANSLATOR: u128 = 0x0064_ff9b << 96;
+
+/// A field's text; an address as `clientIp` writes it, where it is one.
+pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
+    // IPv4 is written in one way only.
+    if address && text.contains(&b':') && write_v6(text, key).is_some() {
+        return;
+    }
+    key.extend_from_slice(text);
+}
+
+/// The same as one part of a `tupleKey`: after its length, which JavaScript counts in UTF-16.
+pub(crate) fn write_tuple_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
+    let mut part = Vec::with_capacity(text.len());
+    write_part(text, address, &mut part);
+    let length = String::from_utf8_lossy(&part).encode_utf16().count();
+    key.extend_from_slice(format!("{length}:").as_bytes());
+    key.extend_from_slice(&part);
+}
+
+fn write_v6(text: &[u8], key: &mut Vec<u8>) -> Option<()> {
+    let text = std::str::from_utf8(text).ok()?;
+    let bare = text.split_once('%').map_or(text, |(address, _)| address);
+    let address = bare.parse::<Ipv6Addr>().ok()?;
+    let bits = address.to_bits();
+    let v4 = match address.to_canonical() {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(_) => (bits >> 32 == TRANSLATOR >> 32).then_some((bits as u32).into()),
+    };
+    match v4 {
+        Some(v4) => write!(key, "{v4}"),
+        None => write!(key, "{}/{PREFIX}", Ipv6Addr::from_bits(bits & u128::MAX << (128 - PREFIX))),
+    }
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(text: &str) -> String {
+        let mut key = Vec::new();
+        write_part(text.as_bytes(), true, &mut key);
+        String::from_utf8(key).unwrap()
+    }
+
+    #[test]
+    fn addresses_are_written_as_client_ip_writes_them() {
+        assert_eq!(part("10.0.0.1"), "10.0.0.1");
+        assert_eq!(part("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(part("64:ff9b::10.0.0.1"), "10.0.0.1");
+        assert_eq!(part("2001:DB8:0:1234::1"), "2001:db8:0:1200::/56");
+        assert_eq!(part("fe80::1%eth0"), "fe80::/56");
+        assert_eq!(part("a.host"), "a.host");
+        assert_eq!(part("not:an:address"), "not:an:address");
+    }
+
+    #[test]
+    fn parts_of_a_tuple_come_after_their_length() {
+        let mut key = Vec::new();
+        write_tuple_part("acme".as_bytes(), false, &mut key);
+        write_tuple_part("é😀".as_bytes(), false, &mut key);
+        assert_eq!(String::from_utf8(key).unwrap(), "4:acme3:é😀");
+    }
+}

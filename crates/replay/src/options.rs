@@ -1,0 +1,51 @@
+//! What is asked for, as the command line hands it over.
+
+use crate::format::Format;
+use serde::Deserialize;
+
+/// What to replay, and under which limits.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Options {
+    /// Files in their order; `-` is stdin.
+    pub files: Vec<String>,
+    /// The files' format; told from their first lines where it is not given.
+    #[serde(default)]
+    pub format: Option<Format>,
+    /// The field with the time; the usual names where it is not given.
+    #[serde(default)]
+    pub time: Option<String>,
+    /// The field with a request's tokens. Where it is not given: what the policy says, or 1 each.
+    #[serde(default)]
+    pub cost: Option<String>,
+    /// The fields that make the key, in place of the policy's; none: all requests share one limit.
+    #[serde(default)]
+    pub key: Option<Vec<String>>,
+    /// The text of a policy document.
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// Limits in a line each: `rate=10 period=1s capacity=20`.
+    #[serde(default)]
+    pub limits: Vec<String>,
+    /// Most keys held for each limit: 1 to 2^32 - 1; default 1,000,000.
+    #[serde(default)]
+    pub max_keys: Option<u32>,
+    /// Propose a policy that denies at most this share of the requests: `0.1%`, or 0 to 1.
+    #[serde(default)]
+    pub suggest: Option<String>,
+    /// Checked like `suggest`; whether it was kept, the caller says.
+    #[serde(default)]
+    pub budget: Option<String>,
+    /// The period of the proposal where there is no limit: `1m`, or ms; default one minute.
+    #[serde(default)]
+    pub period: Option<String>,
+    /// Draw demand, grants and denials over time.
+    #[serde(default)]
+    pub chart: bool,
+}
+
+impl Options {
+    pub(crate) fn max_keys(&self) -> u32 {
+        self.max_keys.unwrap_or(1_000_000)
+    }
+}

@@ -1,0 +1,60 @@
+//! A search over whole numbers.
+
+/// The least whole number from 0 to `most` that holds, where whatever is greater holds too; none where `most` does not.
+/// Begins at `guess` and gallops, so a good guess costs two questions.
+pub(crate) fn least_near<E>(
+    guess: f64,
+    most: f64,
+    mut holds: impl FnMut(f64) -> Result<bool, E>,
+) -> Result<Option<f64>, E> {
+    let (mut no, mut yes);
+    let mut step = 1.0;
+    if holds(guess)? {
+        yes = guess;
+        loop {
+            if yes <= 0.0 {
+                return Ok(Some(0.0));
+            }
+            let below = f64::max(yes - step, 0.0);
+            if !holds(below)? {
+                no = below;
+                break;
+            }
+            yes = below;
+            step *= 2.0;
+        }
+    } else {
+        no = guess;
+        loop {
+            if no >= most {
+                return Ok(None);
+            }
+            let above = f64::min(no + step, most);
+            if holds(above)? {
+                yes = above;
+                break;
+            }
+            no = above;
+            step *= 2.0;
+        }
+    }
+    while yes - no > 1.0 {
+        let middle = no + ((yes - no) / 2.0).floor();
+        *(if holds(middle)? { &mut yes } else { &mut no }) = middle;
+    }
+    Ok(Some(yes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_least_is_found_from_any_guess(least in 0u32..2000, guess in 0u32..1000) {
+            let found = least_near::<()>(f64::from(guess), 1000.0, |n| Ok(n >= f64::from(least))).unwrap();
+            prop_assert_eq!(found, (least <= 1000).then_some(f64::from(least)));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Demand, grants and denials over time, in bounded memory.
+
+use std::collections::VecDeque;
+
+/// Most steps that are kept: about what a picture has room for.
+const STEPS: usize = 512;
+
+/// Tokens of one step of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) granted: f64,
+    pub(crate) denied: f64,
+}
+
+/// Steps of one width, from 1 s on; the width doubles where they would become too many.
+pub(crate) struct Series {
+    pub(crate) width_ms: f64,
+    first: i64,
+    steps: VecDeque<Step>,
+}
+
+impl Series {
+    pub(crate) fn new() -> Series {
+        Series { width_ms: 1000.0, first: 0, steps: VecDeque::new() }
+    }
+
+    pub(crate) fn add(&mut self, now: f64, count: f64, granted: bool) {
+        let mut at = (now / self.width_ms).floor() as i64;
+        if self.steps.is_empty() {
+            self.first = at;
+        }
+        while (at.max(self.last()) - at.min(self.first)) as usize >= STEPS {
+            self.widen();
+            at = (now / self.width_ms).floor() as i64;
+        }
+        while at < self.first {
+            self.steps.push_front(Step::default());
+            self.first -= 1;
+        }
+        let place = (at - self.first) as usize;
+        if place >= self.steps.len() {
+            self.steps.resize(place + 1, Step::default());
+        }
+        let step = &mut self.steps[place];
+        *(if granted { &mut step.granted } else { &mut step.denied }) += count;
+    }
+
+    fn last(&self) -> i64 {
+        self.first + (self.steps.len() as i64 - 1).max(0)
+    }
+
+    fn widen(&mut self) {
+        self.width_ms *= 2.0;
+        let before = std::mem::take(&mut self.steps);
+        let first = self.first;
+        self.first = first.div_euclid(2);
+        for (i, step) in before.into_iter().enumerate() {
+            let place = ((first + i as i64).div_euclid(2) - self.first) as usize;
+            if place >= self.steps.len() {
+                self.steps.push_back(Step::default());
+            }
+            self.steps[place].granted += step.granted;
+            self.steps[place].denied += step.denied;
+        }
+    }
+
+    /// Each step's beginning, and its tokens.
+    pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = (f64, Step)> + '_ {
+        self.steps.iter().enumerate().map(|(i, step)| ((self.first + i as i64) as f64 * self.width_ms, *step))
+    }
+}
+
+/// The busiest step of a fixed width.
+pub(crate) struct Peak {
+    width_ms: f64,
+    /// The latest steps, by their number modulo their count: a line that comes later than all of them begins its own anew.
+    latest: Vec<(f64, f64)>,
+    pub(crate) at: f64,
+    pub(crate) tokens: f64,
+}
+
+impl Peak {
+    pub(crate) fn new(width_ms: f64) -> Peak {
+        Peak { width_ms, latest: vec![(-1.0, 0.0); 4096], at: 0.0, tokens: 0.0 }
+    }
+
+    pub(crate) fn add(&mut self, now: f64, count: f64) {
+        let number = (now / self.width_ms).floor();
+        let places = self.latest.len();
+        let (of, tokens) = &mut self.latest[number as usize % places];
+        if *of != number {
+            (*of, *tokens) = (number, 0.0);
+        }
+        *tokens += count;
+        if *tokens > self.tokens {
+            (self.at, self.tokens) = (number * self.width_ms, *tokens);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_every_step_is_where_its_requests_are(
+            times in prop::collection::vec(prop_oneof![0u32..5000, 0u32..100_000_000], 1..200)
+        ) {
+            let mut series = Series::new();
+            for now in &times {
+                series.add(f64::from(*now), 1.0, now % 2 == 0);
+            }
+            prop_assert!(series.steps().len() <= STEPS);
+            for (at, step) in series.steps() {
+                let here = |now: &&u32| f64::from(**now) >= at && f64::from(**now) < at + series.width_ms;
+                let even = times.iter().filter(here).filter(|now| *now % 2 == 0).count();
+                prop_assert_eq!(step.granted as usize, even);
+                prop_assert_eq!(step.denied as usize, times.iter().filter(here).count() - even);
+            }
+            let all: f64 = series.steps().map(|(_, step)| step.granted + step.denied).sum();
+            prop_assert_eq!(all as usize, times.len());
+        }
+    }
+
+    #[test]
+    fn the_busiest_second_is_found_though_lines_come_late() {
+        let mut peak = Peak::new(1000.0);
+        for now in [0.0, 1000.0, 999.0, 1999.0, 500.0, 1001.0, 1002.0] {
+            peak.add(now, 1.0);
+        }
+        assert_eq!((peak.at, peak.tokens), (1000.0, 4.0));
+    }
+}

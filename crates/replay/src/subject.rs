@@ -1,0 +1,156 @@
+//! The limits of a replay, from a policy document or from lines, and what each needs to know of a request.
+
+use crate::error::Error;
+use crate::fields::Slots;
+use crate::inline;
+use crate::options::Options;
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_policy::{Descriptor, Document, Rule, Source, grantable};
+
+/// The key of limits that do not say whose they are.
+const ADDRESS: &str = "ip";
+
+/// A limit, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    /// Which of the record's keys it is about; none: all requests share it.
+    pub(crate) key: Option<usize>,
+    pub(crate) policy: Policy,
+    pub(crate) reserve: bool,
+    /// Its rate and capacity are still to be proposed.
+    pub(crate) open: bool,
+    pub(crate) about: About,
+}
+
+/// Which requests a limit is about, and what they take.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// Slots, and what must stand there.
+    pub(crate) matches: Vec<(usize, String)>,
+    /// It is only about what no other limit is.
+    pub(crate) fallback: bool,
+    pub(crate) cost: Cost,
+}
+
+/// What a request takes.
+#[derive(Clone, Debug)]
+pub(crate) enum Cost {
+    /// Always the same.
+    Fixed(f64),
+    /// What stands in a column; a line without it is of no use.
+    Column(usize),
+    /// What the client states, within bounds; `default` where nothing usable is stated.
+    Stated { slot: usize, default: f64, min: f64, max: f64 },
+}
+
+impl Subject {
+    /// The same limit with other numbers, of one shard.
+    pub(crate) fn with(&self, rate: f64, capacity: f64) -> Option<Policy> {
+        Policy::new(&Config { rate, capacity: Some(capacity), ..config_of(&self.policy) }).ok()
+    }
+}
+
+/// A policy's numbers. Shards share a limit, and deny only what they cannot grant together: one bucket is replayed.
+pub(crate) fn config_of(policy: &Policy) -> Config {
+    Config {
+        rate: policy.rate(),
+        period: policy.period(),
+        capacity: Some(policy.capacity()),
+        max_reserved: Some(policy.max_reserved()).filter(|most| most.is_finite()),
+        start: policy.start(),
+        ..Config::new(policy.kind())
+    }
+}
+
+/// The limits, and what is left out of account.
+pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subject>, Vec<String>), Error> {
+    let column = options.cost.as_deref().map(|name| slots.column(name));
+    let (mut subjects, mut notes) = (Vec::new(), Vec::new());
+    if let Some(text) = &options.policy {
+        let document = Document::parse(text).map_err(|problems| Error::Policy(problems.to_string()))?;
+        for rule in &document.rules {
+            subjects.push(of_rule(rule, false, options, column, slots, &mut notes)?);
+        }
+        if let Some(rule) = &document.fallback {
+            subjects.push(of_rule(rule, true, options, column, slots, &mut notes)?);
+        }
+    }
+    let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
+    let mut add = |name: String, config: Config, open: bool| -> Result<(), Error> {
+        let policy = Policy::new(&config).map_err(|error| Error::Input { limit: name.clone(), error })?;
+        let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
+        let key = slots.key(fields.into_iter().map(|name| vec![name]).collect());
+        let about = About { matches: vec![], fallback: false, cost: cost.clone() };
+        if subjects.iter().any(|other: &Subject| other.name == name) {
+            return Err(Error::Option(format!("two limits have the name {name:?}")));
+        }
+        subjects.push(Subject { name, key, policy, reserve: false, open, about });
+        Ok(())
+    };
+    for (i, text) in options.limits.iter().enumerate() {
+        let (name, config) = inline::limit(text, i)?;
+        add(name, config, false)?;
+    }
+    if options.policy.is_none() && options.limits.is_empty() {
+        if options.suggest.is_none() {
+            return Err(Error::Option("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
+        }
+        let text = options.period.as_deref().unwrap_or("1m");
+        let period = inline::duration(text).ok_or_else(|| Error::Option(format!("no time: {text:?}")))?;
+        add("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }, true)?;
+    }
+    Ok((subjects, notes))
+}
+
+fn of_rule(
+    rule: &Rule,
+    fallback: bool,
+    options: &Options,
+    column: Option<usize>,
+    slots: &mut Slots,
+    notes: &mut Vec<String>,
+) -> Result<Subject, Error> {
+    if rule.tiers.is_some() {
+        notes.push(format!("{}: its tiers are not told apart; everybody has the rule's own limit", rule.name));
+    }
+    if rule.policy.shards() > 1 {
+        notes.push(format!("{}: its shards are replayed as one", rule.name));
+    }
+    let key = match &options.key {
+        Some(fields) => fields.iter().map(|name| vec![name.clone()]).collect(),
+        None => rule.keys.iter().map(names).collect(),
+    };
+    let matches = rule.matches.iter().map(|(at, text)| (slots.stated(names(at)), text.clone())).collect();
+    let cost = match (column, &rule.cost.stated) {
+        (Some(column), _) => Cost::Column(column),
+        (None, None) => Cost::Fixed(rule.cost.default),
+        (None, Some(at)) => Cost::Stated {
+            slot: slots.stated(names(at)),
+            default: rule.cost.default,
+            min: rule.cost.min,
+            max: rule.cost.max.unwrap_or_else(|| grantable(&rule.policy, rule.reserve)),
+        },
+    };
+    let input = |error| Error::Input { limit: rule.name.clone(), error };
+    Ok(Subject {
+        name: rule.name.clone(),
+        key: slots.key(key),
+        policy: Policy::new(&config_of(&rule.policy)).map_err(input)?,
+        reserve: rule.reserve,
+        open: false,
+        about: About { matches, fallback, cost },
+    })
+}
+
+/// What a log may call a place in a request.
+fn names(at: &Descriptor) -> Vec<String> {
+    let name = at.name.as_str();
+    let within = |outer: &[&str]| outer.iter().map(|outer| format!("{outer}{name}")).collect();
+    match at.source {
+        Source::Ip => vec![ADDRESS.to_owned()],
+        Source::Header => within(&["", "http_", "headers.", "req.headers.", "request.headers."]),
+        Source::Jwt => within(&["", "jwt.", "claims.", "user."]),
+        Source::Query => within(&["", "query.", "req.query.", "request.query."]),
+    }
+}

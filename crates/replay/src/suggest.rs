@@ -1,0 +1,150 @@
+//! A policy for a budget of denials.
+//!
+//! Of the policies that deny no more than the budget, the tightest: the one under which a key can take the least in one
+//! period, which is `capacity + rate`. Rates are whole and round; the capacity is the least for the rate.
+//!
+//! A long log is searched by the requests of some of its keys, and the capacity is then settled on all of them. So what
+//! is told of the proposal is exact, and only the choice of its rate is by sample.
+
+use crate::capacity::count_denied;
+use crate::error::Error;
+use crate::judge::Judge;
+use crate::search::least_near;
+use crate::subject::Subject;
+use crate::trace::Trace;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+use tidegate_core::{Bound, Field, Policy, Rule, State, default_start};
+
+/// Requests that are searched.
+const SAMPLE: u64 = 100_000;
+/// Rates within a power of ten.
+const ROUND: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5];
+
+/// A policy, and what it would have denied.
+pub(crate) struct Proposal {
+    pub(crate) rate: f64,
+    pub(crate) capacity: f64,
+    pub(crate) denied: u64,
+}
+
+/// The tightest policy that denies at most `budget` (a share) of the requests; none where no legal one does.
+pub(crate) fn propose(
+    trace: &mut Trace,
+    (number, subject): (usize, &Subject),
+    budget: f64,
+    max_keys: u32,
+) -> Result<Option<Proposal>, Error> {
+    let sample = Sample::of(trace, number, subject)?;
+    let Some((rate, guess)) = sample.tightest(subject, budget) else { return Ok(None) };
+    let allowed = allowed(budget, trace.requests);
+    let most = Bound::of(Field::Capacity).max;
+    let mut denied = HashMap::new();
+    let capacity = least_near(guess, most, |capacity| {
+        let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
+        let count = count_denied(trace, &mut Judge::alone(number, subject, policy, max_keys), allowed, |_| true)?;
+        denied.insert(capacity.to_bits(), count);
+        Ok(count <= allowed)
+    })?;
+    let proposal = |capacity: f64| Some(Proposal { rate, capacity, denied: *denied.get(&capacity.to_bits())? });
+    Ok(capacity.and_then(proposal))
+}
+
+fn allowed(budget: f64, requests: u64) -> u64 {
+    (budget * requests as f64).floor() as u64
+}
+
+/// Requests in memory, their keys numbered.
+struct Sample {
+    requests: Vec<(usize, f64, f64)>,
+    starts: Vec<f64>,
+}
+
+impl Sample {
+    fn of(trace: &mut Trace, number: usize, subject: &Subject) -> Result<Sample, Error> {
+        let share = SAMPLE as f64 / trace.requests as f64;
+        let some = Sample::within(trace, number, subject, share)?;
+        // The requests may all be of a key that was not drawn.
+        if some.requests.is_empty() { Sample::within(trace, number, subject, 1.0) } else { Ok(some) }
+    }
+
+    /// The requests of a share of the keys; not many more than were meant, however many one key has.
+    fn within(trace: &mut Trace, number: usize, subject: &Subject, share: f64) -> Result<Sample, Error> {
+        let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut sample = Sample { requests: Vec::new(), starts: Vec::new() };
+        trace.each(|record| {
+            let key = subject.key.and_then(|key| record.keys.get(key));
+            let bytes = key.map_or(&[][..], Vec::as_slice);
+            let count = record.counts[number];
+            if !count.is_nan() && (share >= 1.0 || drawn(bytes) < share) {
+                let place = numbers.get(bytes).copied().unwrap_or_else(|| {
+                    let start = default_start(&subject.name, key.map(Vec::as_slice), subject.policy.period());
+                    sample.starts.push(start);
+                    numbers.insert(bytes.to_vec(), sample.starts.len() - 1);
+                    sample.starts.len() - 1
+                });
+                sample.requests.push((place, record.now, count));
+            }
+            let enough = sample.requests.len() as u64 >= 4 * SAMPLE;
+            if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(sample)
+    }
+
+    /// The rate and the capacity with the least sum that deny no more than the budget.
+    fn tightest(&self, subject: &Subject, budget: f64) -> Option<(f64, f64)> {
+        let allowed = allowed(budget, self.requests.len() as u64);
+        let most = Bound::of(Field::Capacity).max;
+        let mut best: Option<(f64, f64)> = None;
+        let mut guess = 1.0;
+        for rate in rates() {
+            // What a capacity adds is never below 0.
+            if rate > Bound::of(Field::Rate).max || best.is_some_and(|(rate_, capacity)| rate >= rate_ + capacity) {
+                break;
+            }
+            let holds = |capacity| -> Result<bool, Infallible> {
+                Ok(subject
+                    .with(rate, capacity)
+                    .is_some_and(|policy| self.denies(&policy, subject.reserve, allowed) <= allowed))
+            };
+            let Ok(found) = least_near(guess, most, holds);
+            let Some(capacity) = found else { continue };
+            guess = capacity;
+            if best.is_none_or(|(rate_, capacity_)| rate + capacity < rate_ + capacity_) {
+                best = Some((rate, capacity));
+            }
+        }
+        best
+    }
+
+    fn denies(&self, policy: &Policy, reserve: bool, allowed: u64) -> u64 {
+        let rules: Vec<Rule> = self.starts.iter().map(|start| policy.rule(*start)).collect();
+        let mut states: Vec<Option<State>> = vec![None; rules.len()];
+        let mut denied = 0;
+        for (key, now, count) in &self.requests {
+            let (rule, state) = (&rules[*key], &mut states[*key]);
+            let outcome = rule.take(*state, *now, *count, reserve);
+            *state = outcome.write.or(*state);
+            denied += u64::from(!outcome.decision.ok);
+            if denied > allowed {
+                break;
+            }
+        }
+        denied
+    }
+}
+
+/// Whole, round, rising.
+fn rates() -> impl Iterator<Item = f64> {
+    let all = (0..13).flat_map(|power| ROUND.map(|round| round * 10f64.powi(power)));
+    all.filter(|rate| rate.fract() == 0.0)
+}
+
+/// A number in [0, 1) that a key always has.
+fn drawn(key: &[u8]) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,112 @@
+//! What a replay counts while requests go by.
+
+use crate::error::Error;
+use crate::fields::Record;
+use crate::judge::{Debts, Judge};
+use crate::report::{PeakReport, Waits, WorstKey};
+use crate::series::{Peak, Series};
+use crate::subject::Subject;
+use crate::top::{Leader, Top};
+use hdrhistogram::Histogram;
+
+/// Keys counted for each limit, and those that are shown.
+const COUNTED: usize = 16_384;
+const WORST: usize = 10;
+/// The clock's end: no wait is longer.
+const LONGEST_MS: u64 = 1 << 52;
+const SECOND: f64 = 1000.0;
+const MINUTE: f64 = 60_000.0;
+
+pub(crate) struct Tally {
+    judge: Judge,
+    pub(crate) debts: Debts,
+    keys: Vec<Option<usize>>,
+    pub(crate) denied_by: Vec<u64>,
+    tops: Vec<Top>,
+    pub(crate) granted: u64,
+    pub(crate) denied: u64,
+    pub(crate) never: u64,
+    pub(crate) tokens: f64,
+    pub(crate) tokens_granted: f64,
+    waits: Histogram<u64>,
+    pub(crate) series: Series,
+    peaks: [(f64, Peak); 2],
+}
+
+impl Tally {
+    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Result<Tally, Error> {
+        let waits = Histogram::new_with_bounds(1, LONGEST_MS, 3).map_err(|error| Error::Option(error.to_string()))?;
+        Ok(Tally {
+            judge: Judge::new(subjects, max_keys),
+            debts: Debts::new(subjects, max_keys),
+            keys: subjects.iter().map(|subject| subject.key).collect(),
+            denied_by: vec![0; subjects.len()],
+            tops: subjects.iter().map(|_| Top::new(COUNTED)).collect(),
+            granted: 0,
+            denied: 0,
+            never: 0,
+            tokens: 0.0,
+            tokens_granted: 0.0,
+            waits,
+            series: Series::new(),
+            peaks: [SECOND, MINUTE].map(|width| (width, Peak::new(width))),
+        })
+    }
+
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Record { now, keys, .. } = record;
+        let count = record.demand();
+        self.debts.charge(record);
+        let verdict = self.judge.take(record);
+        let ok = verdict.ok;
+        self.tokens += count;
+        self.series.add(*now, count, ok);
+        for (_, peak) in &mut self.peaks {
+            peak.add(*now, count);
+        }
+        if ok {
+            self.granted += 1;
+            self.tokens_granted += count;
+            return;
+        }
+        self.denied += 1;
+        match verdict.retry_at {
+            Some(at) => self.waits.saturating_record((at - now) as u64),
+            None => self.never += 1,
+        }
+        for (limit, decision) in verdict.decisions.iter().filter(|(_, decision)| !decision.ok) {
+            self.denied_by[*limit] += 1;
+            if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
+                self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));
+            }
+        }
+    }
+
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.judge.evicted()
+    }
+
+    pub(crate) fn keys_denied(&self, limit: usize) -> Option<u64> {
+        self.keys[limit].and_then(|_| self.tops[limit].keys())
+    }
+
+    pub(crate) fn worst(&self, limit: usize) -> Vec<WorstKey> {
+        let told = |leader: Leader| WorstKey {
+            key: String::from_utf8_lossy(&leader.key).into_owned(),
+            denied: leader.at_least,
+            at_most: leader.at_most,
+            longest_wait: leader.longest,
+        };
+        self.tops[limit].leaders(WORST).into_iter().map(told).collect()
+    }
+
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        let at = |percent| self.waits.value_at_percentile(percent) as f64;
+        (!self.waits.is_empty()).then(|| Waits { p50: at(50.0), p90: at(90.0), p99: at(99.0), max: at(100.0) })
+    }
+
+    pub(crate) fn peaks(&self) -> Vec<PeakReport> {
+        let told = |(width, peak): &(f64, Peak)| PeakReport { width: *width, at: peak.at, tokens: peak.tokens };
+        self.peaks.iter().map(told).collect()
+    }
+}

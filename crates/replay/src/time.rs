@@ -1,0 +1,110 @@
+//! Timestamps of logs as ms since the Unix epoch.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
+use tidegate_core::check_now;
+
+/// `10/Oct/2000:13:55:36 -0700`
+const COMMON: &str = "%d/%b/%Y:%H:%M:%S %z";
+/// Numbers below these are seconds, ms and microseconds since the epoch; beyond the last, nanoseconds. As seconds, the
+/// first is the year 5138; as ms, it is 1973.
+const UNITS: [(f64, f64); 3] = [(1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3)];
+
+/// Reads timestamps. Lines of a busy second have the same text, so the last one read is remembered.
+#[derive(Default)]
+pub(crate) struct Times {
+    text: Vec<u8>,
+    ms: f64,
+}
+
+impl Times {
+    /// A number of seconds, ms, microseconds or nanoseconds; RFC 3339; or what web servers write.
+    pub(crate) fn read(&mut self, text: &[u8]) -> Result<f64, String> {
+        if !text.is_empty() && text == self.text {
+            return Ok(self.ms);
+        }
+        let ms = parse(text).ok_or_else(|| format!("no time: {:?}", crate::error::shown(text)))?;
+        self.text.clear();
+        self.text.extend_from_slice(text);
+        self.ms = ms;
+        Ok(ms)
+    }
+}
+
+/// Whole ms of a number since the epoch, its unit told by its size.
+pub(crate) fn of_number(number: f64) -> Option<f64> {
+    let per_ms = UNITS.iter().find(|(below, _)| number < *below).map_or(1e-6, |(_, factor)| *factor);
+    // Rounded to the microsecond first: 1700000000.123 s is not quite that in binary.
+    check_now(((number * per_ms) * 1000.0).round() / 1000.0).ok()
+}
+
+fn parse(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let third = text.as_bytes().get(2);
+    if third == Some(&b'/') {
+        let read = strtime::parse(COMMON, text).ok()?;
+        return of_timestamp(read.to_timestamp().ok()?);
+    }
+    if let Ok(number) = text.parse::<f64>() {
+        return of_number(number);
+    }
+    match text.parse::<Timestamp>() {
+        Ok(at) => of_timestamp(at),
+        // Without an offset it is taken as UTC.
+        Err(_) => of_timestamp(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()),
+    }
+}
+
+fn of_timestamp(at: Timestamp) -> Option<f64> {
+    check_now(at.as_millisecond() as f64).ok()
+}
+
+/// A time as people read it, in UTC.
+pub(crate) fn shown(ms: f64) -> String {
+    Timestamp::from_millisecond(ms as i64).map_or_else(|_| format!("{ms} ms"), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_instant_is_read_from_every_way_to_write_it() {
+        let ways = [
+            "10/Oct/2000:13:55:36 -0700",
+            "971211336",
+            "971211336.000",
+            "971211336000",
+            "971211336000000",
+            "971211336000000000",
+            "2000-10-10T20:55:36Z",
+            "2000-10-10T13:55:36-07:00",
+            "2000-10-10T13:55:36.000-0700",
+            "2000-10-10 20:55:36",
+            "2000-10-10 20:55:36,000",
+            " 2000-10-10T20:55:36+00:00 ",
+        ];
+        let mut times = Times::default();
+        for way in ways {
+            assert_eq!(times.read(way.as_bytes()), Ok(971_211_336_000.0), "{way}");
+            assert_eq!(times.read(way.as_bytes()), Ok(971_211_336_000.0), "{way}, again");
+        }
+    }
+
+    #[test]
+    fn fractions_are_kept_to_the_ms() {
+        assert_eq!(parse(b"1700000000.123"), Some(1_700_000_000_123.0));
+        assert_eq!(parse(b"2023-11-14T22:13:20.1239Z"), Some(1_700_000_000_123.0));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in
+            ["", "-", "yesterday", "-5", "NaN", "inf", "1e300", "10/Foo/2000:13:55:36 -0700", "1969-12-31T23:59:59Z"]
+        {
+            assert!(Times::default().read(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

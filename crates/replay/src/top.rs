@@ -1,0 +1,111 @@
+//! The keys that come up most, in bounded memory.
+//!
+//! Misra and Gries' summary, pruned by halves: when there are more keys than there is room for, all counts are lowered by
+//! the median, and those that reach 0 go. So a count told is at most what was lowered below the true one, and never above
+//! it. As long as nothing was lowered, every count is exact.
+
+use std::collections::HashMap;
+
+/// Counts by key.
+pub(crate) struct Top {
+    room: usize,
+    counts: HashMap<Vec<u8>, Seen>,
+    lowered: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    count: u64,
+    longest: f64,
+}
+
+/// A key, and what is known of it.
+pub(crate) struct Leader {
+    pub(crate) key: Vec<u8>,
+    /// At least so often.
+    pub(crate) at_least: u64,
+    /// At most so often.
+    pub(crate) at_most: u64,
+    /// The longest time that came with it since it is counted.
+    pub(crate) longest: f64,
+}
+
+impl Top {
+    pub(crate) fn new(room: usize) -> Top {
+        Top { room, counts: HashMap::new(), lowered: 0 }
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], time: f64) {
+        if let Some(seen) = self.counts.get_mut(key) {
+            seen.count += 1;
+            seen.longest = seen.longest.max(time);
+            return;
+        }
+        self.counts.insert(key.to_vec(), Seen { count: 1, longest: time });
+        if self.counts.len() > self.room {
+            self.prune();
+        }
+    }
+
+    fn prune(&mut self) {
+        let mut counts: Vec<u64> = self.counts.values().map(|seen| seen.count).collect();
+        let half = counts.len() / 2;
+        let (_, median, _) = counts.select_nth_unstable(half);
+        let median = *median;
+        self.lowered += median;
+        self.counts.retain(|_, seen| {
+            seen.count = seen.count.saturating_sub(median);
+            seen.count > 0
+        });
+    }
+
+    /// How many different keys there were; none where some were dropped.
+    pub(crate) fn keys(&self) -> Option<u64> {
+        (self.lowered == 0).then_some(self.counts.len() as u64)
+    }
+
+    /// The first `n`, the most frequent first.
+    pub(crate) fn leaders(&self, n: usize) -> Vec<Leader> {
+        let mut all: Vec<(&Vec<u8>, &Seen)> = self.counts.iter().collect();
+        all.sort_unstable_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
+        all.truncate(n);
+        let leader = |(key, seen): (&Vec<u8>, &Seen)| Leader {
+            key: key.clone(),
+            at_least: seen.count,
+            at_most: seen.count + self.lowered,
+            longest: seen.longest,
+        };
+        all.into_iter().map(leader).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn counts_lie_within_what_is_told_and_the_room_is_kept(keys in prop::collection::vec(0u8..40, 0..400), room in 1usize..30) {
+            let mut top = Top::new(room);
+            let mut truth = [0u64; 40];
+            for key in &keys {
+                top.add(&[*key], 0.0);
+                truth[usize::from(*key)] += 1;
+                prop_assert!(top.counts.len() <= room);
+            }
+            for leader in top.leaders(40) {
+                let count = truth[usize::from(leader.key[0])];
+                prop_assert!(leader.at_least <= count && count <= leader.at_most);
+            }
+            if let Some(distinct) = top.keys() {
+                prop_assert_eq!(distinct as usize, truth.iter().filter(|count| **count > 0).count());
+            }
+            // Whoever was dropped came at most so often as was lowered.
+            let told: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key[0]).collect();
+            for (key, count) in truth.iter().enumerate().filter(|(key, _)| !told.contains(&(*key as u8))) {
+                prop_assert!(*count <= top.lowered, "{key}");
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Every format is read to the same requests.
+
+mod support;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use std::io::Write;
+use support::{file, run};
+use tidegate_replay::{Options, Report, replay};
+
+const COMMON: &str = r#"10.0.0.1 - ann [14/Nov/2023:22:13:20 +0000] "GET /a HTTP/1.1" 200 3
+10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "GET /b?x=\"y\" HTTP/1.1" 200 2
+::ffff:10.0.0.1 - - [14/Nov/2023:23:13:20 +0100] "GET / HTTP/1.1" 304 -
+10.0.0.2 - - [14/Nov/2023:22:13:21 +0000] "GET / HTTP/1.1" 200 1
+"#;
+const COMBINED: &str = r#"10.0.0.1 - ann lee [14/Nov/2023:22:13:20 +0000] "GET /a HTTP/1.1" 200 3 "https://a.example/" "Agent \"7\""
+10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "GET /b HTTP/1.1" 200 2 "-" "Agent 8"
+10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "" 400 0 "-" "-"
+10.0.0.2 - - [14/Nov/2023:22:13:21 +0000] "GET / HTTP/1.1" 200 1 "-" "Agent 8"
+"#;
+const JSON: &str = r#"{"level":30,"time":1700000000000,"req":{"id":1,"remoteAddress":"10.0.0.1","headers":{"X-Api-Key":"a"}},"tags":["x"]}
+{"req":{"remoteAddress":"::ffff:10.0.0.1"},"time":"2023-11-14T22:13:20.000Z"}
+{"time":1700000000,"ip":"10.0.0.1"}
+{"time":"2023-11-14T22:13:21Z","remote_addr":"10.0.0.2","x":null}
+"#;
+const CSV: &str = "Timestamp,note,Client-IP\r\n1700000000,\"a, \"\"b\"\"\nc\",10.0.0.1\r\n\
+1700000000000,,10.0.0.1\r\n1700000000.000,,\"10.0.0.1\"\r\n2023-11-14 22:13:21,,10.0.0.2\r\n";
+
+fn report(content: impl AsRef<[u8]>, more: Value) -> Report {
+    run(content, more).unwrap().report
+}
+
+/// Two a second and client: the third of the first client is denied.
+fn limit() -> Value {
+    json!({ "limits": ["rate=2 period=1s"] })
+}
+
+fn assert_same(report: &Report, format: &str) {
+    assert_eq!(report.read.formats[0].1, format);
+    assert_eq!((report.read.requests, report.read.bad), (4, 0), "{report:?}");
+    assert_eq!((report.granted, report.denied), (3, 1));
+    assert_eq!((report.read.from, report.read.to), (1_700_000_000_000.0, 1_700_000_001_000.0));
+    let limit = &report.limits[0];
+    assert_eq!(limit.worst[0].key, "10.0.0.1");
+    assert_eq!(limit.smallest_capacity, Some(3.0));
+    assert!(report.read.whole_seconds);
+}
+
+#[test]
+fn each_format_is_told_by_its_lines() {
+    for (log, format) in [(COMMON, "common"), (COMBINED, "common"), (JSON, "json"), (CSV, "csv")] {
+        assert_same(&report(log, limit()), format);
+        assert_same(&report(log, json!({ "limits": ["rate=2 period=1s"], "format": format })), format);
+    }
+}
+
+#[test]
+fn what_is_packed_is_unpacked_in_one_part_or_in_several() {
+    let (first, second) = JSON.split_at(JSON.find("\n{\"time\":1700000000,").unwrap() + 1);
+    let mut packed = Vec::new();
+    for part in [first, second] {
+        let mut encoder = GzEncoder::new(&mut packed, Compression::fast());
+        encoder.write_all(part.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+    }
+    assert_same(&report(&packed, limit()), "json");
+    packed.truncate(packed.len() - 9);
+    let error = run(&packed, limit()).unwrap_err().to_string();
+    assert!(error.contains(" cannot be read: "), "{error}");
+}
+
+#[test]
+fn files_follow_one_another_each_in_its_format() {
+    let (one, two) = (file(COMMON), file(CSV));
+    let options = json!({ "files": [one.path(), two.path()], "limits": ["rate=2 period=1s"] });
+    let options: Options = serde_json::from_value(options).unwrap();
+    let report = replay(&options, &mut |_| {}).unwrap().report;
+    assert_eq!(report.read.requests, 8);
+    assert_eq!(report.read.formats.iter().map(|(_, format)| format.as_str()).collect::<Vec<_>>(), ["common", "csv"]);
+    // The second file begins a second before the first one's end.
+    assert_eq!((report.read.out_of_order, report.read.farthest_back), (3, 1000.0));
+}
+
+#[test]
+fn keys_are_any_field_or_several_and_costs_a_column() {
+    let by =
+        |key: Value, log: &str| report(log, json!({ "limits": ["rate=2 period=1s"], "key": key })).limits[0].clone();
+    assert_eq!(by(json!(["method"]), COMMON).worst[0].key, "GET");
+    assert_eq!(by(json!(["path", "ip"]), COMMON).denied, 0);
+    assert_eq!(by(json!([]), COMMON).denied, 1);
+    assert_eq!(by(json!(["user-agent"]), &COMBINED[COMBINED.find('\n').unwrap() + 1..]).key, ["user-agent"]);
+    let tuples = by(json!(["timestamp", "ip"]), CSV);
+    assert_eq!((tuples.key.len(), tuples.denied), (2, 0));
+
+    let log = "time,key,cost\n1700000000,a,2.5\n1700000000,a,0\n1700000000,b,3\n1700000000,a,-1\n1700000000,a,x\n";
+    let told = report(log, json!({ "limits": ["rate=2.75 period=1s"], "key": ["key"], "cost": "cost" }));
+    assert_eq!((told.tokens, told.tokens_granted, told.read.requests, told.read.bad), (5.5, 2.5, 3, 2));
+    assert_eq!(told.never, 1);
+    assert_eq!(told.limits[0].smallest_capacity, Some(3.0));
+    let why: Vec<&str> = told.read.first_bad.iter().map(|bad| bad.why.as_str()).collect();
+    let rule = "`count` must be a finite number of tokens from 0 to 1099511627776; got -1";
+    assert_eq!(why, [rule, "no number of tokens: \"x\""]);
+}
+
+#[test]
+fn a_field_in_json_is_found_by_its_path_in_any_case() {
+    let told = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
+    assert_eq!((told.read.requests, told.read.bad), (1, 3));
+    assert_eq!(told.read.first_bad[0].line, 2);
+    assert_eq!(told.read.first_bad[0].why, "no field `req.headers.x-api-key`");
+}
+
+#[test]
+fn bad_lines_are_counted_and_the_first_are_shown() {
+    let mut log = COMMON.to_owned();
+    for i in 0..10 {
+        log.push_str(&format!("what is this {i}\u{7}\n\n"));
+    }
+    let told = report(log + COMMON, limit());
+    assert_eq!((told.read.requests, told.read.bad, told.read.lines), (8, 10, 18));
+    assert_eq!(told.read.first_bad.len(), 5);
+    assert_eq!((told.read.first_bad[1].line, told.read.first_bad[1].text.as_str()), (7, "what is this 1\u{fffd}"));
+}
+
+#[test]
+fn a_quote_that_is_never_closed_costs_its_row_and_not_the_memory() {
+    let row = "1700000000,x,10.0.0.1\n";
+    let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));
+    let told = report(log, limit());
+    assert_eq!(told.read.first_bad[0].why, "a row that is too long: is a quote missing?");
+    assert!(told.read.requests > 100_000, "{}", told.read.requests);
+}
+
+#[test]
+fn what_has_no_format_is_shown_with_what_was_tried() {
+    let error = run("\nhello world\n1,2\n", limit()).unwrap_err().to_string();
+    for part in
+        ["has no format that is known", "hello world", "json: no JSON object", "common: not `host", "csv: no column"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = run("{\"when\":1}\n", limit()).unwrap_err().to_string();
+    assert!(error.contains("json: no field `time` (or timestamp, "), "{error}");
+    assert_eq!(run("", limit()).unwrap_err().to_string(), "there is nothing to replay: no lines");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let said = |files: Value| {
+        let options: Options =
+            serde_json::from_value(json!({ "files": files, "limits": ["rate=1 period=1s"] })).unwrap();
+        replay(&options, &mut |_| {}).unwrap_err().to_string()
+    };
+    assert!(said(json!(["/no/such/file"])).starts_with("/no/such/file cannot be read: "));
+    let folder = tempfile::tempdir().unwrap();
+    assert!(said(json!([folder.path()])).contains(" cannot be read: "));
+}

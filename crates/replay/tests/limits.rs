@@ -1,0 +1,165 @@
+//! What is told of limits: the least capacity, proposals, several limits at once, policy documents.
+
+mod support;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{csv, run};
+use tidegate_replay::Report;
+
+fn report(requests: &[(u64, u8, f64)], more: Value) -> Report {
+    let mut options = json!({ "key": ["key"], "cost": "cost" });
+    options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    run(csv(requests), options).unwrap().report
+}
+
+fn line(kind: &str, rate: f64, period: u64, capacity: f64) -> Value {
+    json!({ "limits": [format!("kind={kind} rate={rate} period={period}ms capacity={capacity}")] })
+}
+
+/// Requests of a few keys, in no strict order of time, so that the clock steps back too; some jump by hours.
+fn traffic(whole: bool) -> impl Strategy<Value = Vec<(u64, u8, f64)>> {
+    let step = prop_oneof![4 => 0i64..30, 3 => 0i64..2000, 1 => -500i64..0, 1 => 0i64..10_000_000];
+    let count =
+        if whole { Just(1.0).boxed() } else { prop_oneof![Just(1.0), 0.0..4.0, (0u32..9).prop_map(f64::from)].boxed() };
+    prop::collection::vec((step, 0u8..4, count), 1..150).prop_map(|steps| {
+        let mut now = 0i64;
+        let walk = steps.into_iter().map(|(step, key, count)| {
+            now = (now + step).max(0);
+            (now as u64, key, count)
+        });
+        walk.collect()
+    })
+}
+
+fn rates() -> impl Strategy<Value = f64> {
+    prop_oneof![(1u32..20).prop_map(f64::from), (1u32..50, 1u32..30).prop_map(|(a, b)| f64::from(a) / f64::from(b))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn the_smallest_capacity_denies_nothing_and_one_less_denies_something(
+        requests in traffic(false), rate in rates(), period in prop_oneof![Just(1000u64), 1u64..5000],
+        kind in prop_oneof![Just("token_bucket"), Just("fixed_window")], own in 0u32..10,
+    ) {
+        let told = report(&requests, line(kind, rate, period, f64::from(own)));
+        let limit = &told.limits[0];
+        prop_assert!(limit.smallest_capacity_exact);
+        let least = limit.smallest_capacity.unwrap();
+        prop_assert_eq!(report(&requests, line(kind, rate, period, least)).denied, 0);
+        if least > 0.0 {
+            prop_assert!(report(&requests, line(kind, rate, period, least - 1.0)).denied > 0);
+        }
+        // So the limit's own capacity denies something exactly where it is less.
+        prop_assert_eq!(told.denied > 0, f64::from(own) < least);
+    }
+
+    #[test]
+    fn a_proposal_keeps_its_budget_and_is_the_least_for_its_rate(
+        requests in traffic(true), percent in 0u32..40, period in prop_oneof![Just(1000u64), 1u64..5000],
+    ) {
+        let suggest = json!({ "suggest": format!("{percent}%"), "period": format!("{period}ms") });
+        let told = report(&requests, suggest);
+        let found = told.limits[0].suggestion.clone().unwrap();
+        let budget = found.budget * requests.len() as f64;
+        prop_assert!(found.denied as f64 <= budget);
+        // Without a limit, the proposal is what was replayed.
+        prop_assert_eq!((told.denied, told.limits[0].rate, told.limits[0].capacity), (found.denied, found.rate, found.capacity));
+        let again = report(&requests, line("token_bucket", found.rate, period, found.capacity));
+        prop_assert_eq!(again.denied, found.denied);
+        if found.capacity > 0.0 {
+            let less = report(&requests, line("token_bucket", found.rate, period, found.capacity - 1.0));
+            prop_assert!(less.denied as f64 > budget, "{} of {budget}", less.denied);
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_thousands_has_its_capacity_to_the_token() {
+    // Deep enough that only the keys that owe much are asked again.
+    let mut requests: Vec<_> = (0..5000).map(|i| (i * 3, (i % 3) as u8, 1.0)).collect();
+    requests.extend((0..777).map(|_| (20_000, 1, 1.0)));
+    requests.extend((0..300).map(|i| (20_000 + i, 2, 1.0)));
+    let least = report(&requests, line("token_bucket", 7.0, 100, 1.0)).limits[0].smallest_capacity.unwrap();
+    assert_eq!(report(&requests, line("token_bucket", 7.0, 100, least)).denied, 0);
+    assert!(report(&requests, line("token_bucket", 7.0, 100, least - 1.0)).denied > 0);
+}
+
+#[test]
+fn of_several_limits_all_must_grant_and_each_tells_what_it_denies() {
+    let requests: Vec<_> = (0..10).map(|i| (i, (i % 2) as u8, 1.0)).collect();
+    let limits = json!({ "limits": ["name=wide rate=8 period=1h", "name=narrow rate=3 period=1h"] });
+    let told = report(&requests, limits);
+    assert_eq!((told.granted, told.denied), (6, 4));
+    let by: Vec<_> =
+        told.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
+    assert_eq!(by, [("wide", 0, Some(5.0)), ("narrow", 4, Some(5.0))]);
+    assert_eq!(told.limits[1].worst.iter().map(|key| key.denied).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(told.limits[1].keys_denied, Some(2));
+    assert_eq!(told.waits.unwrap().max as u64 / 1_000_000, 1);
+}
+
+#[test]
+fn a_policy_document_says_who_is_meant_whose_limit_it_is_and_what_it_costs() {
+    let document = json!({
+        "rules": [
+            { "name": "pro", "limit_keys": ["header:x-api-key"], "match": { "jwt:plan": "pro" }, "algorithm": "token_bucket",
+              "algorithm_config": { "rate": 3, "period": 60_000 } },
+            { "name": "free", "limit_keys": ["header:x-api-key"], "match": { "jwt:plan": "free" }, "algorithm": "token_bucket",
+              "algorithm_config": { "rate": 4, "period": 60_000, "cost_source": "header:x-cost", "default_cost": 1 } },
+        ],
+        "fallback_limit": { "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rate": 1, "period": 60_000 } },
+    });
+    let log = "{\"time\":1700000000,\"x_api_key\":\"a\",\"plan\":\"pro\"}\n".repeat(4)
+        + &"{\"time\":1700000000,\"x_api_key\":\"a\",\"plan\":\"free\",\"x-cost\":\"2\"}\n".repeat(3)
+        + "{\"time\":1700000000,\"x_api_key\":\"b\",\"plan\":\"free\",\"x-cost\":\"1e3\"}\n"
+        + &"{\"time\":1700000000,\"x_api_key\":\"c\"}\n".repeat(2);
+    let told = run(log, json!({ "policy": document.to_string() })).unwrap().report;
+    let by: Vec<_> =
+        told.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
+    assert_eq!(by, [("pro", 1, Some(4.0)), ("free", 1, Some(6.0)), ("fallback_limit", 1, Some(2.0))]);
+    assert_eq!((told.read.requests, told.denied, told.tokens), (10, 3, 4.0 + 6.0 + 1.0 + 2.0));
+
+    let wrong =
+        run("", json!({ "policy": "{\"rules\":[{\"name\":\"a\",\"limit_kyes\":[]}]}" })).unwrap_err().to_string();
+    assert!(wrong.contains("did you mean `limit_keys`?"), "{wrong}");
+}
+
+#[test]
+fn mistakes_in_limits_are_said_in_the_core_s_words() {
+    let said = |more| run("time,ip\n1700000000,a\n", more).unwrap_err().to_string();
+    let rule = "limit \"limit\": `rate` must be a finite number of tokens above 0 and up to 1099511627776; got 0";
+    assert_eq!(said(json!({ "limits": ["rate=0 period=1s"] })), rule);
+    assert!(said(json!({})).starts_with("there is no limit to replay"));
+    assert!(said(json!({ "suggest": "120%" })).contains("from 0 to 1; got \"120%\""));
+    assert!(said(json!({ "limits": ["rate=1 period=1s", "name=limit rate=1 period=1s"] })).contains("two limits"));
+}
+
+#[test]
+fn a_room_that_is_too_small_is_told() {
+    let requests: Vec<_> = (0..250).map(|i| (i, i as u8, 1.0)).collect();
+    let told = report(&requests, json!({ "limits": ["rate=1 period=1h"], "maxKeys": 10 }));
+    assert!(told.forgotten >= 200, "{}", told.forgotten);
+    assert!(!told.limits[0].smallest_capacity_exact);
+}
+
+#[test]
+fn the_picture_needs_nothing_else_and_has_what_was_denied() {
+    let requests: Vec<_> = (0..300).map(|i| (i * 10, 1, 1.0)).collect();
+    let options = json!({ "key": ["key"], "limits": ["name=a&b rate=1 period=1s"], "chart": true });
+    let wrong = run(csv(&requests), options).unwrap_err().to_string();
+    assert!(wrong.contains("`name` must be"), "{wrong}");
+    let options = json!({ "key": ["key"], "limits": ["rate=1 period=1s"], "chart": true });
+    let replayed = run(csv(&requests), options).unwrap();
+    let (svg, html) = (replayed.svg.unwrap(), replayed.html.unwrap());
+    for part in ["<svg", "prefers-color-scheme:dark", "currentColor", "#E65454", "#2E86DE", "denied", "role=\"img\""] {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(!svg.contains("#010203") && !svg.contains("#FEFDFC"));
+    assert!(html.contains(&svg) && html.contains("297 of 300 requests denied"));
+    for remote in ["<script", "<link", "@import", "url("] {
+        assert!(!html.contains(remote), "{remote}");
+    }
+}

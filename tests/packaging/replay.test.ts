@@ -1,0 +1,188 @@
+import { spawn, spawnSync, type SpawnSyncReturns } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { install, type Installed, output, root } from "./installed.ts";
+
+interface Report {
+  read: { requests: number; bad: number; outOfOrder: number };
+  granted: number;
+  denied: number;
+  tokensGranted: number;
+  never: number;
+  waits?: { max: number };
+  limits: { worst: { key: string; denied: number; atMost: number; longestWait: number }[]; smallestCapacity: number }[];
+}
+
+let user: Installed;
+let bin: string;
+
+/** The tarball, and beside it the addon as npm would have put it there. */
+beforeAll(() => {
+  user = install();
+  for (const platform of readdirSync(join(root, "npm"))) {
+    const folder = join(root, "npm", platform);
+    if (!existsSync(join(folder, `tidegate.${platform}.node`))) continue;
+    cpSync(folder, join(user.folder, "node_modules/@tidegate", platform), { recursive: true });
+  }
+  bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
+});
+afterAll(() => user.remove());
+
+const tidegate = (args: string[], input?: string | Buffer): SpawnSyncReturns<string> =>
+  spawnSync(process.execPath, [bin, ...args], { cwd: user.folder, encoding: "utf8", ...(input ? { input } : {}) });
+
+function report(args: string[], input?: string | Buffer): Report {
+  const { status, stdout, stderr } = tidegate(["replay", "--json", ...args], input);
+  expect([status, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as Report;
+}
+
+/** Numbers in [0, 1), the same in every run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+type Request = { now: number; key: string; count: number };
+
+/** Bursts and pauses of a few clients; the clock steps back now and then, once by hours. */
+function traffic(seed: number): Request[] {
+  const next = numbers(seed);
+  let now = 1_700_000_000_000;
+  return Array.from({ length: 4000 }, (_, i) => {
+    now += next() < 0.1 ? -Math.floor(next() * 900) : Math.floor(next() ** 4 * 1500);
+    if (i === 2500) now -= 3 * 3_600_000;
+    return { now, key: `client ${Math.floor(next() * 8)}`, count: next() < 0.5 ? 1 : Math.round(next() * 40) / 16 };
+  });
+}
+
+/** The package's own limiter on the same requests, as a user has it. */
+const REFERENCE = `import { readFileSync } from "node:fs";
+import { defineLimits } from "tidegate";
+const { requests, configs } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+let now = 0;
+const limits = defineLimits(configs, { now: () => now });
+const told = { granted: 0, denied: 0, tokensGranted: 0, never: 0, worst: {} };
+for (const request of requests) {
+  now = request.now;
+  const all = limits.limitAll(Object.keys(configs).map((name) => ({ name, key: request.key, count: request.count })));
+  if (all.ok) { told.granted++; told.tokensGranted += request.count; continue; }
+  told.denied++;
+  if (all.retryAt === undefined) told.never++;
+  all.decisions.forEach((d, i) => {
+    if (d.ok) return;
+    const of = (told.worst[Object.keys(configs)[i]] ??= {});
+    const seen = (of[request.key] ??= { denied: 0, longestWait: 0 });
+    seen.denied++;
+    seen.longestWait = Math.max(seen.longestWait, d.retryAfter ?? 0);
+  });
+}
+console.log(JSON.stringify(told));`;
+
+const LIMITS = [
+  ["bucket", { api: { kind: "token bucket", rate: 1, period: 1000, capacity: 5 } }],
+  ["a third of a token", { api: { kind: "token bucket", rate: 1, period: 700, capacity: 2.25 } }],
+  ["window, its start of the key", { api: { kind: "fixed window", rate: 4, period: 1700 } }],
+  [
+    "both",
+    { a: { kind: "token bucket", rate: 3, period: 1000 }, b: { kind: "fixed window", rate: 15, period: 30_000 } },
+  ],
+] as const;
+
+describe("tidegate replay, from the packed tarball", () => {
+  test.each(LIMITS.map((row, i) => [...row, i] as const))(
+    "grants and denies what the limiter does, to the bit: %s",
+    (_, configs, seed) => {
+      const requests = traffic(seed + 1);
+      const reference = user.write("reference.mjs", REFERENCE);
+      const known = user.write("requests.json", JSON.stringify({ requests, configs }));
+      const expected = JSON.parse(output(process.execPath, [reference, known], { cwd: user.folder }));
+      const log = requests.map(({ now, key, count }) => JSON.stringify({ time: now, key, cost: count })).join("\n");
+      const limits = Object.entries(configs).flatMap(([name, { kind, rate, period, ...rest }]) => {
+        const capacity = "capacity" in rest ? ` capacity=${rest.capacity}` : "";
+        return ["--limit", `name=${name} kind=${kind.replace(" ", "_")} rate=${rate} period=${period}${capacity}`];
+      });
+      const told = report(["-", ...limits, "--key", "key", "--cost", "cost"], log);
+      const { granted, denied, tokensGranted, never } = told;
+      const worst = Object.keys(configs).map((name, i) => [
+        name,
+        Object.fromEntries(
+          (told.limits[i]?.worst ?? []).map(({ key, denied, longestWait }) => [key, { denied, longestWait }]),
+        ),
+      ]);
+      expect({ granted, denied, tokensGranted, never, worst: Object.fromEntries(worst) }).toEqual(expected);
+      expect(denied).toBeGreaterThan(100);
+      expect(granted).toBeGreaterThan(100);
+      expect(told.read.outOfOrder).toBeGreaterThan(100);
+    },
+  );
+
+  test("the README's command prints what the README shows", () => {
+    cpSync(join(root, "tests/packaging/access.log"), join(user.folder, "access.log"));
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const [, command = "", shown = ""] =
+      /^npx (tidegate replay [^\n]+)\n```\n+```text\n([\s\S]+?)^```/m.exec(readme) ?? [];
+    const args = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
+    const { status, stdout, stderr } = tidegate(args);
+    expect([status, stderr, stdout]).toEqual([0, "", shown]);
+    const page = readFileSync(join(user.folder, "report.html"), "utf8");
+    expect(page).toMatch(/^<!doctype html>[\s\S]*<svg[\s\S]*prefers-color-scheme:dark[\s\S]*<pre>80 requests/);
+  });
+
+  test("a file, the same gzip'd, and the standard input say the same", () => {
+    const log = readFileSync(join(root, "tests/packaging/access.log"));
+    user.write("plain.log", log.toString());
+    const limit = ["--limit", "rate=10 period=1m"];
+    const [plain, packed] = [report(["plain.log", ...limit]), report(["-", ...limit], gzipSync(log))];
+    expect(packed).toMatchObject({ granted: plain.granted, denied: plain.denied, limits: plain.limits });
+    expect(plain.read).toMatchObject({ requests: 80, bad: 1 });
+  });
+
+  test("a budget that is passed ends with 1; what cannot be read or is no log ends with 2", () => {
+    user.write("odd.log", "hello\n");
+    const limit = ["--limit", "rate=10 period=1m"];
+    const log = join(root, "tests/packaging/access.log");
+    expect(tidegate(["replay", log, ...limit, "--budget", "1%"]).status).toBe(1);
+    expect(tidegate(["replay", log, ...limit, "--budget", "100%"]).status).toBe(0);
+    const missing = tidegate(["replay", "missing.log", ...limit]);
+    expect([missing.status, missing.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^tidegate: missing.log cannot be read/),
+    ]);
+    const odd = tidegate(["replay", "odd.log", ...limit]);
+    expect([odd.status, odd.stderr]).toEqual([
+      2,
+      expect.stringMatching(/no format that is known[\s\S]*hello[\s\S]*csv: no/),
+    ]);
+    const rate = tidegate(["replay", log, "--limit", "rate=-1 period=1m"]);
+    expect([rate.status, rate.stderr]).toEqual([
+      2,
+      expect.stringMatching(/`rate` must be a finite number .* got -1\n$/),
+    ]);
+  });
+
+  test("a policy document's rules are replayed", () => {
+    const rule = { name: "api", limit_keys: ["ip:address"], algorithm: "token_bucket" };
+    const config = { rate: 10, period: 60_000, capacity: 10 };
+    user.write("policy.json", JSON.stringify({ rules: [{ ...rule, algorithm_config: config }] }));
+    const log = join(root, "tests/packaging/access.log");
+    const by = (...limit: string[]) => report([log, ...limit]).denied;
+    expect(by("--policy", "policy.json")).toBe(by("--limit", "rate=10 period=1m"));
+  });
+
+  test.skipIf(process.platform === "win32")("can be interrupted while it reads", async () => {
+    const child = spawn(process.execPath, [bin, "replay", "-", "--limit", "rate=1 period=1s"], { stdio: "pipe" });
+    const ended = once(child, "exit");
+    // More than a pipe holds: once it is through, the log is being read.
+    const rows = `time,ip\n${"1700000000,10.0.0.1\n".repeat(100_000)}`;
+    await new Promise((done) => child.stdin.write(rows, done));
+    child.kill("SIGINT");
+    expect(await ended).toEqual([null, "SIGINT"]);
+  });
+});
