@@ -12,6 +12,8 @@ pub const RESERVED: u32 = 1 << 1;
 pub const WRITES: u32 = 1 << 2;
 /// Where the [`Reason`](tidegate_core::Reason) stands, two bits.
 pub const REASON_SHIFT: u32 = 3;
+/// Only the store can tell (leases only).
+pub const ASK: u32 = 1 << 5;
 /// An [`InputError`]: the lowest byte is the [`Field`].
 pub const INPUT_ERROR: u32 = 1 << 8;
 /// Something that is not the caller's numbers: a handle that is not (or no longer) there.

@@ -17,6 +17,7 @@ export {
 } from "./errors.ts";
 export { type EvaluateOptions, evaluate, project } from "./evaluate.ts";
 export { type JitterOptions, jitter } from "./jitter.ts";
+export type { LeaseOptions } from "./lease/options.ts";
 export type { Evaluation, Limit } from "./limit.ts";
 export {
   type Answer,

@@ -1,7 +1,7 @@
 import { type Config, type Policy, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
 import type { Decision, State } from "./decision.ts";
 import { decisionOf, refusal, refuse } from "./engine/answer.ts";
-import { type Engine, engine, NONE, OPS, RESERVE, WRITES } from "./engine/engine.ts";
+import { ASK, type Engine, engine, NONE, OPS, RESERVE, WRITES } from "./engine/engine.ts";
 import { NAME_EXPECTS } from "./engine/generated/bounds.ts";
 import { releasing } from "./engine/release.ts";
 import { InputError } from "./errors.ts";
@@ -12,6 +12,15 @@ export interface Evaluation {
   decision: Decision;
   /** The new state, or what was passed (`null` included) where nothing is to be written. */
   state: State | null;
+}
+
+/** What a request on a lease comes to. */
+export interface Spent {
+  readonly decision: Decision;
+  /** Tokens in hand afterwards. */
+  readonly hand: number;
+  /** Where not, only the store can tell, and the decision is what it would come to if it holds the rest. */
+  readonly settled: boolean;
 }
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -120,6 +129,15 @@ export class Limit {
     refuse(wasm.full_at(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now), { now, value, ts });
     const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
     return numbers[0] as number;
+  }
+
+  /** Takes out of hand, or denies because the store, which last told that it `kept` so much, cannot hold the rest. */
+  spend({ value, ts }: State, hand: number, count: number, now: number, start: number): Spent {
+    const status = this.#engine.wasm.lease_spend(this.#handle, start, value, ts, hand, now, count);
+    refuse(status, { count, now, value, ts });
+    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
+    return { decision, hand: numbers[5] as number, settled: (status & ASK) === 0 };
   }
 
   /** The two shards that a uniform random number in [0, 1) picks. */

@@ -5,6 +5,8 @@ import { engine, OPS, RESERVE } from "./engine/engine.ts";
 import { BOUNDS, KEY_EXPECTS, MAX_KEY_BYTES } from "./engine/generated/bounds.ts";
 import { InputError, RateLimitError } from "./errors.ts";
 import { limitOf } from "./evaluate.ts";
+import { Leases } from "./lease/leases.ts";
+import { checkLease } from "./lease/options.ts";
 import { Limit } from "./limit.ts";
 import { type Resilience, resilient } from "./resilience.ts";
 import { MemoryStore } from "./stores/memory.ts";
@@ -68,6 +70,7 @@ export class Limiter<N extends string, S extends Store> {
   #last: Limit | undefined;
   readonly #fast: FastStore | undefined;
   readonly #async: AsyncStore | undefined;
+  readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;
 
   constructor(configs: Readonly<Record<N, Config>>, options: LimiterOptions<S> = {}) {
@@ -88,7 +91,16 @@ export class Limiter<N extends string, S extends Store> {
     this.#now = now;
     this.#fast = store.sync && "decideFast" in store ? (store as unknown as FastStore) : undefined;
     // A transaction of the host's fails or commits as a whole: an error there is the host's to see, not ours to answer for.
-    this.#async = store.sync || store.inTransaction === true ? undefined : resilient(store, resilience);
+    if (store.sync || store.inTransaction === true) return;
+    const always = resilient(store, resilience);
+    const lending = checkLease(store.lease);
+    if (lending === undefined) {
+      this.#async = always;
+      return;
+    }
+    for (const limit of this.#limits.values()) refuseShards(limit);
+    this.#leases = new Leases(always, lending, () => this.#time(), store.during ?? (() => {}));
+    this.#async = this.#leases;
   }
 
   /**
@@ -187,6 +199,19 @@ export class Limiter<N extends string, S extends Store> {
     return (state instanceof Promise ? state.then(told) : told(state)) as Answer<S, Value>;
   }
 
+  /**
+   * Brings back what is leased, at shutdown: a store with `lease` has tokens in hand that nobody else can use. Without
+   * leases it does nothing. Where the store does not answer, they come back with time.
+   *
+   * ```ts
+   * await limits.release();
+   * await client.quit();
+   * ```
+   */
+  async release(): Promise<void> {
+    await this.#leases?.release();
+  }
+
   #call(op: Op, name: string, options: LimitOptions = NONE): Answer<S, Decision> {
     if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
     const known = op === "take" || op === "check" ? LIMIT : CALL;
@@ -208,6 +233,9 @@ export class Limiter<N extends string, S extends Store> {
       const decision = fast.decideFast(limit, key, count, OPS[op] | (reserve === true ? RESERVE : 0), now);
       if (throws === true && !decision.ok) throw new RateLimitError(limit.name, decision);
       return decision as Answer<S, Decision>;
+    }
+    if (this.#leases !== undefined && op === "take" && reserve !== true && throws !== true) {
+      return this.#leases.take(limit, checkKey(key), checkCount(count), this.#time()) as Answer<S, Decision>;
     }
     const call: Call = { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     const store: Store = this.#async ?? this.store;
@@ -256,7 +284,11 @@ export class Limiter<N extends string, S extends Store> {
   }
 
   #limit(name: string, config: Config | undefined): Limit {
-    if (config !== undefined) return limitOf(name, config);
+    if (config !== undefined) {
+      const limit = limitOf(name, config);
+      if (this.#leases !== undefined) refuseShards(limit);
+      return limit;
+    }
     if (name === this.#lastName) return this.#last as Limit;
     const limit = this.#limits.get(name);
     if (limit === undefined) {
@@ -288,6 +320,13 @@ function define(name: string, config: Config): Limit {
     if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
     throw error;
   }
+}
+
+/** Of several shards no answer tells what all of them hold. */
+function refuseShards({ name, policy: { shards } }: Limit): void {
+  if (shards === 1) return;
+  const rule = `1 in the limit ${JSON.stringify(name)}, whose store leases: leases spread a hot key by themselves`;
+  throw new InputError("shards", rule, shards);
 }
 
 function checkKey(key: unknown): string | undefined {

@@ -49,8 +49,16 @@ class Breaker {
   }
 }
 
+/** A store that always answers, and what it is made of. */
+export interface ResilientStore extends AsyncStore {
+  /** The store's own answer within the deadline; rejects where there is none. */
+  attempt(call: Call, now: number | undefined): Promise<Decision>;
+  /** What is answered without the store. */
+  without(call: Call, now: number, cause: unknown): Decision;
+}
+
 /** The store behind a deadline, a breaker, and what to answer where it does not. */
-export function resilient(store: AsyncStore, options: Resilience): AsyncStore {
+export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
   const byDefault = checkOnStoreError(options.onStoreError) ?? "deny";
   const timeoutByDefault = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
   const breaker = new Breaker();
@@ -150,13 +158,17 @@ export function resilient(store: AsyncStore, options: Resilience): AsyncStore {
     return settle(decisions, now);
   }
 
+  const attempt = (call: Call, now: number | undefined): Promise<Decision> =>
+    ask(call.op, call.limit.identity(call.key), timeoutOf(call.limit), () => store.decide(call, now));
+
   return {
     name: store.name,
     sync: false,
+    attempt,
+    without,
     async decide(call, now): Promise<Decision> {
-      const identity = call.limit.identity(call.key);
       try {
-        return await ask(call.op, identity, timeoutOf(call.limit), () => store.decide(call, now));
+        return await attempt(call, now);
       } catch (error) {
         if (isInputError(error)) throw error;
         return without(call, Math.floor(now ?? Date.now()), error);

@@ -4,11 +4,13 @@
  * @module
  */
 import type { AllDecision, Decision, State } from "./decision.ts";
+import type { LeaseOptions } from "./lease/options.ts";
 import type { Limit } from "./limit.ts";
 
 export type { AllDecision, Decision, State } from "./decision.ts";
 export type { Evaluation } from "./limit.ts";
 export { decode, decodeText, encode, encodeText } from "./codec.ts";
+export type { LeaseOptions } from "./lease/options.ts";
 export { Limit } from "./limit.ts";
 export { StoreError } from "./errors.ts";
 export { transactional, type Transaction } from "./stores/transactional.ts";
@@ -51,6 +53,13 @@ export interface AsyncStore extends StoreOf<true> {
    * that the transaction is rolled back or run again.
    */
   readonly inTransaction?: true;
+  /**
+   * How this process takes tokens ahead, to answer without asking: `true` or the settings. Limits of several shards
+   * cannot be leased.
+   */
+  readonly lease?: boolean | LeaseOptions | undefined;
+  /** Keeps the host from ending before some work has that nobody waits for, such as a Worker's `waitUntil`. */
+  readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }
 /** Where state lives. It applies; it never decides. */
 export type Store = SyncStore | AsyncStore;

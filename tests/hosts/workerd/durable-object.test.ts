@@ -98,6 +98,18 @@ await inRuntime("workerd", (wrangler) => {
     expect(await worker.get("/global")).toEqual([both, both, [false, false]]);
   });
 
+  test("leased: of 50,000 decisions a second in one isolate, one in a hundred reaches the object", async () => {
+    const requests = Array.from({ length: 5 }, () => worker.get("/lease", { name: "ample", times: 10_000 }));
+    expect(await Promise.all(requests)).toEqual([10_000, 10_000, 10_000, 10_000, 10_000]);
+    expect(await call("asked", "ample:hot")).toBeLessThan(500);
+  });
+
+  test("leased: requests of one isolate take exactly what there is", async () => {
+    const requests = Array.from({ length: 5 }, () => worker.get("/lease", { name: "stock", times: 500 }));
+    const granted = (await Promise.all(requests)) as number[];
+    expect(granted.reduce((sum, one) => sum + one, 0)).toBe(1000);
+  });
+
   test("an alarm deletes a state that is full, and nothing is left", async () => {
     await limit({ name: "brief", key: "idle", count: 10 });
     expect(await call("count", "brief:idle")).toBe(1);

@@ -13,6 +13,7 @@ export { TidegateObject };
 /** Also tells what is stored, counts writes, and can be made to forget its memory. */
 export class Watched extends TidegateObject {
   #writes = 0;
+  #asked = 0;
 
   constructor(ctx, env) {
     const { storage } = ctx;
@@ -30,6 +31,15 @@ export class Watched extends TidegateObject {
 
   writes() {
     return this.#writes;
+  }
+
+  ask(request) {
+    this.#asked++;
+    return super.ask(request);
+  }
+
+  asked() {
+    return this.#asked;
   }
 
   async bytes(id) {
@@ -63,6 +73,28 @@ const onBinding = defineLimits(
   { global: { kind: "token bucket", rate: 2, period: 1000 * HOUR } },
   { store: durableObject(bindings.WATCHED), timeout: 60_000 },
 );
+
+/** Spent in this isolate; on a clock that passes 1 ms in 50 decisions. */
+const leased = (() => {
+  let decisions = 0;
+  return defineLimits(
+    {
+      ample: { kind: "token bucket", rate: 100_000, period: 1000 },
+      stock: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1000 },
+    },
+    { store: durableObject(bindings.WATCHED, { lease: true }), timeout: 60_000, now: () => 1e12 + decisions++ / 50 },
+  );
+})();
+
+async function spend(name, times) {
+  let granted = 0;
+  for (let i = 0; i < times; i++) {
+    const { ok, cause } = await leased.limit(name, { key: "hot" });
+    if (cause !== undefined) throw cause;
+    if (ok) granted++;
+  }
+  return granted;
+}
 
 async function global() {
   const answers = [];
@@ -161,6 +193,7 @@ export default {
     const asked = Object.fromEntries(searchParams);
     const tell = (answer) => Response.json(answer ?? null);
     if (pathname === "/suite") return tell(await SUITES[asked.name](env));
+    if (pathname === "/lease") return tell(await spend(asked.name, Number(asked.times)));
     if (pathname === "/global") return tell(await global());
     if (pathname === "/kv") return tell(await onKv(env));
     const namespace = env[asked.in ?? "WATCHED"];

@@ -9,6 +9,7 @@ export const OK = 1;
 export const RESERVED = 2;
 export const WRITES = 4;
 export const REASON_SHIFT = 3;
+export const ASK = 32;
 export const INPUT_ERROR = 256;
 /** Flags of a call: the operation, and whether tokens may be owed. */
 export const OPS = { take: 0, check: 1, give: 2, charge: 3 } as const;

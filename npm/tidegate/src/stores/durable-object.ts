@@ -3,9 +3,11 @@
  *
  * @module
  */
+import { during } from "#durable-object";
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { InputError, StoreError } from "../errors.ts";
+import { checkLease, type LeaseOptions } from "../lease/options.ts";
 import type { Limit } from "../limit.ts";
 import type { AsyncStore, Call } from "../store.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
@@ -23,9 +25,14 @@ export interface DurableObjectOptions {
    * some hundred calls a second.
    */
   object?: ((name: string, key: string | undefined) => string) | undefined;
+  /**
+   * Takes tokens of hot keys ahead, to answer in the Worker's isolate: `true`, or the settings. Default: no. Define the
+   * limits once, at global scope (`import { env } from "cloudflare:workers"`): what is in hand lives as long as they.
+   */
+  lease?: boolean | LeaseOptions | undefined;
 }
 
-const OPTIONS = fieldTable("object");
+const OPTIONS = fieldTable("object", "lease");
 
 /**
  * A store in the namespace of objects that the Worker is bound to: one RPC a call, whatever the number of limits.
@@ -52,7 +59,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "durableObject");
-  const { object } = options;
+  const { object, lease } = options;
+  checkLease(lease);
   if (object !== undefined && typeof object !== "function") {
     throw new InputError("object", "a function that names the object of a limit and key", object);
   }
@@ -84,6 +92,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   return {
     name: NAME,
     sync: false,
+    lease,
+    during,
     async decide(call, now): Promise<Decision> {
       const { limit, key } = call;
       const request = { ask: "decide", calls: [sent(call)], now } as const;

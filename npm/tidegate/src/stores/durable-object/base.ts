@@ -10,3 +10,6 @@ export const Base: ObjectBaseConstructor = class implements ObjectBase {
     this.env = env;
   }
 };
+
+/** Nothing ends before the work does. */
+export function during(_work: Promise<unknown>): void {}

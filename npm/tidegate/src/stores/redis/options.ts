@@ -1,4 +1,5 @@
 import { InputError } from "../../errors.ts";
+import { checkLease, type LeaseOptions } from "../../lease/options.ts";
 
 /** Settings of {@link redis}. */
 export interface RedisOptions {
@@ -15,6 +16,8 @@ export interface RedisOptions {
    * whole number; 0 remembers none. Default 10,000. What another process gives back or resets is seen at `retryAt`.
    */
   rememberDenials?: number | undefined;
+  /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
+  lease?: boolean | LeaseOptions | undefined;
 }
 
 /** The settings with their defaults. */
@@ -24,7 +27,7 @@ export interface Options {
   readonly rememberDenials: number;
 }
 
-const FIELDS = ["prefix", "tag", "rememberDenials"];
+const FIELDS = ["prefix", "tag", "rememberDenials", "lease"];
 
 /** Checks the settings, or names the one that is wrong. */
 export function readOptions(options: RedisOptions): Options {
@@ -42,5 +45,6 @@ export function readOptions(options: RedisOptions): Options {
   if (typeof rememberDenials !== "number" || !Number.isInteger(rememberDenials) || rememberDenials < 0) {
     throw new InputError("rememberDenials", "a whole number from 0 up", rememberDenials);
   }
+  checkLease(options.lease);
   return { prefix, tag, rememberDenials };
 }

@@ -2,7 +2,7 @@
 
 import { readAnswer } from "./answer.ts";
 import type { Link } from "./client.ts";
-import type { ServerClock } from "./clock.ts";
+import type { ServerClock } from "../server-clock.ts";
 import { corrupt, disagreement, failure } from "./failure.ts";
 import { slotOf } from "./key.ts";
 import { Line, type Owner } from "./line.ts";

@@ -4,7 +4,7 @@ import type { Decision, State } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
 import { Call } from "./call.ts";
 import type { Link } from "./client.ts";
-import { ServerClock } from "./clock.ts";
+import { ServerClock } from "../server-clock.ts";
 import type { Denials } from "./denials.ts";
 import { serverKey, slotOf } from "./key.ts";
 import type { Line, Owner } from "./line.ts";

@@ -14,10 +14,12 @@ import * as single from "./single.ts";
 export class RedisStore implements AsyncStore {
   readonly name: string = STORE;
   readonly sync = false;
+  readonly lease: RedisOptions["lease"];
   readonly #server: Server;
 
   constructor(client: RedisLike, options: RedisOptions = {}) {
     const settled: Options = readOptions(options);
+    this.lease = options.lease;
     this.#server = new Server(linkTo(client), settled, new Denials(settled.rememberDenials));
   }
 

@@ -1,0 +1,76 @@
+//! What a lease answers is what the store would, had it all the tokens; and no token is in two places.
+
+mod law;
+
+use law::{limits, policy};
+use proptest::prelude::*;
+use tidegate_core::{Lease, Spending, State};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Split into what is kept and what is in hand, a state answers as it does in one place, unless only the store can
+    /// tell, and then it grants what the whole would.
+    #[test]
+    fn a_split_state_answers_as_the_whole_does(
+        limit in limits(), share in 0.0f64..1.0, held in 0.0f64..1.0, count in 0u32..64, wait in 0u32..5000,
+    ) {
+        let policy = policy(&limit);
+        let rule = policy.rule(limit.start.unwrap_or(0.0));
+        // Dyadic, so that sums are exact; and what comes back meanwhile never fills the store.
+        let unit = rule.capacity() / 1024.0;
+        let whole = (share * 1023.0).floor();
+        let hand = (held * whole).floor() * unit;
+        let now = 1e12;
+        let full = rule.refill(None, now);
+        let kept = State::from_state(whole * unit - hand, full.ts());
+        let at = now + f64::from(wait).min(limit.period / 4096.0).floor();
+        let count = f64::from(count) * unit;
+        let one = rule.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
+        if rule.refill(Some(kept), at).value() + hand >= rule.capacity() {
+            return Ok(()); // in one place it would be capped
+        }
+        match (Lease { kept, hand }).spend(&rule, at, count) {
+            Spending::Granted(decision, left) => {
+                prop_assert!(one.ok || (one.value - count).abs() < unit / 1e6);
+                prop_assert_eq!(left, hand - count);
+                prop_assert!((decision.value - one.value).abs() <= unit / 1e6);
+            }
+            Spending::Denied(decision) => {
+                prop_assert!(!one.ok || one.value < unit / 1e6);
+                prop_assert!((decision.value - one.value).abs() <= unit / 1e6 || one.ok);
+            }
+            Spending::Ask(decision) => {
+                prop_assert!(hand < count);
+                prop_assert!(decision.ok);
+            }
+        }
+    }
+}
+
+/// A denial's time is the store's: what is in hand and what has come back by then are enough, and not 1 ms before.
+#[test]
+fn a_denial_tells_when_hand_and_store_together_are_enough() {
+    let limit = tidegate_oracle::Limit::bucket(10.0, 1000.0);
+    let rule = policy(&limit).rule(0.0);
+    let lease = Lease { kept: State::from_state(0.5, 1e12), hand: 2.0 };
+    let Spending::Denied(denied) = lease.spend(&rule, 1e12, 4.0) else { panic!("not enough") };
+    assert_eq!((denied.value, denied.retry_at), (2.5, Some(1e12 + 150.0)));
+    assert!(matches!(lease.spend(&rule, 1e12 + 149.0, 4.0), Spending::Denied(_)));
+    assert!(matches!(lease.spend(&rule, 1e12 + 150.0, 4.0), Spending::Ask(_)));
+}
+
+/// More than the capacity is never granted, however much is in hand; and a store that is owed is paid first.
+#[test]
+fn neither_the_capacity_nor_a_debt_is_forgotten() {
+    let rule = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).rule(0.0);
+    let rich = Lease { kept: State::from_state(10.0, 1e12), hand: 50.0 };
+    let Spending::Denied(never) = rich.spend(&rule, 1e12, 11.0) else { panic!("more than the capacity") };
+    assert_eq!(never.retry_at, None);
+    let owing = Lease { kept: State::from_state(-3.0, 1e12), hand: 4.0 };
+    assert!(matches!(owing.spend(&rule, 1e12, 2.0), Spending::Denied(_)));
+    assert!(matches!(owing.spend(&rule, 1e12, 1.0), Spending::Granted(..)));
+    // A clock that was wrong heals at the store, which is asked.
+    let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), hand: 0.0 };
+    assert!(matches!(poisoned.spend(&rule, 1e12, 1.0), Spending::Ask(_)));
+}

@@ -1,0 +1,101 @@
+/** The one round trip at a time that a lease has: for all who wait, and some ahead. */
+import type { Decision } from "../decision.ts";
+import { isInputError } from "../errors.ts";
+import type { ResilientStore } from "../resilience.ts";
+import type { Op } from "../store.ts";
+import type { Lease } from "./lease.ts";
+
+/** The store, the clock that was passed in, and what keeps the host from ending before some work has. */
+export interface Lender {
+  readonly resilient: ResilientStore;
+  readonly time: () => number | undefined;
+  readonly during: (work: Promise<unknown>) => void;
+}
+
+/** ms for which nothing is taken ahead after the store failed. */
+const QUIET = 100;
+/** ms after which a round trip counts as lost with whoever began it, as where a Worker's request was cut off. */
+const LOST = 10_000;
+/** How often others may be quicker, until it is asked for no more than the first who waits lacks; and until nothing is
+ * held back from the store while it decides. */
+const FOR_ALL = 2;
+const FOR_ONE = 4;
+
+/** Begins to ask, unless somebody is at it. */
+export function ask(lender: Lender, lease: Lease): void {
+  const now = Date.now();
+  if (lease.asking !== undefined && now - lease.askingSince < LOST) return;
+  if (lease.waiting.length === 0 && now < lease.quietUntil) return;
+  lease.askingSince = now;
+  const asking = run(lender, lease).finally(() => {
+    if (lease.asking !== asking) return;
+    lease.asking = undefined;
+    if (lease.waiting.length > 0) ask(lender, lease);
+  });
+  lease.asking = asking;
+  lender.during(asking);
+}
+
+async function run(lender: Lender, lease: Lease): Promise<void> {
+  // Whoever asks in this turn comes along.
+  await undefined;
+  try {
+    let first = lease.waiting[0];
+    for (let tries = 1; ; tries++) {
+      const passed = lender.time();
+      const count = lease.size(lease.now(passed), tries > FOR_ALL);
+      if (first === undefined && count === 0) return lease.rest();
+      if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count)).now);
+      else await straight(lender, lease);
+      if (lease.waiting.length === 0) return;
+      if (first !== lease.waiting[0]) tries = 0;
+      first = lease.waiting[0];
+    }
+  } catch (error) {
+    lease.quietUntil = Date.now() + QUIET;
+    fail(lender, lease, error);
+  }
+}
+
+/** One step at the store; where it takes, what it takes is in hand then. */
+async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = true): Promise<Decision> {
+  const { limit, key } = lease;
+  const mark = lease.mark();
+  lease.askingSince = mark.wall;
+  const decision = await lender.resilient.attempt({ op, limit, key, count, reserve: false }, lender.time());
+  lease.told(decision, lends && op === "take" && decision.ok ? count : 0, mark);
+  return decision;
+}
+
+/** Answers those who wait, in their order, as far as what the store told settles them. */
+function answer(lease: Lease, now: number): void {
+  for (let next = lease.waiting[0]; next !== undefined; next = lease.waiting[0]) {
+    const decision = lease.spend(next.call.count, now);
+    if (decision === undefined) return;
+    lease.waiting.shift();
+    next.resolve(decision);
+  }
+}
+
+/** Lets the store decide on the first who waits, with all that is there in one place. */
+async function straight(lender: Lender, lease: Lease): Promise<void> {
+  const back = lease.empty(lease.now(lender.time()));
+  if (back > 0) await put(lender, lease, "give", back);
+  const first = lease.waiting[0];
+  if (first === undefined) return;
+  const decision = await put(lender, lease, "take", first.call.count, false);
+  lease.waiting.shift();
+  first.resolve(decision);
+}
+
+/** Those who wait are answered as the limit's `onStoreError` says, but for whom there is enough in hand. */
+function fail(lender: Lender, lease: Lease, error: unknown): void {
+  const passed = lender.time();
+  for (const { call, resolve, reject } of lease.waiting.splice(0)) {
+    if (isInputError(error)) reject(error);
+    else {
+      const now = Math.floor(passed ?? Date.now());
+      resolve(lease.spend(call.count, passed) ?? lender.resilient.without(call, now, error));
+    }
+  }
+}

@@ -1,0 +1,190 @@
+/** What each call does where tokens are leased. */
+import { describe, expect, test } from "vitest";
+import { type Config, defineLimits } from "../../src/index.ts";
+import { transactional } from "../../src/store.ts";
+import { World } from "./world.ts";
+
+const config: Config = { kind: "token bucket", rate: 100, period: 1000 };
+
+/** A node with tokens of "hot" in hand, on a limit of 100. */
+async function leased(key?: string): Promise<{ world: World; node: ReturnType<World["node"]> }> {
+  const world = new World(config);
+  const node = world.node();
+  for (let i = 0; i < 10; i++) await world.limit(node, key === undefined ? {} : { key });
+  await world.settle();
+  expect(world.lent).toBeGreaterThan(10);
+  return { world, node };
+}
+
+const inHand = (world: World): number => world.lent - world.granted;
+
+test("a denial holds at the store: it counts what is in hand here too, and tells when both are enough", async () => {
+  const { world, node } = await leased();
+  const all = await node.limit("hot", { count: 91 });
+  expect(all).toMatchObject({ ok: false, value: 90, retryAfter: 10 });
+  world.clock.advance(9);
+  expect((await node.limit("hot", { count: 91 })).ok).toBe(false);
+  world.clock.advance(1);
+  expect((await node.limit("hot", { count: 91 })).ok).toBe(true);
+});
+
+test("a denial that the store told is not asked for again for a while, and then is", async () => {
+  const slow = new World({ kind: "token bucket", rate: 1, period: 3_600_000 });
+  const node = slow.node({ ahead: 200 });
+  await slow.limit(node);
+  expect((await slow.limit(node)).ok).toBe(false);
+  const calls = slow.calls;
+  for (let i = 0; i < 1000; i++) expect((await slow.limit(node)).ok).toBe(false);
+  expect(slow.calls).toBe(calls);
+  // Somebody else gives it back: it is seen soon, and not only at retryAt.
+  await slow.node(false).give("hot");
+  slow.clock.advance(200);
+  expect((await slow.limit(node)).ok).toBe(true);
+});
+
+test("check tells what limit would, and takes nothing; what exceeds the capacity is never granted", async () => {
+  const { world, node } = await leased();
+  for (const count of [1, 50, 90, 91]) {
+    const told = await node.check("hot", { count });
+    expect(told.ok).toBe(count <= 90);
+    expect(told.value).toBe(count <= 90 ? 90 - count : 90);
+  }
+  expect((await node.getValue("hot")).value).toBe(90);
+  expect((await node.limit("hot", { count: 101 })).reason).toBe("exceeds capacity");
+  expect((await world.node().limit("hot", { key: "fresh", count: 101 })).reason).toBe("exceeds capacity");
+});
+
+test("give is seen at once, charge is owed before what is in hand is spent", async () => {
+  const { world, node } = await leased();
+  expect((await node.limit("hot", { count: 90 })).ok).toBe(true);
+  expect((await node.limit("hot")).ok).toBe(false);
+  await node.give("hot", { count: 5 });
+  expect((await node.limit("hot", { count: 5 })).ok).toBe(true);
+  expect((await node.limit("hot")).ok).toBe(false);
+  world.clock.advance(1000);
+  for (let i = 0; i < 10; i++) await world.limit(node);
+  await node.charge("hot", { count: 200 });
+  expect((await node.limit("hot")).ok).toBe(false);
+});
+
+test("a reservation is made with all tokens in one place", async () => {
+  const { world, node } = await leased();
+  const reserved = await node.limit("hot", { count: 95, reserve: true });
+  expect(reserved).toMatchObject({ ok: true, reserved: true, value: -5, retryAfter: 50 });
+  expect((await node.limit("hot")).ok).toBe(false);
+  expect((await node.check("hot", { count: 1, reserve: true })).reserved).toBe(true);
+  world.clock.advance(60);
+  expect((await world.limit(node)).ok).toBe(true);
+});
+
+describe("limitAll", () => {
+  test("is decided out of hand where all of it is there", async () => {
+    const { world, node } = await leased("a");
+    for (let i = 0; i < 10; i++) await world.limit(node, { key: "b" });
+    await world.settle();
+    const calls = world.calls;
+    const both = [
+      { name: "hot", key: "a" },
+      { name: "hot", key: "b" },
+    ] as const;
+    expect((await node.limitAll(both)).ok).toBe(true);
+    expect((await node.checkAll(both)).ok).toBe(true);
+    expect(world.calls).toBe(calls);
+    expect((await node.getValue("hot", { key: "a" })).value).toBe(89);
+  });
+
+  test("is one step at the store where not, with what was in hand back there", async () => {
+    const { world, node } = await leased("a");
+    const all = [
+      { name: "hot", key: "a", count: 90 },
+      { name: "hot", key: "new", count: 100 },
+    ] as const;
+    expect((await node.checkAll(all)).ok).toBe(true);
+    expect((await node.limitAll(all)).ok).toBe(true);
+    expect((await node.limitAll(all)).ok).toBe(false);
+    const plain = world.node(false);
+    expect((await plain.getValue("hot", { key: "a" })).value).toBe(0);
+    expect((await plain.getValue("hot", { key: "new" })).value).toBe(0);
+    const twice = await node.limitAll([
+      { name: "hot", key: "b", count: 60 },
+      { name: "hot", key: "b", count: 60 },
+    ]);
+    expect(twice.ok).toBe(false);
+  });
+});
+
+test("reset forgets what is in hand too: the limit is full, and no more", async () => {
+  const { world, node } = await leased();
+  await node.reset("hot");
+  expect((await node.limit("hot", { count: 100 })).ok).toBe(true);
+  expect((await node.limit("hot")).ok).toBe(false);
+  expect((await world.node(false).getValue("hot")).value).toBe(0);
+});
+
+test("an inline config leases for itself; another one of the name gives back first", async () => {
+  const { world, node } = await leased();
+  const held = inHand(world);
+  expect(held).toBeGreaterThan(0);
+  await node.limit("hot", { config: { ...config, rate: 50, capacity: 100 } });
+  await world.settle();
+  expect((await world.node(false).getValue("hot")).value).toBe(89);
+});
+
+test("release brings back all that is in hand", async () => {
+  const { world, node } = await leased();
+  expect((await world.node(false).getValue("hot")).value).toBeLessThan(90);
+  await node.release();
+  expect((await world.node(false).getValue("hot")).value).toBe(90);
+  await defineLimits({ hot: config }).release();
+});
+
+test("a store that is down: what is in hand is spent, then onStoreError decides; it is used again when it is back", async () => {
+  const { world, node } = await leased();
+  const held = inHand(world);
+  world.down = true;
+  for (let i = 0; i < held; i++) expect(await world.limit(node)).toMatchObject({ ok: true });
+  expect(await world.limit(node)).toMatchObject({ ok: false, degraded: true });
+  world.down = false;
+  expect((await world.limit(node)).ok).toBe(true);
+});
+
+test("no more keys are looked after than maxKeys", async () => {
+  const world = new World(config);
+  const node = world.node({ maxKeys: 10 });
+  for (let key = 0; key < 200; key++) {
+    for (let i = 0; i < 5; i++) await world.limit(node, { key: `k${key}` });
+  }
+  await world.settle();
+  // Those that made room gave back what they had: of 190 keys nothing is out but what was spent.
+  let out = 0;
+  for (let key = 0; key < 190; key++) {
+    const { value } = await world.node(false).getValue("hot", { key: `k${key}` });
+    if (value !== 95) out++;
+  }
+  expect(out).toBeLessThanOrEqual(10);
+});
+
+const never = (): Promise<never> => Promise.reject(new Error("asked"));
+
+describe("what cannot be is refused, before anything is asked", () => {
+  const store = (lease: unknown) => ({ ...transactional({ name: "far", transaction: never }), lease: lease as true });
+
+  test.each([
+    [7, "`lease` must be true, false or an object with ahead, share, expiry and maxKeys; got 7"],
+    [{ ahead: 0 }, "`ahead` must be a whole number from 1 to 60000; got 0"],
+    [{ share: 1.5 }, "`share` must be a fraction above 0 and up to 1; got 1.5"],
+    [{ ahead: 500, expiry: 499 }, "`expiry` must be a whole number from 500 to 3600000; got 499"],
+    [{ maxKeys: 0.5 }, "`maxKeys` must be a whole number from 1 to 1000000; got 0.5"],
+    [{ aheda: 1 }, "`aheda` must be absent: lease has ahead, share, expiry, maxKeys; got 1"],
+  ])("%j", (lease, message) => {
+    expect(() => defineLimits({ hot: config }, { store: store(lease) })).toThrow(message);
+  });
+
+  test("shards", async () => {
+    const message =
+      '`shards` must be 1 in the limit "hot", whose store leases: leases spread a hot key by themselves; got 4';
+    expect(() => defineLimits({ hot: { ...config, shards: 4 } }, { store: store(true) })).toThrow(message);
+    const limits = defineLimits({ hot: config }, { store: store(true) });
+    expect(() => limits.limit("hot", { config: { ...config, shards: 4 } })).toThrow(message);
+  });
+});

@@ -1,0 +1,86 @@
+// node run.mjs [--quick] [--rounds 5]
+//
+// One hot key on a loopback Redis, with leases and without, taking turns: decisions a second, how many of them reached
+// the server, and how many tokens were granted of those that there were.
+import { parseArgs } from "node:util";
+import { Redis } from "ioredis";
+import { defineLimits, SECOND } from "tidegate";
+import { redis } from "tidegate/redis";
+import { startServer } from "../redis/server.mjs";
+
+const { values } = parseArgs({ options: { quick: { type: "boolean" }, rounds: { type: "string" } } });
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
+const ms = values.quick ? 100 : 700;
+
+/** Tokens a second: more than anyone asks for, and far fewer. */
+const LIMITS = {
+  ample: { kind: "token bucket", rate: 50_000_000, period: SECOND },
+  scarce: { kind: "token bucket", rate: 100_000, period: SECOND, capacity: 10_000 },
+};
+const server = await startServer();
+const open = () => new Redis({ host: "127.0.0.1", port: server.port });
+const probe = open();
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+
+/** So many nodes, each with a connection and leases of its own, in this one process. */
+async function measure(limit, { lease, nodes, callers }) {
+  await probe.flushall();
+  await probe.config("RESETSTAT");
+  const clients = Array.from({ length: nodes }, open);
+  const limiters = clients.map((client) => defineLimits(LIMITS, { store: redis(client, { lease }), timeout: 10_000 }));
+  let [asked, granted, stop] = [0, 0, false];
+  const caller = async (limits) => {
+    // A caller that never waits for the server would never let the clock on.
+    for (let i = 1; !stop; i++) {
+      const { ok } = await limits.limit(limit, { key: "hot" });
+      asked++;
+      if (ok) granted++;
+      if (i % 100 === 0) await new Promise(setImmediate);
+    }
+  };
+  const began = performance.now();
+  setTimeout(() => {
+    stop = true;
+  }, ms);
+  await Promise.all(limiters.flatMap((limits) => Array.from({ length: callers / nodes }, () => caller(limits))));
+  const took = performance.now() - began;
+  const stats = await probe.info("commandstats");
+  const reached = Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  await Promise.all(limiters.map((limits) => limits.release()));
+  for (const client of clients) client.disconnect();
+  const { rate, period, capacity = rate } = LIMITS[limit];
+  return {
+    perSecond: (asked * 1000) / took,
+    reached: reached / asked,
+    used: granted / (capacity + (rate * took) / period),
+  };
+}
+
+const rows = [];
+for (const limit of ["ample", "scarce"]) {
+  for (const nodes of [1, 4]) {
+    for (const callers of [nodes, 256]) {
+      const figures = { plain: [], leased: [] };
+      for (let round = 0; round < rounds; round++) {
+        figures.plain.push(await measure(limit, { lease: false, nodes, callers }));
+        figures.leased.push(await measure(limit, { lease: true, nodes, callers }));
+      }
+      const of = (kind, figure) => median(figures[kind].map((one) => one[figure]));
+      rows.push({
+        limit,
+        nodes,
+        callers,
+        "without, decisions/s": Math.round(of("plain", "perSecond")),
+        "leased, decisions/s": Math.round(of("leased", "perSecond")),
+        ratio:
+          Math.round(median(figures.leased.map(({ perSecond }, i) => perSecond / figures.plain[i].perSecond)) * 10) /
+          10,
+        "reach Redis, %": Math.round(of("leased", "reached") * 1e6) / 1e4,
+        "granted of what there was, %": limit === "scarce" ? Math.round(of("leased", "used") * 1e4) / 100 : undefined,
+      });
+    }
+  }
+}
+console.table(rows);
+probe.disconnect();
+server.stop();

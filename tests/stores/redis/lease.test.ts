@@ -1,0 +1,69 @@
+/** Leases on a real server: several processes on one key, and several clients of one process. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { RedisServer } from "./server.ts";
+
+const NODE = fileURLToPath(new URL("./lease-node.mjs", import.meta.url));
+const timeout = 60_000;
+const stock = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: 2 ** 40, capacity });
+
+let server: RedisServer;
+let probe: Redis;
+beforeAll(async () => {
+  server = await RedisServer.start();
+  probe = server.client();
+});
+beforeEach(async () => {
+  await probe.flushall();
+  await probe.config("RESETSTAT");
+});
+afterAll(async () => {
+  probe.disconnect();
+  await server.stop();
+});
+
+const scriptCalls = async (): Promise<number> => {
+  const stats = await probe.info("commandstats");
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+};
+
+test("processes on one key grant what there is, to the last token, and one call in a hundred reaches the server", async () => {
+  const [capacity, asks, processes] = [30_000, 20_000, 3];
+  const run = promisify(execFile);
+  const told = await Promise.all(
+    Array.from({ length: processes }, () => run(process.execPath, [NODE, `${server.port}`, `${capacity}`, `${asks}`])),
+  );
+  const calls = await scriptCalls();
+  const granted = told.reduce((sum, { stdout }) => sum + Number(stdout), 0);
+  const limits = defineLimits({ hot: stock(capacity) }, { store: redis(probe), timeout });
+  const { value } = await limits.getValue("hot", { key: "everybody's" });
+  expect(granted).toBeLessThanOrEqual(capacity);
+  expect(Math.floor(granted + value)).toBe(capacity);
+  expect(calls).toBeLessThan((processes * asks) / 100);
+});
+
+test("clients with callers at once get exactly what there is, one key beside another", async () => {
+  const clients = Array.from({ length: 3 }, () => server.client());
+  const nodes = clients.map((client) =>
+    defineLimits({ hot: stock(3000) }, { store: redis(client, { lease: { ahead: 50 } }), timeout }),
+  );
+  const got: Record<string, number> = { a: 0, b: 0 };
+  const caller = async (node: (typeof nodes)[number], key: string): Promise<void> => {
+    for (let i = 0; i < 200; i++) if ((await node.limit("hot", { key })).ok) got[key] = (got[key] ?? 0) + 1;
+  };
+  await Promise.all(
+    nodes.flatMap((node) => Array.from({ length: 20 }, (_, i) => caller(node, i % 2 === 0 ? "a" : "b"))),
+  );
+  await Promise.all(nodes.map((node) => node.release()));
+  const plain = defineLimits({ hot: stock(3000) }, { store: redis(probe), timeout });
+  for (const key of ["a", "b"]) {
+    const { value } = await plain.getValue("hot", { key });
+    expect(Math.floor((got[key] as number) + value)).toBe(3000);
+  }
+  for (const client of clients) client.disconnect();
+});
