@@ -1,6 +1,6 @@
 import { checkOnStoreError, checkTimeout } from "./config.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
-import { isInputError, StoreError } from "./errors.ts";
+import { isInputError, StoreError, type StoreErrorDetails } from "./errors.ts";
 import { Limit } from "./limit.ts";
 import { MemoryStore } from "./stores/memory.ts";
 import { settle } from "./stores/transactional.ts";
@@ -53,8 +53,23 @@ class Breaker {
 export interface ResilientStore extends AsyncStore {
   /** The store's own answer within the deadline; rejects where there is none. */
   attempt(call: Call, now: number | undefined): Promise<Decision>;
+  /** What is waited for within the call's deadline; rejects where it does not come. */
+  within<T>(call: Call, awaited: Promise<T>): Promise<T>;
   /** What is answered without the store. */
   without(call: Call, now: number, cause: unknown): Decision;
+}
+
+/** Waits so long, and rejects with a StoreError then. */
+async function inTime<T>(timeout: number, details: StoreErrorDetails, awaited: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreError(`no answer within ${timeout} ms`, details)), timeout);
+  });
+  try {
+    return await Promise.race([awaited, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The store behind a deadline, a breaker, and what to answer where it does not. */
@@ -70,12 +85,8 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     const now = performance.now();
     const details = { store: store.name, operation, identity };
     if (!breaker.admits(now)) throw new StoreError("it has failed repeatedly and is asked again later", details);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const deadline = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new StoreError(`no answer within ${timeout} ms`, details)), timeout);
-    });
     try {
-      const answer = await Promise.race([run(), deadline]);
+      const answer = await inTime(timeout, details, run());
       breaker.succeeded();
       return answer;
     } catch (error) {
@@ -84,8 +95,6 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       if (error instanceof StoreError) throw error;
       const what = error instanceof Error ? error.message : String(error);
       throw new StoreError(what, { ...details, cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -165,6 +174,10 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     name: store.name,
     sync: false,
     attempt,
+    within: (call, awaited) => {
+      const details = { store: store.name, operation: call.op, identity: call.limit.identity(call.key) };
+      return inTime(timeoutOf(call.limit), details, awaited);
+    },
     without,
     async decide(call, now): Promise<Decision> {
       try {

@@ -82,5 +82,5 @@ for (const limit of ["ample", "scarce"]) {
   }
 }
 console.table(rows);
-probe.disconnect();
+await probe.quit();
 server.stop();

@@ -2,8 +2,8 @@
 import type { Decision } from "../decision.ts";
 import { isInputError } from "../errors.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Op } from "../store.ts";
-import type { Lease } from "./lease.ts";
+import type { Call, Op } from "../store.ts";
+import type { Lease, Waiting } from "./lease.ts";
 
 /** The store, the clock that was passed in, and what keeps the host from ending before some work has. */
 export interface Lender {
@@ -36,6 +36,27 @@ export function ask(lender: Lender, lease: Lease): void {
   lender.during(asking);
 }
 
+/**
+ * Waits until the store has told, within the call's deadline. Each has a timer of its own: a Worker's request that
+ * waits for nothing but another request is taken for hung.
+ */
+export async function wait(lender: Lender, lease: Lease, call: Call): Promise<Decision> {
+  let waiting: Waiting | undefined;
+  const answered = new Promise<Decision>((resolve, reject) => {
+    waiting = { call, resolve, reject };
+    lease.waiting.push(waiting);
+  });
+  ask(lender, lease);
+  try {
+    return await lender.resilient.within(call, answered);
+  } catch (error) {
+    const at = lease.waiting.indexOf(waiting as Waiting);
+    if (at >= 0) lease.waiting.splice(at, 1);
+    if (isInputError(error)) throw error;
+    return without(lender, lease, call, error);
+  }
+}
+
 async function run(lender: Lender, lease: Lease): Promise<void> {
   // Whoever asks in this turn comes along.
   await undefined;
@@ -53,7 +74,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
     }
   } catch (error) {
     lease.quietUntil = Date.now() + QUIET;
-    fail(lender, lease, error);
+    fail(lease, error);
   }
 }
 
@@ -88,14 +109,13 @@ async function straight(lender: Lender, lease: Lease): Promise<void> {
   first.resolve(decision);
 }
 
-/** Those who wait are answered as the limit's `onStoreError` says, but for whom there is enough in hand. */
-function fail(lender: Lender, lease: Lease, error: unknown): void {
+/** Nobody need wait any longer for a store that failed. */
+function fail(lease: Lease, error: unknown): void {
+  for (const { reject } of lease.waiting.splice(0)) reject(error);
+}
+
+/** As the limit's `onStoreError` says, unless there is enough in hand. */
+function without(lender: Lender, lease: Lease, call: Call, error: unknown): Decision {
   const passed = lender.time();
-  for (const { call, resolve, reject } of lease.waiting.splice(0)) {
-    if (isInputError(error)) reject(error);
-    else {
-      const now = Math.floor(passed ?? Date.now());
-      resolve(lease.spend(call.count, passed) ?? lender.resilient.without(call, now, error));
-    }
-  }
+  return lease.spend(call.count, passed) ?? lender.resilient.without(call, Math.floor(passed ?? Date.now()), error);
 }

@@ -5,7 +5,7 @@ import type { Limit } from "../limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../store.ts";
 import { settle } from "../stores/transactional.ts";
-import { ask, type Lender } from "./ask.ts";
+import { ask, type Lender, wait } from "./ask.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
 
@@ -34,13 +34,7 @@ export class Leases {
     const lease = this.#lease(limit, key);
     // Who waits goes first, as they would at the store.
     const decision = lease.waiting.length === 0 ? lease.spend(count, now) : undefined;
-    if (decision === undefined) {
-      return new Promise((resolve, reject) => {
-        const call: Call = { op: "take", limit, key, count, reserve: false };
-        lease.waiting.push({ call, resolve, reject });
-        ask(this.#store, lease);
-      });
-    }
+    if (decision === undefined) return wait(this.#store, lease, { op: "take", limit, key, count, reserve: false });
     if (lease.isLow) ask(this.#store, lease);
     return Promise.resolve(decision);
   }
@@ -135,7 +129,9 @@ export class Leases {
   async #settle(leases: readonly Lease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
-        while (lease.asking !== undefined) await lease.asking;
+        const { limit, key, asking } = lease;
+        const call: Call = { op: "give", limit, key, count: 0, reserve: false };
+        if (asking !== undefined) await this.#store.resilient.within(call, asking).catch(() => {});
         await this.#bringBack(lease);
       }),
     );

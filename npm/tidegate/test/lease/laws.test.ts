@@ -60,7 +60,7 @@ describe("several nodes, whatever the demand, the latency and the crashes", () =
           expect(anySpan).toBeLessThanOrEqual(more + (2 * lease.expiry * config.rate) / config.period + HAIR);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   }, 60_000);
 });
@@ -100,6 +100,6 @@ test("one node alone answers as it would without leases, as long as the limit is
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 }, 60_000);
