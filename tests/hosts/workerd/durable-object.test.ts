@@ -110,6 +110,19 @@ await inRuntime("workerd", (wrangler) => {
     expect(granted.reduce((sum, one) => sum + one, 0)).toBe(1000);
   });
 
+  test.each([2, 7])("spread: %i shards in objects of their own mint nothing and lose nothing", async (shards) => {
+    const of = JSON.stringify({ shards, capacity: 120, callers: 12 });
+    const told = (await worker.get("/spread", { of })) as Record<string, number | boolean | string>;
+    expect(told["most"]).toBeLessThanOrEqual(120);
+    expect((told["out"] as number) + (told["value"] as number)).toBeCloseTo(120, 5);
+    expect(told).toMatchObject({
+      rest: true,
+      beyond: false,
+      again: true,
+      all: expect.stringMatching(/^`requests` must be on limits of one object.*; got shards in objects of their own$/),
+    });
+  });
+
   test("an alarm deletes a state that is full, and nothing is left", async () => {
     await limit({ name: "brief", key: "idle", count: 10 });
     expect(await call("count", "brief:idle")).toBe(1);

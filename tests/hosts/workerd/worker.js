@@ -86,6 +86,48 @@ const leased = (() => {
   );
 })();
 
+/** Callers at once on a limit in as many objects as it has shards: they take, and give some of it back. */
+async function spread(env, { shards, capacity, callers }) {
+  const limits = defineLimits(
+    { wide: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity, shards } },
+    { store: durableObject(env.LIMITS), timeout: 60_000 },
+  );
+  const key = `${shards} ${Date.now()} ${stores++}`;
+  let out = 0;
+  let most = 0;
+  let random = shards;
+  const below = (n) => {
+    random = (random * 48_271) % 0x7fff_ffff;
+    return random % n;
+  };
+  const caller = async () => {
+    for (let i = 0; i < 6; i++) {
+      const count = below(5) === 0 ? Math.floor(capacity / 3) : 1 + below(4);
+      const { ok, cause } = await limits.limit("wide", { key, count });
+      if (cause !== undefined) throw cause;
+      if (!ok) continue;
+      out += count;
+      most = Math.max(most, out);
+      if (below(3) > 0) continue;
+      out -= count;
+      await limits.give("wide", { key, count });
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  const { value } = await limits.getValue("wide", { key });
+  const rest = await limits.limit("wide", { key, count: Math.max(value - 0.01, 0) });
+  const beyond = await limits.limit("wide", { key, count: 0.5 });
+  await limits.reset("wide", { key });
+  const again = await limits.limit("wide", { key, count: capacity });
+  let all;
+  try {
+    all = await limits.limitAll([{ name: "wide", key }]);
+  } catch (error) {
+    all = error.message;
+  }
+  return { out, most, value, rest: rest.ok, beyond: beyond.ok, again: again.ok, all };
+}
+
 async function spend(name, times) {
   let granted = 0;
   for (let i = 0; i < times; i++) {
@@ -106,8 +148,8 @@ let stores = 0;
 /** A store whose objects no other store has. */
 function fresh(namespace, options) {
   const own = `${Date.now()} ${stores++} `;
-  const { object = (name, key) => JSON.stringify([name, key ?? null]) } = options;
-  return durableObject(namespace, { object: (name, key) => own + object(name, key) });
+  const { object = (name, key, shard) => JSON.stringify([name, key ?? null, shard ?? null]) } = options;
+  return durableObject(namespace, { object: (...of) => own + object(...of) });
 }
 
 /** A KV store with a prefix that no other has. */
@@ -194,6 +236,7 @@ export default {
     const tell = (answer) => Response.json(answer ?? null);
     if (pathname === "/suite") return tell(await SUITES[asked.name](env));
     if (pathname === "/lease") return tell(await spend(asked.name, Number(asked.times)));
+    if (pathname === "/spread") return tell(await spread(env, JSON.parse(asked.of)));
     if (pathname === "/global") return tell(await global());
     if (pathname === "/kv") return tell(await onKv(env));
     const namespace = env[asked.in ?? "WATCHED"];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Limit } from "../../../npm/tidegate/src/limit.ts";
 import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
 import { redis, type RedisOptions, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
-import { drain, fill } from "../../../npm/tidegate/src/stores/redis/level.ts";
+import { drain, fill } from "../../../npm/tidegate/src/stores/level.ts";
 import { clustered, type Open } from "./clients.ts";
 import { Random } from "./random.ts";
 import { RedisCluster } from "./server.ts";

@@ -11,8 +11,16 @@ import { checkLease, type LeaseOptions } from "../lease/options.ts";
 import type { Limit } from "../limit.ts";
 import type { AsyncStore, Call } from "../store.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
-import { type Request, sent, type WireAll, type WireDecision, withPolicy } from "./durable-object/wire.ts";
+import {
+  type Request,
+  sent,
+  type WireAll,
+  type WireDecision,
+  type WireStep,
+  withPolicy,
+} from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
+import { decide, read, type Shards } from "./spread.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
@@ -22,9 +30,10 @@ export interface DurableObjectOptions {
   /**
    * Names the object that holds a limit's key: by default each limit and key has an object of its own, and no object
    * is everybody's. Give the same name to all of a tenant's, and `limitAll` is atomic among them; an object answers
-   * some hundred calls a second.
+   * some hundred calls a second. A limit of several shards has an object for each of them, so that a hot key is spread;
+   * a function that leaves `shard` out of the name keeps them together.
    */
-  object?: ((name: string, key: string | undefined) => string) | undefined;
+  object?: ((name: string, key: string | undefined, shard: number | undefined) => string) | undefined;
   /**
    * Takes tokens of hot keys ahead, to answer in the Worker's isolate: `true`, or the settings. Default: no. Define the
    * limits once, at global scope (`import { env } from "cloudflare:workers"`): what is in hand lives as long as they.
@@ -65,9 +74,9 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     throw new InputError("object", "a function that names the object of a limit and key", object);
   }
 
-  function objectOf(limit: Limit, key: string | undefined): string {
-    if (object === undefined) return limit.identity(key);
-    const name: unknown = object(limit.name, key);
+  function objectOf(limit: Limit, key: string | undefined, shard?: number): string {
+    if (object === undefined) return limit.identity(key, shard);
+    const name: unknown = object(limit.name, key, shard);
     if (typeof name !== "string") throw new InputError("object", "a function that returns a string", name);
     return name;
   }
@@ -84,6 +93,26 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     throw Object.assign(new InputError(field, rule, undefined), { message });
   }
 
+  /** Whether the shards of a limit and key have objects of their own. */
+  function isSpread(limit: Limit, key: string | undefined): boolean {
+    return limit.policy.shards > 1 && objectOf(limit, key, 0) !== objectOf(limit, key, 1);
+  }
+
+  /** Where the limit stands: all of it, where its shards are together. */
+  function placeOf(limit: Limit, key: string | undefined): string {
+    return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
+  }
+
+  const shards: Shards = {
+    async step({ shard, ...call }, now) {
+      const { limit, key } = call;
+      const request = { ask: "decide", calls: [sent(call)], shard, now } as const;
+      const name = objectOf(limit, key, shard);
+      const { before, decision } = (await ask(name, limit.identity(key, shard), request)) as WireStep;
+      return { before, decision: withPolicy(decision, limit), now: decision.now };
+    },
+  };
+
   /** The calls that only look at or forget one limit travel as calls that take nothing. */
   function of(limit: Limit, key: string | undefined): Call {
     return { op: "check", limit, key, count: 0, reserve: false };
@@ -96,15 +125,18 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     during,
     async decide(call, now): Promise<Decision> {
       const { limit, key } = call;
+      if (isSpread(limit, key))
+        return limit.never(call, now ?? Date.now()) ?? decide(shards, call, limit.start(key), now);
       const request = { ask: "decide", calls: [sent(call)], now } as const;
-      return withPolicy((await ask(objectOf(limit, key), limit.identity(key), request)) as WireDecision, limit);
+      return withPolicy((await ask(placeOf(limit, key), limit.identity(key), request)) as WireDecision, limit);
     },
     async decideAll(calls, now): Promise<AllDecision> {
-      const objects = new Set(calls.map(({ limit, key }) => objectOf(limit, key)));
+      const objects = new Set(calls.map(({ limit, key }) => placeOf(limit, key)));
       const [first = ""] = objects;
-      if (objects.size > 1) {
+      if (objects.size > 1 || calls.some(({ limit, key }) => isSpread(limit, key))) {
         const rule = "on limits of one object, which durableObject's option `object` can put them in";
-        throw new InputError("requests", rule, calls, `${objects.size} objects`);
+        const spread = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
+        throw new InputError("requests", rule, calls, spread);
       }
       const identity = calls.map(({ limit, key }) => limit.identity(key)).join(",");
       const answer = (await ask(first, identity, { ask: "decideAll", calls: calls.map(sent), now })) as WireAll;
@@ -112,11 +144,20 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     },
     async reset(limit, key): Promise<void> {
       const request = { ask: "reset", calls: [sent(of(limit, key))], now: undefined } as const;
-      await ask(objectOf(limit, key), limit.identity(key), request);
+      if (!isSpread(limit, key)) return void (await ask(placeOf(limit, key), limit.identity(key), request));
+      const each = Array.from({ length: limit.policy.shards }, (_, shard) =>
+        ask(objectOf(limit, key, shard), limit.identity(key, shard), { ...request, shard }),
+      );
+      await Promise.all(each);
     },
     async getValue(limit, key, now): Promise<State> {
+      if (isSpread(limit, key)) {
+        const start = limit.start(key);
+        const seen = await read(shards, limit, key, start, now);
+        return limit.sum(seen.states, seen.now, start);
+      }
       const request = { ask: "getValue", calls: [sent(of(limit, key))], now } as const;
-      return (await ask(objectOf(limit, key), limit.identity(key), request)) as State;
+      return (await ask(placeOf(limit, key), limit.identity(key), request)) as State;
     },
   };
 }

@@ -1,8 +1,11 @@
 import { Base } from "#durable-object";
+import type { State } from "../../decision.ts";
+import { StoreError } from "../../errors.ts";
+import type { Call } from "../../store.ts";
 import { readRecord, wellFormed, writeRecord } from "../record.ts";
 import { type Transaction, transactional } from "../transactional.ts";
 import type { ObjectContext, ObjectStorage } from "./shapes.ts";
-import { received, refused, type Reply, type Request, withoutPolicy } from "./wire.ts";
+import { received, refused, type Reply, type Request, type WireStep, withoutPolicy } from "./wire.ts";
 
 /** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
@@ -42,9 +45,10 @@ export class TidegateObject extends Base {
   }
 
   /** One atomic step; for the store that {@link durableObject} makes. */
-  async ask({ ask, calls, now = Date.now() }: Request): Promise<Reply> {
+  async ask({ ask, calls, shard, now = Date.now() }: Request): Promise<Reply> {
     try {
       const asked = calls.map(received);
+      if (shard !== undefined) return { answer: await this.#step(ask, asked[0], shard, now) };
       const store = transactional({ name: "durable-object", transaction: (body) => this.#transaction(body, now) });
       if (ask === "decideAll") {
         const { decisions, ...all } = await store.decideAll(asked, now);
@@ -57,6 +61,21 @@ export class TidegateObject extends Base {
     } catch (error) {
       return refused(error);
     }
+  }
+
+  /** One call on one shard, under the shard's own rule. */
+  async #step(ask: Request["ask"], call: Call | undefined, shard: number, now: number): Promise<WireStep | undefined> {
+    if (call === undefined) throw new TypeError("a call is missing");
+    const { limit, key } = call;
+    const id = limit.identity(key, shard);
+    return this.#transaction(async (transaction) => {
+      if (ask === "reset") return void transaction.delete(id);
+      const before = await stateIn(transaction, id);
+      const at = { start: limit.start(key), shard: true };
+      const { decision, state } = limit.evaluate(before, call, now, at);
+      if (state !== null && state !== before) await transaction.set(id, state, limit.fullAt(state, now, at));
+      return { before, decision: withoutPolicy(decision) };
+    }, now);
   }
 
   /** Deletes what is full, and sets the next alarm where something is left. */
@@ -124,6 +143,16 @@ export class TidegateObject extends Base {
 
 /** The latest ms, rounded down (the year 2255), whose nanoseconds fit into 64 bits, which is how alarms are kept. */
 const MAX_ALARM = 9_000_000_000_000;
+
+async function stateIn(transaction: Transaction, id: string): Promise<State | null> {
+  try {
+    const state = await transaction.get(id);
+    return state === null ? null : { value: state.value, ts: state.ts };
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    throw new StoreError(what, { store: "durable-object", operation: "read", identity: id, cause: error });
+  }
+}
 
 /** What does not decode stays, to be reported by whoever asks for it. */
 function dropAtOf(bytes: unknown): number {

@@ -20,6 +20,8 @@ export interface WireCall {
 export interface Request {
   ask: "decide" | "decideAll" | "reset" | "getValue";
   calls: readonly WireCall[];
+  /** Of several that live in objects of their own, the one that a call is about, by its own rule. */
+  shard?: number | undefined;
   /** Epoch ms; absent, the object's own clock decides. */
   now: number | undefined;
 }
@@ -28,9 +30,15 @@ export interface Request {
 export type WireDecision = Omit<Decision, "policy">;
 export type WireAll = Omit<AllDecision, "decisions"> & { decisions: WireDecision[] };
 
+/** What came of a step on one shard. */
+export interface WireStep {
+  before: State | null;
+  decision: WireDecision;
+}
+
 /** An answer, or why there is none. */
 export type Reply =
-  | { answer: WireDecision | WireAll | State | undefined }
+  | { answer: WireDecision | WireAll | WireStep | State | undefined }
   | { input: { field: string; rule: string; message: string } }
   | { failure: { what: string; identity: string } };
 

@@ -7,7 +7,7 @@ import type { Line, Owner } from "./line.ts";
 import { clockFor, never } from "./recall.ts";
 import type { Server } from "./server.ts";
 import { Spec, type SpecOp } from "./spec.ts";
-import * as spread from "./spread.ts";
+import * as spread from "../spread.ts";
 import type { Member, Unit } from "./unit.ts";
 
 /** Up to here all shards are asked at once, the pair first; beyond, the pool is asked only where the pair denies. */
@@ -44,6 +44,20 @@ export function shardMember(server: Server, asked: ShardAsk, line: LineOf): Memb
   };
 }
 
+/** The shards of a cluster, each on the server of its slot. */
+function apart(server: Server, now: number | undefined): spread.Shards {
+  return {
+    step: async (ask, at) => {
+      const { before, decision, now } = await server.ask(server.keyOf(ask.limit, ask.key, ask.shard), ask, at);
+      return { before: before as State | null, decision, now };
+    },
+    look: (limit, key) => {
+      const { sent } = server;
+      return (states) => server.rememberShards(limit, key, states, now !== undefined, sent);
+    },
+  };
+}
+
 function askShards(server: Server, asked: ShardAsk, now: number | undefined): Promise<Unit> {
   const first = server.keyOf(asked.limit, asked.key, asked.pair?.[0] ?? 0);
   return server.askUnit(first, now, (line) => [shardMember(server, asked, line)]);
@@ -62,7 +76,7 @@ export async function decide(server: Server, call: StoreCall, now: number | unde
   const gives = op === "give";
   if (gives) server.denials.open(place);
   try {
-    if (!server.shardsTogether(limit, key)) return await spread.decide(server, call, start, now);
+    if (!server.shardsTogether(limit, key)) return await spread.decide(apart(server, now), call, start, now);
     const asked = { op, limit, key, start, count, reserve };
     if (!taking) return first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now));
     const pair = limit.pick(Math.random());
@@ -112,7 +126,7 @@ export async function getValue(
 ): Promise<State> {
   const start = limit.start(key);
   if (!server.shardsTogether(limit, key)) {
-    const read = await spread.read(server, limit, key, start, now);
+    const read = await spread.read(apart(server, now), limit, key, start, now);
     return limit.sum(read.states, read.now, start);
   }
   const asked = { op: "check", limit, key, start, count: 0, reserve: false, ask: "pool", pair: undefined } as const;

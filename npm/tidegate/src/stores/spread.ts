@@ -1,5 +1,5 @@
 /**
- * Limits of several shards on several servers of a cluster.
+ * Limits of several shards that live apart: on several servers of a cluster, in several Durable Objects.
  *
  * Every step on a shard is an ordinary one under the shard's own rule (rate, capacity and reserve divided by the number
  * of shards), atomic where the shard lives. So whatever interleaves, no shard grants more than its rule, and all of them
@@ -10,19 +10,46 @@
  * never too generous. Parts add up to the count within n x ulp(capacity).
  */
 
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Op, Call as StoreCall } from "../../store.ts";
-import type { Call } from "./call.ts";
+import type { Decision, State } from "../decision.ts";
+import type { Limit } from "../limit.ts";
+import type { Call, Op } from "../store.ts";
 import { drain, fill, type Part } from "./level.ts";
-import type { Server } from "./server.ts";
+
+/** What came of a step on one shard. */
+export interface Step {
+  /** What the shard held when the step came to its turn. */
+  readonly before: State | null;
+  /** By the shard's own rule, but for the limit's names; absent where nothing was decided. */
+  readonly decision: Decision | undefined;
+  /** The clock that it was answered by, ms. */
+  readonly now: number;
+}
+
+/** What is asked of one shard. */
+export interface Ask {
+  readonly op: Op;
+  readonly limit: Limit;
+  readonly key: string | undefined;
+  readonly shard: number;
+  readonly start: number;
+  readonly count: number;
+  readonly reserve: boolean;
+}
+
+/** Where the shards live. */
+export interface Shards {
+  /** One atomic step on one shard. */
+  step(ask: Ask, now: number | undefined): Promise<Step>;
+  /** Begins a look at all shards; what it returns is told where they deny together. */
+  look?(limit: Limit, key: string | undefined): (states: readonly (State | null)[]) => void;
+}
 
 /** How often what others took first is looked for anew: each time somebody else was granted. */
 const ROUNDS = 16;
 
-/** All shards as they are, each by its own server's clock, and the latest of these clocks. */
+/** All shards as they are, each by its own clock, and the latest of these clocks. */
 export async function read(
-  server: Server,
+  server: Shards,
   limit: Limit,
   key: string | undefined,
   start: number,
@@ -30,51 +57,55 @@ export async function read(
 ): Promise<{ states: (State | null)[]; now: number }> {
   const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
   const look = { limit, key, reserve: false };
-  const calls = await Promise.all(shards.map((shard) => step(server, look, "check", shard, start, 0, now)));
-  return { states: calls.map(stateBefore), now: calls.reduce((latest, call) => Math.max(latest, call.now), 0) };
+  const steps = await Promise.all(shards.map((shard) => step(server, look, "check", shard, start, 0, now)));
+  return {
+    states: steps.map(({ before }) => before),
+    now: steps.reduce((latest, one) => Math.max(latest, one.now), 0),
+  };
 }
 
-const stateBefore = (call: Call): State | null => call.before as State | null;
+/** A step, and what was asked. */
+type Asked = Step & { readonly ask: Ask };
 
 /** What the shard holds after the step. */
-function stateAfter(call: Call): State | null {
-  const { limit, spec, now } = call;
-  return limit.evaluate(stateBefore(call), spec as typeof spec & { op: Op }, now, spec.at).state;
+function stateAfter({ ask, before, now }: Asked): State | null {
+  return ask.limit.evaluate(before, ask, now, { start: ask.start, shard: true }).state;
 }
 
-function step(
-  server: Server,
-  of: Pick<StoreCall, "limit" | "key" | "reserve">,
+async function step(
+  server: Shards,
+  of: Pick<Call, "limit" | "key" | "reserve">,
   op: Op,
   shard: number,
   start: number,
   count: number,
   now: number | undefined,
-): Promise<Call> {
+): Promise<Asked> {
   const { limit, key, reserve } = of;
-  return server.ask(server.keyOf(limit, key, shard), { op, limit, key, shard, start, count, reserve }, now);
+  const ask = { op, limit, key, shard, start, count, reserve };
+  return { ...(await server.step(ask, now)), ask };
 }
 
 /** One step on a limit whose shards live apart. */
-export function decide(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+export function decide(server: Shards, call: Call, start: number, now: number | undefined): Promise<Decision> {
   if (call.op === "charge") return charge(server, call, start, now);
   if (call.op === "give") return give(server, call, start, now);
   return take(server, call, start, now);
 }
 
-async function take(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+async function take(server: Shards, call: Call, start: number, now: number | undefined): Promise<Decision> {
   const { limit, op, count } = call;
   const [a, b] = limit.pick(Math.random());
   const looks = await Promise.all([a, b].map((shard) => step(server, call, "check", shard, start, 0, now)));
-  const [one, two] = looks as [Call, Call];
-  const seen = [stateBefore(one), stateBefore(two)] as const;
+  const [one, two] = looks as [Asked, Asked];
+  const seen = [one.before, two.before] as const;
   const look = limit.better(seen, call, Math.max(one.now, two.now), start);
   if (look.decision.ok) {
     if (op === "check" || count === 0) return look.decision;
     const taken = await step(server, { ...call, reserve: false }, "take", look.which === 0 ? a : b, start, count, now);
     // By what the shard held at last; the other one as it was a moment ago.
     const last: [State | null, State | null] = [...seen];
-    last[look.which] = stateBefore(taken);
+    last[look.which] = taken.before;
     if (taken.decision?.ok === true) {
       const told = limit.better(last, call, taken.now, start);
       return told.decision.ok ? told.decision : look.decision;
@@ -83,19 +114,19 @@ async function take(server: Server, call: StoreCall, start: number, now: number 
   return fromPool(server, call, start, now);
 }
 
-async function fromPool(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+async function fromPool(server: Shards, call: Call, start: number, now: number | undefined): Promise<Decision> {
   const { limit, op, count, reserve } = call;
   const hair = hairOf(call);
   const floor = reserve ? -(limit.policy.maxReserved ?? Number.POSITIVE_INFINITY) / limit.policy.shards : 0;
   const taken = new Map<number, number>();
   let left = count;
   for (let round = 1; ; round++) {
-    const sent = server.sent;
+    const denied = server.look?.(limit, call.key);
     const seen = await read(server, limit, call.key, start, now);
     const { decision } = limit.pool(seen.states, { op: "check", count: left, reserve }, seen.now, start);
     if (op === "check" || (decision.ok && count === 0)) return decision;
     if (!decision.ok && taken.size === 0) {
-      server.rememberShards(limit, call.key, seen.states, now !== undefined, sent);
+      denied?.(seen.states);
       return decision;
     }
     if (!decision.ok || round > ROUNDS) {
@@ -113,7 +144,7 @@ async function fromPool(server: Server, call: StoreCall, start: number, now: num
     );
     const after = [...seen.states];
     for (const [i, [shard, part]] of parts.entries()) {
-      const done = settled[i] as Call;
+      const done = settled[i] as Asked;
       after[shard] = stateAfter(done);
       if (done.decision?.ok !== true) continue;
       taken.set(shard, (taken.get(shard) ?? 0) + part);
@@ -131,8 +162,8 @@ async function fromPool(server: Server, call: StoreCall, start: number, now: num
  * it is all given or all are full. Returns the shards as they are then.
  */
 async function bring(
-  server: Server,
-  call: StoreCall,
+  server: Shards,
+  call: Call,
   parts: readonly Part[],
   start: number,
   now: number | undefined,
@@ -141,7 +172,7 @@ async function bring(
   const hair = hairOf(call);
   for (let left = parts, round = 1; ; round++) {
     const settled = await Promise.all(left.map(([shard, part]) => step(server, call, "give", shard, start, part, now)));
-    const over = left.reduce((sum, [, part], i) => sum + part - gained(settled[i] as Call, start), 0);
+    const over = left.reduce((sum, [, part], i) => sum + part - gained(settled[i] as Asked, start), 0);
     const seen = await read(server, limit, call.key, start, now);
     const values = seen.states.map((state) => tokens(limit, state, seen.now, start));
     left = over > hair ? fill(values, over, limit.policy.capacity / limit.policy.shards) : [];
@@ -150,17 +181,16 @@ async function bring(
 }
 
 /** How many tokens a shard took in. */
-function gained(call: Call, start: number): number {
-  const before = stateBefore(call);
-  return before === null ? 0 : (call.decision as Decision).value - tokens(call.limit, before, call.now, start);
+function gained({ ask, before, decision, now }: Asked, start: number): number {
+  return before === null ? 0 : (decision as Decision).value - tokens(ask.limit, before, now, start);
 }
 
 /** What rounding may leave over of a count that moves in parts. */
-const hairOf = ({ limit: { policy }, count }: StoreCall): number =>
+const hairOf = ({ limit: { policy }, count }: Call): number =>
   policy.shards * Number.EPSILON * Math.max(policy.capacity, count);
 
 /** Evenly: a charge never asks what is there. */
-async function charge(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+async function charge(server: Shards, call: Call, start: number, now: number | undefined): Promise<Decision> {
   const { limit, count } = call;
   const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
   const part = count / shards.length;
@@ -169,7 +199,7 @@ async function charge(server: Server, call: StoreCall, start: number, now: numbe
 }
 
 /** To the emptiest first, so that no shard overflows while another lacks. */
-async function give(server: Server, call: StoreCall, start: number, now: number | undefined): Promise<Decision> {
+async function give(server: Shards, call: Call, start: number, now: number | undefined): Promise<Decision> {
   const { limit, count } = call;
   const seen = await read(server, limit, call.key, start, now);
   const values = seen.states.map((state) => tokens(limit, state, seen.now, start));
@@ -183,7 +213,7 @@ function tokens(limit: Limit, state: State | null, now: number, start: number): 
   return limit.evaluate(state, look, now, { start, shard: true }).decision.value;
 }
 
-function told(limit: Limit, after: (State | null)[], settled: readonly Call[], start: number): Decision {
-  const latest = settled.reduce((time, call) => Math.max(time, call.now), 0);
+function told(limit: Limit, after: (State | null)[], settled: readonly Asked[], start: number): Decision {
+  const latest = settled.reduce((time, one) => Math.max(time, one.now), 0);
   return limit.pool(after, { op: "charge", count: 0, reserve: false }, latest, start).decision;
 }
