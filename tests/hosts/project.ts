@@ -3,7 +3,7 @@ import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { install, type Installed } from "../packaging/installed.ts";
-import { vectorFiles } from "./vectors.ts";
+import { invalidJson, vectorFiles } from "./vectors.ts";
 
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
@@ -22,5 +22,6 @@ export function project(runtime: string): Installed {
     ([name, text]) => `export const ${name} = JSON.parse(${JSON.stringify(text)});`,
   );
   user.write("documents.js", `${lines.join("\n")}\n`);
+  user.write("invalid-vectors.js", `export default JSON.parse(${JSON.stringify(invalidJson())});\n`);
   return user;
 }

@@ -42,6 +42,12 @@ function revive(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, revive(inner)]));
 }
 
+/** The same as JSON, for a program that revives them where it runs. */
+export function invalidJson(): string {
+  const { vectors } = JSON.parse(readFileSync(`${folder}invalid.json`, "utf8")) as { vectors: unknown[] };
+  return JSON.stringify(vectors);
+}
+
 export function invalidVectors(): Invalid[] {
   const { vectors } = JSON.parse(readFileSync(`${folder}invalid.json`, "utf8")) as { vectors: Invalid[] };
   return vectors.map((vector) => ({

@@ -1,6 +1,10 @@
-/** Real Bun: the engine, and the suite on the in-memory store. */
+/** Real Bun: the engine, and the suite on the in-memory store and on the addon's table. */
 import { execFile } from "node:child_process";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime, retell } from "../runtimes.ts";
@@ -17,6 +21,22 @@ await inRuntime("bun", async (bun) => {
 
   const told = JSON.parse(await run("print-memory.js")) as { name: string; error?: string }[];
   describe("in memory, on the wasm", () => retell(told));
+
+  const addon = packageOf(here());
+  const built = fileURLToPath(new URL(`../../../npm/${addon.replace("@tidegate/", "")}`, import.meta.url));
+  cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
+  cpSync(fileURLToPath(new URL("../../threads/worker.mjs", import.meta.url)), join(user.folder, "threads.mjs"));
+  const native = JSON.parse(await run("shared.js")) as {
+    told: { name: string; error?: string }[];
+    threads: { store: string; one: number; all: number }[];
+  };
+  describe("shared(), on the native addon", () => retell(native.told));
+
+  test("four threads on one table of the addon take exactly what there is", () => {
+    expect(native.threads.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
+    expect(native.threads.reduce((sum, { one }) => sum + one, 0)).toBe(1000);
+    expect(native.threads.reduce((sum, { all }) => sum + all, 0)).toBe(500);
+  });
 
   test("it is Bun that ran it", async () => {
     user.write("version.js", "console.log(Bun.version);");

@@ -1,6 +1,7 @@
-// Every vector, to the bit, through the in-memory store, and the rest of its contract.
+// Every vector, to the bit, through the in-memory store, and the rest of its contract; and every refusal.
 import { memory } from "tidegate";
+import { invalid } from "./invalid.js";
 import { report } from "./report.js";
 import vectors from "./vectors.js";
 
-export const inMemory = () => report({ create: () => memory(), vectors });
+export const inMemory = async () => [...(await report({ create: () => memory(), vectors })), ...invalid()];

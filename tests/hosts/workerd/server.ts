@@ -13,6 +13,7 @@ export const QUIET = {
 
 export interface Worker {
   readonly running: Running;
+  readonly origin: string;
   /** What the Worker answers, from JSON. */
   get(path: string, asked?: Record<string, string | number>): Promise<unknown>;
 }
@@ -23,6 +24,7 @@ export async function dev(wrangler: string, folder: string, args: string[] = [])
   const running = await start(process.execPath, all, /Ready on/, { cwd: folder, env: { ...process.env, ...QUIET } });
   return {
     running,
+    origin: `http://127.0.0.1:${port}`,
     async get(path, asked = {}) {
       const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, `${value}`]));
       const { status, text } = await request(`http://127.0.0.1:${port}${path}?${query}`);

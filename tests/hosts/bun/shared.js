@@ -1,0 +1,39 @@
+// The native addon in Bun: every vector and the store suite on the process's table, and four threads on one key.
+import { Worker } from "node:worker_threads";
+import { shared } from "tidegate/shared";
+import { report } from "./report.js";
+import vectors from "./vectors.js";
+
+const store = shared();
+/** What was asked about, to be forgotten before the next test: there is one table in a process. */
+let asked = [];
+
+function fresh() {
+  for (const { limit, key } of asked) store.reset(limit, key);
+  asked = [];
+  return {
+    name: store.name,
+    sync: true,
+    decide(call, now) {
+      asked.push(call);
+      return store.decide(call, now);
+    },
+    decideAll(calls, now) {
+      asked.push(...calls);
+      return store.decideAll(calls, now);
+    },
+    reset: (limit, key) => store.reset(limit, key),
+    getValue: (limit, key, now) => store.getValue(limit, key, now),
+  };
+}
+
+const told = await report({ create: fresh, vectors });
+const threads = Array.from({ length: 4 }, () => {
+  const workerData = { calls: 2000, keys: 50, run: "bun", now: 1_800_000_000_000 };
+  const worker = new Worker(new URL("threads.mjs", import.meta.url), { workerData });
+  return new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+});
+console.log(JSON.stringify({ told, threads: await Promise.all(threads) }));

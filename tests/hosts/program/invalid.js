@@ -1,0 +1,49 @@
+// Bad input in whatever runtime this is: each time the sentence that every host says, and nothing is asked of a store.
+import { defineLimits, evaluate, memory } from "tidegate";
+import vectors from "./invalid-vectors.js";
+
+const NAMED = {
+  NaN: () => Number.NaN,
+  Infinity: () => Number.POSITIVE_INFINITY,
+  "-Infinity": () => Number.NEGATIVE_INFINITY,
+  "-0": () => -0,
+  undefined: () => undefined,
+  function: () => () => 1,
+  symbol: () => Symbol("1"),
+  valueOf: () => ({ valueOf: () => 1 }),
+};
+
+/** What JSON has no value for is `{ "$": its name }`. */
+function revive(value) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if (typeof value.$ === "string") return NAMED[value.$]?.() ?? revived(value.$);
+  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, revive(inner)]));
+}
+
+/** `"1n"` is a bigint; what is named but has no value is `undefined`. */
+const revived = (name) => (/^\d+n$/.test(name) ? BigInt(name.slice(0, -1)) : undefined);
+
+const thrown = (body) => {
+  try {
+    body();
+  } catch ({ code, message }) {
+    return `${code} ${message}`;
+  }
+  return "nothing was thrown";
+};
+
+/** What came of each vector, as the suite tells it. */
+export function invalid() {
+  return vectors.map(({ name, config, call = {}, error }) => {
+    const [bad, { now = 1000, ...options }] = [revive(config), revive(call)];
+    const store = memory();
+    const limits = defineLimits({ chat: { kind: "token bucket", rate: 1, period: 1000 } }, { store, now: () => now });
+    const told = [
+      thrown(() => limits.limit("chat", { ...options, config: bad })),
+      thrown(() => evaluate(null, bad, { now, ...options })),
+    ];
+    const wrong = told.filter((one) => one !== `TIDEGATE_INPUT ${error}`);
+    if (store.stats().keys > 0) wrong.push("something was written");
+    return { name: `refused: ${name}`, ...(wrong.length === 0 ? {} : { error: `${wrong[0]}, not: ${error}` }) };
+  });
+}
