@@ -51,14 +51,17 @@ export default defineConfig({
       /^cloudflare:/,
       /\.wasm$/,
       /\/wasm-source\.js$/,
+      /\/generated\/pure\.js$/,
       /^node:/,
       /^@tidegate\//,
     ],
   },
   copy: [
-    { from: "src/engine/generated/tidegate_bg.wasm", to: "dist/engine/generated" },
+    { from: "src/engine/generated/speed.wasm", to: "dist/engine/generated" },
+    { from: "src/engine/generated/small.wasm", to: "dist/engine/generated" },
     { from: "src/engine/generated/policy_bg.wasm", to: "dist/engine/generated" },
     { from: "src/engine/generated/policy.schema.json", to: "dist" },
     { from: "src/engine/generated/wasm-source.js", to: "dist/engine/generated" },
+    { from: "src/engine/generated/pure.js", to: "dist/engine/generated" },
   ],
 });

@@ -22,6 +22,7 @@ const RUNTIMES = {
     places: inModules(`@oven/bun-${system}-${arch === "arm64" ? "aarch64" : arch}/bin/bun${exe}`),
     install: FROM_NPM,
   },
+  bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
   convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
   chromium: {
     places: chromium.places,

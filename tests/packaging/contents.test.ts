@@ -19,7 +19,7 @@ afterAll(() => user.remove());
 /** Files that package.json does not name: parts that entries share, and what the hosts load. */
 const BESIDES = [
   /^(LICENSE|README\.md|package\.json)$/,
-  /^dist\/engine\/generated\/(tidegate_bg\.wasm|policy_bg\.wasm|wasm-source\.js)$/,
+  /^dist\/engine\/generated\/((speed|small|policy_bg)\.wasm|wasm-source\.js|pure\.js)$/,
   /^dist\/policy\.schema\.json$/,
   /^dist\/[\w/-]+\.(js|d\.ts)$/,
 ];
@@ -32,7 +32,7 @@ describe("the tarball", () => {
       .map((path) => path.replace("./", ""));
     expect(named.filter((path) => !paths.includes(path))).toEqual([]);
     expect(paths.filter((path) => !BESIDES.some((pattern) => pattern.test(path)))).toEqual([]);
-    expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/engine/generated/tidegate_bg.wasm"]));
+    expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/engine/generated/speed.wasm"]));
   });
 
   test("has the licence and the readme of the repository", () => {
@@ -55,7 +55,7 @@ describe("the tarball", () => {
   });
 
   test("offers every host an engine, the most special condition first", () => {
-    const conditions = ["workerd", "deno", "node", "browser", "default"];
+    const conditions = ["workerd", "deno", "react-native", "node", "convex", "browser", "default"];
     expect(Object.keys(manifest.imports["#engine-host"] ?? {})).toEqual(conditions);
   });
 

@@ -75,7 +75,8 @@ impl Rule {
 
     /// Least whole ms after `now` (where the answer is no) at which `refill(state, t).value - count >= floor`, or
     /// `None` where the clock ends before.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(crate) fn least_time(&self, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
         match self.kind {
             Kind::TokenBucket => token_bucket::least_time(self, state, now, count, floor),

@@ -7,8 +7,16 @@ use crate::number::{ceil, floor, max, min};
 /// `yes` must be monotone, and is known not to hold at `no`. The closed form's `estimate` is where the search starts;
 /// rounding puts it off by a step or two at most in practice, so two evaluations settle nearly every call. It gallops
 /// from there and then bisects, so about 110 evaluations bound the worst.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
+    // One search for all that is asked, in place of one for each.
+    #[cfg(feature = "small")]
+    let yes: &dyn Fn(f64) -> bool = &yes;
+    search(no, last, estimate, yes)
+}
+
+#[cfg_attr(not(feature = "small"), inline(always))]
+fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
     let mut no = no;
     if last <= no {
         return None;

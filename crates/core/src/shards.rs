@@ -71,23 +71,33 @@ impl<'a> Pool<'a> {
     }
 
     fn missing(&self, t: f64) -> f64 {
-        self.missing_of(t, |state| *state)
+        self.missing_of(t, None)
     }
 
-    /// What all shards lack at `t`, each in the state that `of` says.
-    fn missing_of(&self, t: f64, of: impl Fn(&Option<State>) -> Option<State>) -> f64 {
-        let lacks = |state: &Option<State>| match of(state) {
-            None => 0.0,
-            some => self.shard.capacity - self.shard.refill(some, t).value,
-        };
-        self.states.iter().map(lacks).fold(0.0, |sum, one| sum + one)
+    /// What all shards lack at `t`; with `spread`, each is taken to hold that much now.
+    fn missing_of(&self, t: f64, spread: Option<f64>) -> f64 {
+        let mut missing = 0.0;
+        for state in self.states.iter() {
+            let state = match spread {
+                Some(value) => Some(State { value, ts: self.shard.refill(*state, self.now).ts }),
+                None => *state,
+            };
+            // A shard without a state is full.
+            if state.is_some() {
+                missing += self.shard.capacity - self.shard.refill(state, t).value;
+            }
+        }
+        missing
     }
 
     /// The whole limit's tokens now, as one state.
     #[must_use]
     pub fn state(&self) -> State {
         let fresh = self.shard.refill(None, self.now).ts;
-        let ts = self.states.iter().map(|s| self.shard.refill(*s, self.now).ts).fold(fresh, max);
+        let mut ts = fresh;
+        for state in self.states.iter() {
+            ts = max(ts, self.shard.refill(*state, self.now).ts);
+        }
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
@@ -160,21 +170,16 @@ impl<'a> Pool<'a> {
             Kind::TokenBucket => self.now + (lacking * self.whole.period) / self.whole.rate,
             Kind::FixedWindow => self.now + (lacking / self.whole.rate) * self.whole.period,
         };
-        let holds = |t: f64| {
-            let missing = match spread {
-                None => self.missing(t),
-                Some(value) => {
-                    self.missing_of(t, |state| Some(State { value, ts: self.shard.refill(*state, self.now).ts }))
-                }
-            };
-            (self.whole.capacity - missing) - count >= floor
-        };
+        let holds = |t: f64| (self.whole.capacity - self.missing_of(t, spread)) - count >= floor;
         least(self.now, MAX_NOW_MS, estimate, holds)
     }
 
     fn decision(&self, ok: bool, retry_at: Option<f64>, reason: Option<Reason>) -> Decision {
         let State { value, ts } = self.state();
-        let reset_at = self.states.iter().map(|s| self.shard.full_at(*s, self.now)).fold(self.now, max);
+        let mut reset_at = self.now;
+        for state in self.states.iter() {
+            reset_at = max(reset_at, self.shard.full_at(*state, self.now));
+        }
         Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
     }
 }

@@ -19,7 +19,8 @@ impl Rule {
     /// `count` is 0 to 2^40 ([`check_count`](crate::check_count)) and `now` whole ms
     /// ([`check_now`](crate::check_now)). With `reserve`, tokens may be owed, up to the policy's `maxReserved`.
     #[must_use]
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub fn take(&self, state: Option<State>, now: f64, count: f64, reserve: bool) -> Outcome {
         if self.exceeds_capacity(count, reserve) {
             return Outcome { decision: Decision::never(now), write: None };
@@ -88,7 +89,8 @@ impl Rule {
         Outcome { decision, write: None }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn granted(&self, after: State, kept: Option<State>, now: f64, retry_at: Option<f64>, reserved: bool) -> Decision {
         let reset_at = if after.value >= self.capacity {
             Rule::known(kept, now).map_or(now, |kept| Rule::caught_up(kept, now))

@@ -12,7 +12,8 @@ fn value_at(rule: &Rule, state: State, t: f64) -> f64 {
     min(state.value + ((t - state.ts) * rule.rate) / rule.period, rule.capacity)
 }
 
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
     if now <= state.ts {
         return State { value: min(state.value, rule.capacity), ts: state.ts };
@@ -20,7 +21,8 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
     State { value: value_at(rule, state, now), ts: now }
 }
 
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     let missing = (count + floor) - state.value;
     let estimate = state.ts + missing * rule.ms_per_token;

@@ -2,8 +2,9 @@
 
 use crate::limit::{Digest, Limit};
 use crate::segment::Place;
-use crate::states::{States, plan, plan_all, reset, value};
+use crate::states::{States, carry_out, plan, plan_all, reset, value};
 use crate::table::Table;
+use alloc::vec::Vec;
 use tidegate_core::{Decision, Outcome, Pool, Rule, State};
 
 /// What a call does.
@@ -42,7 +43,8 @@ impl Call {
         Call { op: Op::Take, now, count: 1.0, reserve: false, random: 0.0 }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(crate) fn apply(&self, rule: &Rule, state: Option<State>) -> Outcome {
         if self.op == Op::Take {
             return rule.take(state, self.now, self.count, self.reserve);
@@ -113,10 +115,14 @@ impl Table {
     }
 
     /// The same, for a key whose digest is known from the call before.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
         if limit.policy().shards() > 1 {
-            return plan(self, limit, key, digest, &call).carry_out(self, call.now);
+            let mut writes = Vec::new();
+            let decision = plan(self, limit, key, digest, &call, &mut writes);
+            carry_out(self, &writes, call.now);
+            return decision;
         }
         let computed;
         let rule = match limit.common_rule() {
@@ -148,7 +154,10 @@ impl Table {
     /// Takes from all members or from none (without `takes`: only tells). Returns whether all were granted, the latest of the times that settle it,
     /// and each member's decision; see [`tidegate_core::take_all`].
     pub fn take_all(&mut self, members: &[Member<'_>], now: f64, takes: bool) -> (bool, Option<f64>, Vec<Decision>) {
-        plan_all(self, members, now, takes).carry_out(self, now)
+        let mut writes = Vec::new();
+        let all = plan_all(self, members, now, takes, &mut writes);
+        carry_out(self, &writes, now);
+        all
     }
 
     /// The limit's two numbers at `now`, of all its shards together.

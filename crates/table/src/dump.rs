@@ -6,6 +6,7 @@
 use crate::packed::Entry;
 use crate::states::States;
 use crate::table::Table;
+use alloc::vec::Vec;
 use core::fmt;
 
 const MAGIC: [u8; 8] = *b"tidegat1";
@@ -26,32 +27,34 @@ impl Table {
     /// Every state, as bytes. [`Table::restore`] answers as this table would.
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(32 + self.keys * 32);
-        bytes.extend_from_slice(&MAGIC);
+        let mut words: Vec<[u8; 8]> = Vec::with_capacity(4 + self.keys * 4);
+        words.push(MAGIC);
         for number in [self.secret()[0], self.secret()[1], self.keys as u64] {
-            bytes.extend_from_slice(&number.to_le_bytes());
+            words.push(number.to_le_bytes());
         }
-        for entry in self.segments.iter().flat_map(|segment| segment.entries()) {
-            bytes.extend_from_slice(&entry.to_bytes());
+        for segment in &self.segments {
+            for entry in segment.entries() {
+                for word in entry.to_words() {
+                    words.push(word.to_le_bytes());
+                }
+            }
         }
-        bytes
+        words.into_flattened()
     }
 
     /// A table with the states of a dump, and its secret. Where they are more than `max_keys`, the fullest go.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
-        let (header, states) = bytes.split_first_chunk::<32>().ok_or(CorruptDump)?;
-        let number = |at: usize| header.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        let (entries, rest) = states.as_chunks::<32>();
-        if !header.starts_with(&MAGIC) || !rest.is_empty() || entries.len() as u64 != number(24) {
+        let (words, _) = bytes.as_chunks::<8>();
+        let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+        let states = bytes.len().saturating_sub(32) / 32;
+        if words.first() != Some(&MAGIC) || word(3) != states as u64 || bytes.len() != 32 + states * 32 {
             return Err(CorruptDump);
         }
-        let entries: Vec<Entry> = entries.iter().map(Entry::from_bytes).collect();
-        if entries.iter().any(|entry| !entry.is_sound()) {
-            return Err(CorruptDump);
-        }
-        let mut table = Table::new(max_keys, [number(8), number(16)]);
-        for entry in entries {
-            if table.read(entry.digest()).is_some() {
+        let mut table = Table::new(max_keys, [word(1), word(2)]);
+        for state in 1..=states {
+            let at = state * 4;
+            let entry = Entry::from_words([word(at), word(at + 1), word(at + 2), word(at + 3)]);
+            if !entry.is_sound() || table.read(entry.digest()).is_some() {
                 return Err(CorruptDump);
             }
             // At time 0 nothing is full yet: what is full by now goes in passing, later.

@@ -21,15 +21,22 @@
 //! # Ok::<(), tidegate_core::InputError>(())
 //! ```
 
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 mod call;
 mod dump;
 mod limit;
 mod packed;
 mod segment;
+#[cfg(feature = "std")]
 mod shared;
 mod states;
+#[cfg(feature = "std")]
 mod sync;
 mod table;
 pub mod wire;
@@ -37,5 +44,6 @@ pub mod wire;
 pub use call::{Call, Member, Op};
 pub use dump::CorruptDump;
 pub use limit::{Digest, Limit};
+#[cfg(feature = "std")]
 pub use shared::SharedTable;
 pub use table::{Stats, Table};

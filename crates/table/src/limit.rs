@@ -1,5 +1,6 @@
 //! A named policy, and the hash that stands for its keys.
 
+use alloc::vec::Vec;
 use siphasher::sip128::SipHasher13;
 use tidegate_core::{Policy, Rule, default_start, write_identity};
 
@@ -28,7 +29,7 @@ impl Digest {
 /// name under the table's. So a call hashes nothing but the key, and two limits never meet.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    name: String,
+    name: Vec<u8>,
     policy: Policy,
     rule: Rule,
     derives_start: bool,
@@ -41,14 +42,19 @@ impl Limit {
     /// Prepares `policy` under `name` for the table with this secret. The name must have passed
     /// [`check_name`](tidegate_core::check_name).
     #[must_use]
-    pub fn new(secret: [u64; 2], name: &str, policy: Policy) -> Limit {
+    pub fn new(secret: [u64; 2], name: impl AsRef<[u8]>, policy: Policy) -> Limit {
+        let name = name.as_ref();
         let table = (secret[0], secret[1]);
         let identity = |shard| write_identity(name, shard, None, |bytes| Digest::of(table, bytes));
-        let keyless = identity(None).unwrap_or(Digest { low: 0, high: 0 });
-        let shards =
-            if policy.shards() > 1 { (0..policy.shards()).filter_map(|i| identity(Some(i))).collect() } else { vec![] };
+        let keyless = identity(None).unwrap_or(Digest::NONE);
+        let mut shards = Vec::new();
+        if policy.shards() > 1 {
+            for shard in 0..policy.shards() {
+                shards.push(identity(Some(shard)).unwrap_or(Digest::NONE));
+            }
+        }
         Limit {
-            name: name.to_owned(),
+            name: name.to_vec(),
             policy,
             rule: policy.rule(0.0),
             derives_start: policy.start_is_derived(),
@@ -58,9 +64,9 @@ impl Limit {
         }
     }
 
-    /// Its name.
+    /// Its name, whose characters are all of one byte.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &[u8] {
         &self.name
     }
 
@@ -90,7 +96,8 @@ impl Limit {
     }
 
     /// The start of the key's window grid; 0 where none is needed.
-    pub(crate) fn start(&self, key: Option<&[u8]>) -> f64 {
+    #[must_use]
+    pub fn start(&self, key: Option<&[u8]>) -> f64 {
         if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::limit::Digest;
 use crate::packed::Entry;
+use alloc::vec::Vec;
 
 /// Where a digest stands, or where it would have to be put.
 pub(crate) enum Place {
@@ -152,15 +153,20 @@ impl Segment {
 
     /// Writes the array anew, sized for what is not yet full. Returns how many were.
     fn rebuild(&mut self, now: f64, room: u32) -> u32 {
-        let live = self.places.iter().filter(|entry| !entry.is_vacant() && entry.full_at() > now);
-        let kept = live.clone().count() as u32;
+        let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
+        let mut kept = 0;
+        for entry in &self.places {
+            kept += u32::from(is_live(entry));
+        }
         let span = ((kept + 1) * room / ROOM.1).max(6);
         let mut rebuilt = Segment { places: Vec::new(), span, used: kept, hand: 0 };
         rebuilt.places.reserve_exact(span as usize + span as usize / 32 + 10);
-        for entry in live {
-            let at = rebuilt.home(entry.high()).max(rebuilt.places.len());
-            rebuilt.places.resize(at, Entry::default());
-            rebuilt.places.push(*entry);
+        for entry in &self.places {
+            if is_live(entry) {
+                let at = rebuilt.home(entry.high()).max(rebuilt.places.len());
+                rebuilt.places.resize(at, Entry::default());
+                rebuilt.places.push(*entry);
+            }
         }
         let length = rebuilt.places.len().max(rebuilt.places.capacity());
         rebuilt.places.resize(length, Entry::default());

@@ -4,9 +4,10 @@ use crate::call::{Call, Member};
 use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
-use crate::states::{States, plan, plan_all, reset, value};
+use crate::states::{States, carry_out, plan, plan_all, reset, value};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
+use alloc::vec::Vec;
 use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
@@ -102,7 +103,10 @@ impl SharedTable {
         let digest = limit.digest(key);
         if limit.policy().shards() > 1 {
             let mut locked = self.lock_all((0..limit.policy().shards()).map(|shard| limit.shard(digest, shard)));
-            return plan(&locked, limit, key, digest, &call).carry_out(&mut locked, call.now);
+            let mut writes = Vec::new();
+            let decision = plan(&locked, limit, key, digest, &call, &mut writes);
+            carry_out(&mut locked, &writes, call.now);
+            return decision;
         }
         let rule = limit.rule(key);
         let mut segment = self.lock(self.segment_of(digest));
@@ -127,7 +131,10 @@ impl SharedTable {
             let digest = member.digest();
             (0..member.limit.policy().shards()).map(move |shard| member.limit.shard(digest, shard))
         }));
-        plan_all(&locked, members, now, takes).carry_out(&mut locked, now)
+        let mut writes = Vec::new();
+        let all = plan_all(&locked, members, now, takes, &mut writes);
+        carry_out(&mut locked, &writes, now);
+        all
     }
 
     /// The limit's two numbers at `now`, of all its shards together.

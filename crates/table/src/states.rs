@@ -2,7 +2,8 @@
 
 use crate::call::{Call, Member, Op};
 use crate::limit::{Digest, Limit};
-use tidegate_core::{Decision, Outcome, Pool, Rule, State, latest, pick_two, take_better};
+use alloc::vec::Vec;
+use tidegate_core::{Decision, Pool, Rule, State, latest, pick_two, take_better};
 
 /// States by digest, read and written while nobody else does.
 pub(crate) trait States {
@@ -11,103 +12,117 @@ pub(crate) trait States {
     fn remove(&mut self, digest: Digest);
 }
 
-/// A call's answer, and what it writes where it is carried out.
-pub(crate) struct Plan {
-    pub(crate) decision: Decision,
-    writes: Vec<(Digest, State, f64)>,
+/// What a call writes where it is carried out.
+pub(crate) struct Write {
+    digest: Digest,
+    state: State,
+    full_at: f64,
 }
 
-impl Plan {
-    pub(crate) fn carry_out(self, states: &mut impl States, now: f64) -> Decision {
-        for (digest, state, full_at) in self.writes {
-            states.write(digest, state, full_at, now);
+pub(crate) fn carry_out(states: &mut impl States, writes: &[Write], now: f64) {
+    for write in writes {
+        states.write(write.digest, write.state, write.full_at, now);
+    }
+}
+
+/// What `call` on the limit that `digest` stands for would answer; what it would write comes after what is in `writes`.
+#[inline(never)]
+pub(crate) fn plan(
+    states: &impl States,
+    limit: &Limit,
+    key: Option<&[u8]>,
+    digest: Digest,
+    call: &Call,
+    writes: &mut Vec<Write>,
+) -> Decision {
+    let mut write = |digest, rule: &Rule, state: Option<State>| {
+        if let Some(state) = state {
+            writes.push(Write { digest, state, full_at: rule.full_at(Some(state), call.now) });
         }
-        self.decision
+    };
+    let policy = limit.policy();
+    if policy.shards() == 1 {
+        let rule = limit.rule(key);
+        let outcome = call.on(&rule, states.read(digest));
+        write(digest, &rule, outcome.write);
+        return outcome.decision;
     }
-
-    fn of(digest: Digest, rule: &Rule, outcome: Outcome, now: f64) -> Plan {
-        let write = |state| (digest, state, rule.full_at(Some(state), now));
-        Plan { decision: outcome.decision, writes: outcome.write.map(write).into_iter().collect() }
-    }
-}
-
-/// What `call` on the limit that `digest` stands for would answer and write.
-#[inline(never)]
-pub(crate) fn plan(states: &impl States, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: &Call) -> Plan {
-    if limit.policy().shards() > 1 {
-        return plan_sharded(states, limit, key, digest, call);
-    }
-    let rule = limit.rule(key);
-    let outcome = call.on(&rule, states.read(digest));
-    Plan::of(digest, &rule, outcome, call.now)
-}
-
-#[inline(never)]
-fn plan_sharded(states: &impl States, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: &Call) -> Plan {
-    let (policy, start) = (limit.policy(), limit.start(key));
+    let start = limit.start(key);
     let rule = policy.shard_rule(start);
     if matches!(call.op, Op::Take | Op::Check) {
-        if policy.rule(start).exceeds_capacity(call.count, call.reserve) {
-            return Plan {
-                decision: policy.rule(start).check(None, call.now, call.count, call.reserve),
-                writes: vec![],
-            };
+        let whole = policy.rule(start);
+        if whole.exceeds_capacity(call.count, call.reserve) {
+            return whole.check(None, call.now, call.count, call.reserve);
         }
         let (a, b) = pick_two(call.random, policy.shards());
-        let (a, b) = (limit.shard(digest, a), limit.shard(digest, b));
-        let pair = [states.read(a), states.read(b)];
-        let (which, mut outcome) = take_better(policy, start, pair, call.now, call.count);
+        let pair = [limit.shard(digest, a), limit.shard(digest, b)];
+        let (which, outcome) = take_better(policy, start, pair.map(|shard| states.read(shard)), call.now, call.count);
         if outcome.decision.ok {
-            outcome.write = outcome.write.filter(|_| call.op == Op::Take);
-            return Plan::of(if which == 0 { a } else { b }, &rule, outcome, call.now);
+            let shard = if which == 0 { pair[0] } else { pair[1] };
+            write(shard, &rule, outcome.write.filter(|_| call.op == Op::Take));
+            return outcome.decision;
         }
     }
-    let digests: Vec<Digest> = (0..policy.shards()).map(|shard| limit.shard(digest, shard)).collect();
-    let mut all: Vec<Option<State>> = digests.iter().map(|digest| states.read(*digest)).collect();
+    let mut all = read_all(states, limit, digest);
     let mut pool = Pool::new(policy, start, &mut all, call.now);
-    let (decision, writes) = call.on_pool(&mut pool);
-    let write = |(digest, state): (Digest, Option<State>)| state.map(|s| (digest, s, rule.full_at(Some(s), call.now)));
-    let writes = if writes { digests.into_iter().zip(all).filter_map(write).collect() } else { vec![] };
-    Plan { decision, writes }
-}
-
-/// What a call on several limits would answer, and what it writes where it is carried out.
-pub(crate) struct PlanAll {
-    ok: bool,
-    retry_at: Option<f64>,
-    plans: Vec<Plan>,
-}
-
-impl PlanAll {
-    pub(crate) fn carry_out(self, states: &mut impl States, now: f64) -> (bool, Option<f64>, Vec<Decision>) {
-        let decisions = self.plans.into_iter().map(|plan| plan.carry_out(states, now)).collect();
-        (self.ok, self.retry_at, decisions)
+    let (decision, writes_all) = call.on_pool(&mut pool);
+    if writes_all {
+        for (shard, state) in (0..).zip(&all) {
+            write(limit.shard(digest, shard), &rule, *state);
+        }
     }
+    decision
 }
+
+fn read_all(states: &impl States, limit: &Limit, digest: Digest) -> Vec<Option<State>> {
+    let mut all = Vec::with_capacity(limit.policy().shards() as usize);
+    for shard in 0..limit.policy().shards() {
+        all.push(states.read(limit.shard(digest, shard)));
+    }
+    all
+}
+
+/// What a call on several limits would answer.
+pub(crate) type All = (bool, Option<f64>, Vec<Decision>);
 
 /// Takes from all members or from none (without `takes`: only tells); see
-/// [`Table::take_all`](crate::Table::take_all).
+/// [`Table::take_all`](crate::Table::take_all). What it would write goes to `writes`.
 #[inline(never)]
-pub(crate) fn plan_all(states: &impl States, members: &[Member<'_>], now: f64, takes: bool) -> PlanAll {
-    let mut plans: Vec<Plan> = Vec::with_capacity(members.len());
-    let digests: Vec<Digest> = members.iter().map(Member::digest).collect();
+pub(crate) fn plan_all(
+    states: &impl States,
+    members: &[Member<'_>],
+    now: f64,
+    takes: bool,
+    writes: &mut Vec<Write>,
+) -> All {
+    let mut decisions: Vec<Decision> = Vec::with_capacity(members.len());
+    let mut digests: Vec<Digest> = Vec::with_capacity(members.len());
+    for member in members {
+        digests.push(member.digest());
+    }
     for (i, (member, digest)) in members.iter().zip(&digests).enumerate() {
         // Two requests on one state ask for their sum, of what is stored.
-        let same = members.iter().zip(&digests).take(i + 1).filter(|(_, other)| *other == digest);
-        let count = same.map(|(member, _)| member.count).fold(0.0, |sum, one| sum + one);
+        let mut count = 0.0;
+        let mut last = true;
+        for (j, (other, same)) in members.iter().zip(&digests).enumerate() {
+            if same == digest && j <= i {
+                count += other.count;
+            }
+            last &= same != digest || j <= i;
+        }
         let call = Call { op: Op::Take, now, count, reserve: member.reserve, random: member.random };
-        plans.push(plan(states, member.limit, member.key, *digest, &call));
-    }
-    let ok = plans.iter().all(|plan| plan.decision.ok);
-    let retry_at = latest(ok, plans.iter().map(|plan| (plan.decision.ok, plan.decision.retry_at)));
-    for (i, (plan, digest)) in plans.iter_mut().zip(&digests).enumerate() {
+        let before = writes.len();
+        decisions.push(plan(states, member.limit, member.key, *digest, &call, writes));
         // The last of those on one limit has their sum; of several shards, the others may have picked others.
-        let last = !digests.iter().skip(i + 1).any(|other| other == digest);
-        if !(ok && takes && last) {
-            plan.writes.clear();
+        if !last {
+            writes.truncate(before);
         }
     }
-    PlanAll { ok, retry_at, plans }
+    let ok = decisions.iter().all(|decision| decision.ok);
+    if !(ok && takes) {
+        writes.clear();
+    }
+    (ok, latest(ok, decisions.iter().map(|decision| (decision.ok, decision.retry_at))), decisions)
 }
 
 /// The limit's two numbers at `now`: of all shards together.
@@ -117,8 +132,7 @@ pub(crate) fn value(states: &impl States, limit: &Limit, key: Option<&[u8]>, now
     if limit.policy().shards() == 1 {
         return limit.rule(key).refill(states.read(digest), now);
     }
-    let read = |shard| states.read(limit.shard(digest, shard));
-    let mut all: Vec<Option<State>> = (0..limit.policy().shards()).map(read).collect();
+    let mut all = read_all(states, limit, digest);
     Pool::new(limit.policy(), limit.start(key), &mut all, now).state()
 }
 

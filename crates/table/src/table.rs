@@ -4,6 +4,7 @@ use crate::limit::Digest;
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
 use crate::states::States;
+use alloc::vec::Vec;
 use tidegate_core::State;
 
 /// Keys of one segment when the table is full: small enough to rebuild in some 20 microseconds.
@@ -44,14 +45,9 @@ impl Table {
     #[must_use]
     pub fn new(max_keys: usize, secret: [u64; 2]) -> Table {
         let max_keys = max_keys.max(1);
-        Table {
-            segments: vec![Segment::default(); segments_for(max_keys)],
-            secret,
-            max_keys,
-            keys: 0,
-            evicted: 0,
-            expired: 0,
-        }
+        let mut segments = Vec::new();
+        segments.resize_with(segments_for(max_keys), Segment::default);
+        Table { segments, secret, max_keys, keys: 0, evicted: 0, expired: 0 }
     }
 
     /// What its limits hash under.
@@ -95,13 +91,19 @@ impl Table {
     /// Drops the fullest state of the segment that a new one goes to, or of the next one where nobody is there. So
     /// every segment of a full table keeps its size, and with it the choice of whom to drop.
     fn make_room(&mut self, segment: usize, now: f64) {
-        let (before, from) = self.segments.split_at_mut(segment);
-        match from.iter_mut().chain(before).find_map(|segment| segment.drop_fullest(now)) {
-            Some(true) => self.expired += 1,
-            Some(false) => self.evicted += 1,
-            None => return,
+        for next in 0..self.segments.len() {
+            let at = (segment + next) & (self.segments.len() - 1);
+            let Some(was_full) = self.segments.get_mut(at).and_then(|segment| segment.drop_fullest(now)) else {
+                continue;
+            };
+            if was_full {
+                self.expired += 1;
+            } else {
+                self.evicted += 1;
+            }
+            self.keys -= 1;
+            return;
         }
-        self.keys -= 1;
     }
 }
 

@@ -27,7 +27,8 @@ pub const RESERVE: u32 = 1 << 2;
 pub const NUMBERS: usize = 8;
 
 /// Reads the numbers of a call, or the error to answer with.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub fn call(now: f64, count: f64, flags: u32, random: f64) -> Result<Call, u32> {
     let op = match flags & 3 {
         0 => Op::Take,
@@ -47,7 +48,8 @@ pub fn refuse(error: InputError) -> u32 {
 }
 
 /// Writes a decision's numbers and returns its status word.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub fn tell(decision: &Decision, numbers: &mut [f64; NUMBERS]) -> u32 {
     numbers[0] = decision.value;
     numbers[1] = decision.ts;

@@ -94,7 +94,7 @@ fn take_all_in_any_order_takes_all_or_nothing() {
             table.value(limit, Some(b"k"), 0.0).value(),
             capacity - taken.load(Relaxed) as f64,
             "{}",
-            limit.name()
+            String::from_utf8_lossy(limit.name())
         );
     }
     let left: Vec<f64> = limits.iter().map(|limit| table.value(limit, Some(b"k"), 0.0).value()).collect();

@@ -1,10 +1,10 @@
 //! What the module holds: limits and tables by number, and the two places that the host reads and writes.
 
-use core::cell::RefCell;
+use alloc::vec::Vec;
+use atomic_refcell::AtomicRefCell;
 use tidegate_core::{MAX_KEY_BYTES, State};
 use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
 use tidegate_table::{Digest, Limit, Table};
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The length that says: no key.
 pub(crate) const NO_KEY: u32 = u32::MAX;
@@ -14,7 +14,8 @@ pub(crate) const SAME_KEY: u32 = u32::MAX - 1;
 /// One request of an all-or-nothing call, staged.
 pub(crate) struct Staged {
     pub(crate) limit: u32,
-    pub(crate) key: Option<Vec<u8>>,
+    /// Where its key begins and ends in [`Engine::bytes`], where there is one.
+    pub(crate) key: Option<(usize, usize)>,
     pub(crate) count: f64,
     pub(crate) reserve: bool,
     pub(crate) random: f64,
@@ -34,28 +35,28 @@ pub(crate) struct Engine {
     pub(crate) staged: Vec<Staged>,
     pub(crate) pool: Vec<[f64; 2]>,
     pub(crate) pool_states: Vec<Option<State>>,
+    /// A dump: what was made, or what is to be restored. Else the keys of what is staged.
+    pub(crate) bytes: Vec<u8>,
     /// Length and digest of the last key.
     pub(crate) last: (u32, Digest),
 }
 
-thread_local! {
-    static ENGINE: RefCell<Engine> = const {
-        RefCell::new(Engine {
-            key: KeyBytes([0; KEY_ROOM]),
-            numbers: [0.0; NUMBERS],
-            limits: Vec::new(),
-            tables: Vec::new(),
-            staged: Vec::new(),
-            pool: Vec::new(),
-            pool_states: Vec::new(),
-            last: (NO_KEY, Digest::NONE),
-        })
-    };
-}
+/// There is one in a thread: each has an instance of this module, with a memory of its own.
+static ENGINE: AtomicRefCell<Engine> = AtomicRefCell::new(Engine {
+    key: KeyBytes([0; KEY_ROOM]),
+    numbers: [0.0; NUMBERS],
+    limits: Vec::new(),
+    tables: Vec::new(),
+    staged: Vec::new(),
+    pool: Vec::new(),
+    pool_states: Vec::new(),
+    bytes: Vec::new(),
+    last: (NO_KEY, Digest::NONE),
+});
 
 #[inline]
 pub(crate) fn with<R>(run: impl FnOnce(&mut Engine) -> R) -> R {
-    ENGINE.with_borrow_mut(run)
+    run(&mut ENGINE.borrow_mut())
 }
 
 /// The key that the host wrote, or none.
@@ -101,24 +102,23 @@ pub(crate) fn get<T>(items: &[Option<T>], at: u32) -> Option<&T> {
 }
 
 /// Where the host writes a key (or a name): 1024 bytes, aligned to 8, and 8 more that are never read.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn key_at() -> usize {
+pub extern "C" fn key_at() -> usize {
     with(|engine| engine.key.0.as_ptr() as usize)
 }
 
 /// Where the host reads an answer's numbers.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn numbers_at() -> usize {
+pub extern "C" fn numbers_at() -> usize {
     with(|engine| engine.numbers.as_ptr() as usize)
 }
 
 /// A limit for the table with this number (`u32::MAX`: for none). Its name is `length` bytes at [`key_at`]; its
 /// policy the rest. Returns its number, or a negative status word.
-#[wasm_bindgen]
-#[expect(clippy::too_many_arguments, reason = "numbers cross for nothing, structures do not")]
-pub fn limit_new(
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn limit_new(
     table: u32,
     length: u32,
     kind: u32,
@@ -138,14 +138,14 @@ pub fn limit_new(
 
 fn make(engine: &Engine, table: u32, length: u32, kind: u32, given: u32, numbers: [f64; 6]) -> Result<Limit, u32> {
     let policy = policy(kind, given, numbers).map_err(refuse)?;
-    let name = key_of(&engine.key, length).and_then(|name| str::from_utf8(name).ok()).ok_or(BROKEN)?;
+    let name = key_of(&engine.key, length).ok_or(BROKEN)?;
     let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);
     Ok(Limit::new(secret, name, policy))
 }
 
 /// Forgets a limit; its number may be given again.
-#[wasm_bindgen]
-pub fn limit_drop(limit: u32) {
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn limit_drop(limit: u32) {
     with(|engine| {
         if let Some(slot) = engine.limits.get_mut(limit as usize) {
             *slot = None;

@@ -3,13 +3,20 @@
 use crate::engine::{get, with};
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
 use tidegate_table::wire::{ASK, BROKEN, WRITES, refuse, tell};
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Takes `count` tokens out of the `hand`, or says when they can be taken; `ASK`: only the store can tell. The sixth
 /// number is what is in hand afterwards.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, now: f64, count: f64) -> u32 {
+pub extern "C" fn lease_spend(
+    limit: u32,
+    start: f64,
+    kept: f64,
+    kept_ts: f64,
+    hand: f64,
+    now: f64,
+    count: f64,
+) -> u32 {
     with(|engine| {
         let read = || Ok((check_now(now)?, check_count(count)?, State::new(kept, kept_ts)?));
         let (now, count, kept) = match read() {

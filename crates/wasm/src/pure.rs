@@ -1,36 +1,38 @@
 //! The algebra on a state that the host keeps itself.
 
 use crate::engine::{get, key_of, with};
-use tidegate_core::{Outcome, State, check_now, default_start};
-use tidegate_table::Limit;
+use tidegate_core::{Outcome, State, check_now};
 use tidegate_table::wire::{BROKEN, call, refuse, tell, tell_write};
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A state from its two numbers; a `value` that is NaN stands for none.
 pub(crate) fn state(value: f64, ts: f64) -> Result<Option<State>, u32> {
     if value.is_nan() { Ok(None) } else { State::new(value, ts).map(Some).map_err(refuse) }
 }
 
-pub(crate) fn start_of(limit: &Limit, key: Option<&[u8]>) -> f64 {
-    if limit.policy().start_is_derived() { default_start(limit.name(), key, limit.policy().period()) } else { 0.0 }
-}
-
 /// The start of the key's window grid under this limit: what its policy gives, else the default from the key.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn start(limit: u32, length: u32) -> f64 {
+pub extern "C" fn start(limit: u32, length: u32) -> f64 {
     with(|engine| {
         let Some(limit) = get(&engine.limits, limit) else { return 0.0 };
-        limit.policy().start().unwrap_or_else(|| start_of(limit, key_of(&engine.key, length)))
+        limit.policy().start().unwrap_or_else(|| limit.start(key_of(&engine.key, length)))
     })
 }
 
 /// What one call answers on a state (NaN as `value`: none) under this limit with this `start`, and what it would
 /// write. The policy is taken as a whole, whatever its shards; with `one_shard`, as one of them.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-#[expect(clippy::too_many_arguments, reason = "numbers cross for nothing, structures do not")]
-pub fn evaluate(limit: u32, one_shard: bool, start: f64, value: f64, ts: f64, now: f64, count: f64, flags: u32) -> u32 {
+pub extern "C" fn evaluate(
+    limit: u32,
+    one_shard: u32,
+    start: f64,
+    value: f64,
+    ts: f64,
+    now: f64,
+    count: f64,
+    flags: u32,
+) -> u32 {
     with(|engine| {
         let (call, state) = match (call(now, count, flags, 0.0), state(value, ts)) {
             (Ok(call), Ok(state)) => (call, state),
@@ -38,16 +40,16 @@ pub fn evaluate(limit: u32, one_shard: bool, start: f64, value: f64, ts: f64, no
         };
         let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
         let policy = limit.policy();
-        let rule = if one_shard { policy.shard_rule(start) } else { policy.rule(start) };
+        let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
         let Outcome { decision, write } = call.on(&rule, state);
         tell(&decision, &mut engine.numbers) | tell_write(write, &mut engine.numbers)
     })
 }
 
 /// `refill`: what a state (NaN as `value`: none) is at `now`, as the first two numbers.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn project(limit: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
+pub extern "C" fn project(limit: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
     with(|engine| {
         let (now, state) = match (check_now(now).map_err(refuse), state(value, ts)) {
             (Ok(now), Ok(state)) => (now, state),
@@ -62,9 +64,9 @@ pub fn project(limit: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
 }
 
 /// Least whole ms, from `now` on, at which a state (NaN as `value`: none) is full, as the first number.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn full_at(limit: u32, one_shard: bool, start: f64, value: f64, ts: f64, now: f64) -> u32 {
+pub extern "C" fn full_at(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
     with(|engine| {
         let (now, state) = match (check_now(now).map_err(refuse), state(value, ts)) {
             (Ok(now), Ok(state)) => (now, state),
@@ -72,7 +74,7 @@ pub fn full_at(limit: u32, one_shard: bool, start: f64, value: f64, ts: f64, now
         };
         let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
         let policy = limit.policy();
-        let rule = if one_shard { policy.shard_rule(start) } else { policy.rule(start) };
+        let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
         engine.numbers[0] = rule.full_at(state, now);
         0
     })

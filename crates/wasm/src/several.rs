@@ -1,40 +1,47 @@
 //! Calls on several states: all or nothing, and the shards of one limit on states that the host keeps.
 
-use crate::engine::{Staged, get, key_of, with};
+use crate::engine::{Engine, Staged, get, key_of, with};
 use crate::pure::state;
+use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now, pick_two, take_better};
 use tidegate_table::Member;
 use tidegate_table::Op;
 use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, refuse, tell};
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Adds one request to the next [`all_commit`]. Returns 0 or an error's status word; on an error nothing stays staged.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn all_stage(limit: u32, length: u32, count: f64, reserve: bool, random: f64) -> u32 {
+pub extern "C" fn all_stage(limit: u32, length: u32, count: f64, reserve: u32, random: f64) -> u32 {
     with(|engine| {
         if let Err(status) = call(0.0, count, 0, random) {
             engine.staged.clear();
             return status;
         }
-        let key = key_of(&engine.key, length).map(<[u8]>::to_vec);
-        engine.staged.push(Staged { limit, key, count, reserve, random });
+        if engine.staged.is_empty() {
+            engine.bytes.clear();
+        }
+        let key = key_of(&engine.key, length).map(|key| {
+            let begin = engine.bytes.len();
+            engine.bytes.extend_from_slice(key);
+            (begin, engine.bytes.len())
+        });
+        engine.staged.push(Staged { limit, key, count, reserve: reserve != 0, random });
         0
     })
 }
 
 /// Forgets what was staged.
-#[wasm_bindgen]
-pub fn all_clear() {
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn all_clear() {
     with(|engine| engine.staged.clear());
 }
 
 /// Takes from all that was staged, or from none; only tells, unless `takes`. Writes per request its status word and numbers to the place that
 /// [`pool_at`] tells, eight doubles each, the status in the last. Returns the status of the whole, and its retryAt as
 /// the first number.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn all_commit(table: u32, now: f64, takes: bool) -> u32 {
+pub extern "C" fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
     with(|engine| {
         let staged = core::mem::take(&mut engine.staged);
         let now = match check_now(now) {
@@ -44,11 +51,11 @@ pub fn all_commit(table: u32, now: f64, takes: bool) -> u32 {
         let mut members = Vec::with_capacity(staged.len());
         for Staged { limit, key, count, reserve, random } in &staged {
             let Some(limit) = get(&engine.limits, *limit) else { return BROKEN };
-            let member = Member { limit, key: key.as_deref(), count: *count, reserve: *reserve, random: *random };
-            members.push(member);
+            let key = key.and_then(|(begin, end)| engine.bytes.get(begin..end));
+            members.push(Member { limit, key, count: *count, reserve: *reserve, random: *random });
         }
         let Some(Some(table)) = engine.tables.get_mut(table as usize) else { return BROKEN };
-        let (ok, retry_at, decisions) = table.take_all(&members, now, takes);
+        let (ok, retry_at, decisions) = table.take_all(&members, now, takes != 0);
         engine.pool.clear();
         for decision in &decisions {
             let mut numbers = [0.0; NUMBERS];
@@ -63,19 +70,31 @@ pub fn all_commit(table: u32, now: f64, takes: bool) -> u32 {
 
 /// Makes room for the two numbers of `states` states, and tells where they are: value and ts in turn, NaN as value
 /// for none.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn pool_at(states: u32) -> usize {
+pub extern "C" fn pool_at(states: u32) -> usize {
     with(|engine| {
         engine.pool.resize((states as usize).max(engine.pool.len()), [f64::NAN; 2]);
         engine.pool.as_ptr() as usize
     })
 }
 
+/// Reads the first `states` states at [`pool_at`]; a status word, where one is none.
+fn read_states(engine: &mut Engine, states: u32) -> u32 {
+    engine.pool_states.clear();
+    for [value, ts] in engine.pool.iter().take(states as usize) {
+        match state(*value, *ts) {
+            Ok(state) => engine.pool_states.push(state),
+            Err(status) => return status,
+        }
+    }
+    0
+}
+
 /// The two shards to look at for a uniform random number in [0, 1): the first plus 65,536 times the second.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn pool_pick(limit: u32, random: f64) -> u32 {
+pub extern "C" fn pool_pick(limit: u32, random: f64) -> u32 {
     with(|engine| {
         let shards = get(&engine.limits, limit).map_or(2, |limit| limit.policy().shards());
         let (first, second) = pick_two(random, shards);
@@ -86,23 +105,20 @@ pub fn pool_pick(limit: u32, random: f64) -> u32 {
 /// One call on the first `states` states at [`pool_at`]: with two of more shards, takes from the better one (the state
 /// to write is told; in the sixth and seventh number, the eighth is which of the two); with all shards, from all as one
 /// pool, and where [`WRITES`] is set the states there are the new ones.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn pool_decide(limit: u32, states: u32, pair: bool, start: f64, now: f64, count: f64, flags: u32) -> u32 {
+pub extern "C" fn pool_decide(limit: u32, states: u32, pair: u32, start: f64, now: f64, count: f64, flags: u32) -> u32 {
     with(|engine| {
         let call = match call(now, count, flags, 0.0) {
             Ok(call) => call,
             Err(status) => return status,
         };
         let Some(policy) = get(&engine.limits, limit).map(|limit| *limit.policy()) else { return BROKEN };
-        engine.pool_states.clear();
-        for [value, ts] in engine.pool.iter().take(states as usize) {
-            match state(*value, *ts) {
-                Ok(state) => engine.pool_states.push(state),
-                Err(status) => return status,
-            }
+        let refused = read_states(engine, states);
+        if refused != 0 {
+            return refused;
         }
-        if let (true, [first, second]) = (pair, engine.pool_states.as_slice()) {
+        if let (true, [first, second]) = (pair != 0, engine.pool_states.as_slice()) {
             let (which, outcome) = take_better(&policy, start, [*first, *second], call.now, call.count);
             let write = outcome.write.filter(|_| call.op == Op::Take);
             let status = tell(&outcome.decision, &mut engine.numbers);
@@ -121,21 +137,20 @@ pub fn pool_decide(limit: u32, states: u32, pair: bool, start: f64, now: f64, co
 }
 
 /// The two numbers of all shards together at `now`, from the first `states` states at [`pool_at`].
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn pool_value(limit: u32, states: u32, start: f64, now: f64) -> u32 {
+pub extern "C" fn pool_value(limit: u32, states: u32, start: f64, now: f64) -> u32 {
     with(|engine| {
         let now = match check_now(now) {
             Ok(now) => now,
             Err(error) => return refuse(error),
         };
         let Some(policy) = get(&engine.limits, limit).map(|limit| *limit.policy()) else { return BROKEN };
-        let known = engine.pool.iter().take(states as usize).map(|[value, ts]| state(*value, *ts));
-        let mut all = match known.collect::<Result<Vec<_>, u32>>() {
-            Ok(all) => all,
-            Err(status) => return status,
-        };
-        let sum = Pool::new(&policy, start, &mut all, now).state();
+        let refused = read_states(engine, states);
+        if refused != 0 {
+            return refused;
+        }
+        let sum = Pool::new(&policy, start, &mut engine.pool_states, now).state();
         engine.numbers[0] = sum.value();
         engine.numbers[1] = sum.ts();
         0

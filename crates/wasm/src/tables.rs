@@ -4,12 +4,11 @@ use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
 use tidegate_core::check_now;
 use tidegate_table::Table;
 use tidegate_table::wire::{BROKEN, call, refuse, tell};
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A table for at most `max_keys` states, hashing under the 16 random bytes at [`key_at`](crate::key_at).
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn table_new(max_keys: u32) -> u32 {
+pub extern "C" fn table_new(max_keys: u32) -> u32 {
     with(|engine| {
         let (words, _) = engine.key.0.as_chunks::<8>();
         let secret = [words[0], words[1]].map(u64::from_le_bytes);
@@ -17,26 +16,44 @@ pub fn table_new(max_keys: u32) -> u32 {
     })
 }
 
-/// A table with the states of a [`dump`], or -1 where the bytes are none.
-#[wasm_bindgen]
+/// Makes room for so many bytes, and tells where the host writes them, for [`restore`]; 0 gives the room back.
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn restore(max_keys: u32, bytes: &[u8]) -> i32 {
+pub extern "C" fn room(bytes: u32) -> usize {
     with(|engine| {
-        let table = Table::restore(max_keys as usize, bytes);
+        engine.bytes = alloc::vec![0; bytes as usize];
+        engine.bytes.as_ptr() as usize
+    })
+}
+
+/// A table with the states of a dump, whose bytes are where [`room`] told, or -1 where they are none.
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+#[must_use]
+pub extern "C" fn restore(max_keys: u32) -> i32 {
+    with(|engine| {
+        let bytes = core::mem::take(&mut engine.bytes);
+        let table = Table::restore(max_keys as usize, &bytes);
         table.map_or(-1, |table| put(&mut engine.tables, table) as i32)
     })
 }
 
-/// All states of a table as bytes.
-#[wasm_bindgen]
+/// All states of a table as bytes: where they begin and how many they are, as the first two numbers. They are kept until
+/// the next call of [`room`].
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn dump(table: u32) -> Vec<u8> {
-    with(|engine| get(&engine.tables, table).map_or_else(Vec::new, Table::dump))
+pub extern "C" fn dump(table: u32) -> u32 {
+    with(|engine| {
+        let Some(bytes) = get(&engine.tables, table).map(Table::dump) else { return BROKEN };
+        engine.bytes = bytes;
+        engine.numbers[0] = engine.bytes.as_ptr() as usize as f64;
+        engine.numbers[1] = engine.bytes.len() as f64;
+        0
+    })
 }
 
 /// Frees a table.
-#[wasm_bindgen]
-pub fn table_drop(table: u32) {
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn table_drop(table: u32) {
     with(|engine| {
         if let Some(slot) = engine.tables.get_mut(table as usize) {
             *slot = None;
@@ -46,9 +63,9 @@ pub fn table_drop(table: u32) {
 
 /// One call on one limit and key: the key's `length` bytes at [`key_at`](crate::key_at), `u32::MAX` for no key,
 /// `u32::MAX - 1` for the same limit and key as in the last call. Returns the status word.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32, random: f64) -> u32 {
+pub extern "C" fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32, random: f64) -> u32 {
     with(|engine| {
         let call = match call(now, count, flags, random) {
             Ok(call) => call,
@@ -68,9 +85,9 @@ pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: 
 }
 
 /// The limit's two numbers at `now`, as the first two of [`numbers_at`](crate::numbers_at).
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
+pub extern "C" fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
     with(|engine| {
         let now = match check_now(now) {
             Ok(now) => now,
@@ -87,8 +104,8 @@ pub fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
 }
 
 /// Forgets the limit on this key.
-#[wasm_bindgen]
-pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn reset(table: u32, limit: u32, length: u32) -> u32 {
     with(|engine| {
         let (Some(Some(table)), Some(limit)) = (engine.tables.get_mut(table as usize), get(&engine.limits, limit))
         else {
@@ -101,9 +118,9 @@ pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
 }
 
 /// keys, maxKeys, evicted, expired and bytes, as the first five numbers.
-#[wasm_bindgen]
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub fn stats(table: u32) -> u32 {
+pub extern "C" fn stats(table: u32) -> u32 {
     with(|engine| {
         let Some(stats) = get(&engine.tables, table).map(Table::stats) else { return BROKEN };
         engine.numbers[0] = stats.keys as f64;

@@ -33,6 +33,6 @@ pub(crate) fn build(folder: &Path, triple: Option<&str>) -> Result<()> {
     let Some((_, platform)) = PLATFORMS.iter().find(|(name, _)| *name == target) else {
         bail!("no addon for {target}: the package runs its wasm there");
     };
-    let library = cargo::build_cdylib("tidegate-node", "release", triple)?;
+    let library = cargo::build_cdylib("tidegate-node", &["--profile", "release"], triple)?;
     files::write(&folder.join(platform).join(format!("tidegate.{platform}.node")), &std::fs::read(library)?)
 }

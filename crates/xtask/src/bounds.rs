@@ -4,7 +4,7 @@ use crate::files;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
-use tidegate_core::{BOUNDS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, TextError};
+use tidegate_core::{BOUNDS, Bound, Field, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, TextError};
 
 /// A double as JavaScript reads it back to the same bits.
 fn number(value: f64) -> String {
@@ -12,38 +12,32 @@ fn number(value: f64) -> String {
 }
 
 fn source() -> Result<String> {
-    let mut out = String::from(
-        "// Generated from crates/core/src/bounds.rs by `cargo run -p tidegate-xtask -- bounds`.
-
-/** The range of one number that a caller gives. */
-export interface Bound {
-  readonly name: string;
-  /** The end of the sentence \"`name` must be …\". */
-  readonly expects: string;
-  readonly min: number;
-  readonly max: number;
-  /** Whether `min` itself is out of range. */
-  readonly aboveMin: boolean;
-  /** Whether only whole numbers are legal. */
-  readonly whole: boolean;
-}
-
-",
-    );
+    let mut out =
+        String::from("// Generated from crates/core/src/bounds.rs by `cargo run -p tidegate-xtask -- bounds`.\n\n");
     let names: Vec<String> = BOUNDS.iter().map(|bound| format!("{:?}", bound.name)).collect();
+    writeln!(out, "/** A number that a caller gives. */")?;
     writeln!(out, "export type Field = {};\n", names.join(" | "))?;
-    writeln!(out, "export const BOUNDS: Readonly<Record<Field, Bound>> = {{")?;
+    writeln!(out, "/** The end of the sentence \"`field` must be …\", in the order of `tidegate_core::Field`. */")?;
+    writeln!(out, "export const EXPECTS: Readonly<Record<Field, string>> = {{")?;
     for bound in &BOUNDS {
-        writeln!(out, "  {}: {{", bound.name)?;
-        writeln!(out, "    name: {:?},", bound.name)?;
-        writeln!(out, "    expects: {:?},", bound.expects)?;
-        writeln!(out, "    min: {},", number(bound.min))?;
-        writeln!(out, "    max: {},", number(bound.max))?;
-        writeln!(out, "    aboveMin: {},", bound.above_min)?;
-        writeln!(out, "    whole: {},", bound.whole)?;
-        writeln!(out, "  }},")?;
+        writeln!(out, "  {}: {:?},", bound.name, bound.expects)?;
     }
     writeln!(out, "}};\n")?;
+    writeln!(out, "export interface Bound {{")?;
+    writeln!(out, "  readonly expects: string;\n  readonly min: number;\n  readonly max: number;")?;
+    writeln!(out, "  /** Whether `min` itself is out of range. */\n  readonly aboveMin: boolean;")?;
+    writeln!(out, "  /** Whether only whole numbers are legal. */\n  readonly whole: boolean;\n}}\n")?;
+    writeln!(out, "/** The same with the ranges, which few need: a bundle that does without leaves them out. */")?;
+    writeln!(out, "export const BOUNDS: Readonly<Record<Field, Bound>> = {{")?;
+    for Bound { name, expects, min, max, above_min, whole, .. } in &BOUNDS {
+        let (min, max) = (number(*min), number(*max));
+        writeln!(out, "  {name}: {{")?;
+        writeln!(out, "    expects: {expects:?},")?;
+        writeln!(out, "    min: {min},\n    max: {max},\n    aboveMin: {above_min},\n    whole: {whole},\n  }},")?;
+    }
+    writeln!(out, "}};\n")?;
+    writeln!(out, "/** The most tokens that a call is about. */")?;
+    writeln!(out, "export const MAX_COUNT: number = {};", number(Bound::of(Field::Count).max))?;
     writeln!(out, "export const NAME_EXPECTS: string = {:?};", TextError::NAME_EXPECTS)?;
     writeln!(out, "export const KEY_EXPECTS: string = {:?};", TextError::KEY_EXPECTS)?;
     writeln!(out, "export const MAX_NAME_BYTES: number = {MAX_NAME_BYTES};")?;
@@ -74,8 +68,7 @@ mod tests {
     fn every_field_has_its_row_and_its_sentence() -> Result<()> {
         let text = source()?;
         for bound in &BOUNDS {
-            assert!(text.contains(&format!("  {}: {{\n    name: {:?},", bound.name, bound.name)));
-            assert!(text.contains(bound.expects));
+            assert!(text.contains(&format!("  {}: {:?},\n", bound.name, bound.expects)));
         }
         Ok(())
     }

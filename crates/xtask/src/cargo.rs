@@ -13,9 +13,9 @@ pub(crate) fn workspace_root() -> Result<PathBuf> {
 }
 
 /// Builds `package` and returns its dynamic library. What cargo says goes to stderr as it happens.
-pub(crate) fn build_cdylib(package: &str, profile: &str, triple: Option<&str>) -> Result<Utf8PathBuf> {
+pub(crate) fn build_cdylib(package: &str, options: &[&str], triple: Option<&str>) -> Result<Utf8PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--lib", "--package", package, "--profile", profile]);
+    cargo.args(["build", "--lib", "--package", package]).args(options);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     if let Some(triple) = triple {
         cargo.args(["--target", triple]);

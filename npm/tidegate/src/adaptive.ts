@@ -5,7 +5,7 @@
  * @module
  */
 import { checkFields, fieldTable, type TokenBucketConfig } from "./config.ts";
-import { BOUNDS } from "./engine/generated/bounds.ts";
+import { EXPECTS } from "./engine/generated/bounds.ts";
 import { InputError } from "./errors.ts";
 
 /** Settings of {@link adaptiveRate}. */
@@ -76,7 +76,7 @@ export class AdaptiveRate {
       throw new InputError("options", "an object with floor, ceiling and period", options);
     }
     checkFields(options, OPTIONS, "adaptiveRate");
-    const floor = within("floor", options.floor, BOUNDS.rate.expects, (n) => n > 0 && n <= MOST);
+    const floor = within("floor", options.floor, EXPECTS.rate, (n) => n > 0 && n <= MOST);
     const ceiling = within(
       "ceiling",
       options.ceiling,
@@ -85,7 +85,7 @@ export class AdaptiveRate {
     );
     const { period, start = floor, burst = period, latency = Number.POSITIVE_INFINITY, tolerance = 0.1 } = options;
     const { increase = (ceiling - floor) / 20, decrease = 0.7, every = 1000, now = Date.now } = options;
-    within("period", period, BOUNDS.period.expects, (n) => Number.isInteger(n) && n >= 1 && n <= MOST);
+    within("period", period, EXPECTS.period, (n) => Number.isInteger(n) && n >= 1 && n <= MOST);
     within(
       "start",
       start,
@@ -130,7 +130,7 @@ export class AdaptiveRate {
    * answer after `latency` counts as bad by then already: nobody has to wait for the end of a queue to learn that it is long.
    */
   begin(count = 1): Done {
-    within("count", count, BOUNDS.count.expects, (n) => n >= 0 && n <= MOST);
+    within("count", count, EXPECTS.count, (n) => n >= 0 && n <= MOST);
     const now = this.#set.now();
     this.#step(now);
     const request = { at: now };

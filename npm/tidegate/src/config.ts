@@ -1,4 +1,4 @@
-import { BOUNDS, type Field } from "./engine/generated/bounds.ts";
+import { EXPECTS, type Field } from "./engine/generated/bounds.ts";
 import { InputError, show } from "./errors.ts";
 import type { OnStoreError } from "./store.ts";
 
@@ -71,7 +71,7 @@ const fieldsOf = (kind: 0 | 1): readonly string[] => ["kind", ...NUMBERS.filter(
 
 /** The error for a number field that is out of range or no number at all. */
 export const numberError = (field: Field, value: unknown): InputError =>
-  new InputError(field, BOUNDS[field].expects, value, Object.is(value, -0) ? "0" : show(value));
+  new InputError(field, EXPECTS[field], value, Object.is(value, -0) ? "0" : show(value));
 
 /** Throws where there is a field that nothing here reads: a misspelt one would be taken for absent. */
 export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {

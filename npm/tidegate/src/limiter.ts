@@ -2,7 +2,7 @@ import type { Config } from "./config.ts";
 import { checkFields, checkOnStoreError, checkTimeout, fieldTable, numberError, unknownField } from "./config.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
 import { engine, OPS, RESERVE } from "./engine/engine.ts";
-import { BOUNDS, KEY_EXPECTS, MAX_KEY_BYTES } from "./engine/generated/bounds.ts";
+import { KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "./engine/generated/bounds.ts";
 import { InputError, RateLimitError } from "./errors.ts";
 import { limitOf } from "./evaluate.ts";
 import { Leases } from "./lease/leases.ts";
@@ -338,12 +338,12 @@ function checkKey(key: unknown): string | undefined {
 }
 
 function checkCount(count: unknown): number {
-  if (typeof count === "number" && count >= 0 && count <= BOUNDS.count.max) return count;
+  if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return count;
   throw numberError("count", count);
 }
 
 function checkNow(now: unknown): number {
-  if (typeof now === "number" && now >= 0 && now <= BOUNDS.now.max) return Math.floor(now);
+  if (typeof now === "number" && now >= 0 && now <= MAX_NOW_MS) return Math.floor(now);
   throw numberError("now", now);
 }
 

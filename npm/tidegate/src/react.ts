@@ -7,7 +7,7 @@
  */
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { checkFields, fieldTable, numberError } from "./config.ts";
-import { BOUNDS } from "./engine/generated/bounds.ts";
+import { MAX_COUNT } from "./engine/generated/bounds.ts";
 import { InputError } from "./errors.ts";
 import { Observer } from "./react/observer.ts";
 import type { Learned, RemoteLimits, Told } from "./react/remote.ts";
@@ -55,7 +55,7 @@ const OPTIONS = fieldTable("from", "count", "reserve", "tick", "initial");
 const WISH = fieldTable("count", "reserve");
 
 function wishOf(count: unknown = 1, reserve: unknown = false): Wish {
-  if (typeof count !== "number" || !(count >= 0 && count <= BOUNDS.count.max)) throw numberError("count", count);
+  if (typeof count !== "number" || !(count >= 0 && count <= MAX_COUNT)) throw numberError("count", count);
   if (typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
   return { count, reserve };
 }

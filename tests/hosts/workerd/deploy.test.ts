@@ -51,8 +51,8 @@ await inRuntime("workerd", (wrangler) => {
     expect(files.filter((file) => file.endsWith(".wasm")).length).toBe(1);
     const sizes = Object.fromEntries(files.map((file) => [file, gzipSync(readFileSync(join(out, file))).length]));
     console.table(sizes);
-    // The engine is compiled for speed, and makes up four fifths of this; the script alone must stay small.
-    expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(60_000);
+    // tests/packaging/sizes.test.ts is closer; this is what wrangler makes of it, with a handler.
+    expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(30_000);
     expect(sizes["worker.js"]).toBeLessThanOrEqual(13_000);
     const script = readFileSync(join(out, "worker.js"), "utf8");
     expect(script).not.toMatch(/["'`]node:/);

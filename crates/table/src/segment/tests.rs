@@ -5,6 +5,7 @@ use crate::limit::Digest;
 use crate::packed::Entry;
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::format;
 use tidegate_core::State;
 
 impl Segment {
@@ -98,7 +99,7 @@ proptest! {
                 let Place::Found(place) = segment.find(Digest { low: *low, high: *high }) else {
                     return Err(TestCaseError::fail(format!("{low:x} {high:x} is lost")));
                 };
-                prop_assert_eq!(segment.get(place).unwrap().to_bytes(), expected.to_bytes());
+                prop_assert_eq!(segment.get(place).unwrap().to_words(), expected.to_words());
             }
             prop_assert!(segment.places() <= 4 * model.len() + 40, "{} places for {}", segment.places(), model.len());
         }

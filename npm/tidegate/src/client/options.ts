@@ -1,5 +1,5 @@
 import { checkFields, fieldTable, numberError } from "../config.ts";
-import { BOUNDS } from "../engine/generated/bounds.ts";
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError } from "../errors.ts";
 import { type Clock, checkClock } from "./clock.ts";
 import { LEVELS } from "./line.ts";
@@ -44,7 +44,7 @@ const MAX_QUEUED = 10_000;
 
 /** Tokens, or the error that says what they must be. */
 export function checkTokens(count: unknown): number {
-  if (typeof count === "number" && count >= 0 && count <= BOUNDS.count.max) return count;
+  if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return count;
   throw numberError("count", count);
 }
 

@@ -1,11 +1,11 @@
 import { numberError, type Policy } from "../config.ts";
 import type { Decision, Reason } from "../decision.ts";
-import { BOUNDS, type Field } from "./generated/bounds.ts";
+import { EXPECTS, type Field } from "./generated/bounds.ts";
 import { INPUT_ERROR, OK, REASON_SHIFT, RESERVED } from "./engine.ts";
 
 const REASONS: readonly (Reason | undefined)[] = [undefined, "exceeds capacity", "exceeds clock"];
 /** In the order of `tidegate_core::Field`: the rows of the table are. */
-const FIELDS = Object.keys(BOUNDS) as Field[];
+const FIELDS = Object.keys(EXPECTS) as Field[];
 
 /** The decision that a status word and its numbers stand for. */
 export function decisionOf(status: number, numbers: Float64Array, policy: Policy, now: number): Decision {

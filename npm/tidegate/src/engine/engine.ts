@@ -1,7 +1,7 @@
 import { load } from "#engine-host";
 import { InputError } from "../errors.ts";
+import type { Exports } from "./exports.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
-import type { InitOutput } from "./generated/tidegate.js";
 import { generalizedUtf8 } from "./utf8.ts";
 
 /** Status bits of an answer: see `tidegate_table::wire`. */
@@ -28,7 +28,7 @@ const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean 
 
 /** The WebAssembly module and the views of its memory. There is one in a thread. */
 export class Engine {
-  readonly wasm: InitOutput;
+  readonly wasm: Exports;
   /** The eight numbers of an answer. Read through {@link Engine.fresh} after a call that may have grown the memory. */
   numbers!: Float64Array;
   #words!: Uint32Array;
@@ -39,7 +39,7 @@ export class Engine {
   /** Counts what has overwritten the key, so that nobody takes another's for the last. */
   writes = 0;
 
-  constructor(wasm: InitOutput) {
+  constructor(wasm: Exports) {
     this.wasm = wasm;
     this.#keyAt = wasm.key_at();
     this.#numbersAt = wasm.numbers_at();
@@ -57,6 +57,11 @@ export class Engine {
   /** A view of `count` doubles at `at`, as the memory is now. */
   doubles(at: number, count: number): Float64Array {
     return new Float64Array(this.wasm.memory.buffer, at, count);
+  }
+
+  /** A view of `length` bytes at `at`, as the memory is now. */
+  bytes(at: number, length: number): Uint8Array {
+    return new Uint8Array(this.wasm.memory.buffer, at, length);
   }
 
   /** Writes raw bytes where a key goes. */
@@ -115,9 +120,17 @@ export class Engine {
 }
 
 let loaded: Engine | undefined;
+/** Returns the module's exports; where a memory that grows leaves old views as they were, `grown` is called. */
+type Load = (grown: () => void) => Exports;
+let loading: Load = load;
 
 /** The engine of this thread, loaded when it is first asked for. */
 export function engine(): Engine {
-  loaded ??= new Engine(load());
+  loaded ??= new Engine(loading(() => loaded?.refresh()));
   return loaded;
+}
+
+/** Has the engine loaded in another way than the host's; nothing, where it is loaded already. */
+export function loadBy(other: Load): void {
+  loading = other;
 }

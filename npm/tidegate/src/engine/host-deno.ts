@@ -1,5 +1,5 @@
 // Deno: `import source`, which needs no permission.
 import module from "./generated/wasm-source.js";
-import { type InitOutput, initSync } from "./generated/tidegate.js";
+import { type Exports, instantiate } from "./exports.ts";
 
-export const load = (): InitOutput => initSync({ module });
+export const load = (): Exports => instantiate(module);

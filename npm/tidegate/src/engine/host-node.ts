@@ -1,6 +1,6 @@
 // Node.js and Bun: the file beside this one, read once.
 import { readFileSync } from "node:fs";
-import { type InitOutput, initSync } from "./generated/tidegate.js";
+import { type Exports, instantiate } from "./exports.ts";
 
-export const load = (): InitOutput =>
-  initSync({ module: readFileSync(new URL("./generated/tidegate_bg.wasm", import.meta.url)) });
+export const load = (): Exports =>
+  instantiate(new WebAssembly.Module(readFileSync(new URL("./generated/speed.wasm", import.meta.url))));

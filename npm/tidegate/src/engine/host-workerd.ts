@@ -1,5 +1,5 @@
 // Cloudflare Workers: a static module, since nothing may be compiled there at run time.
-import module from "./generated/tidegate_bg.wasm";
-import { type InitOutput, initSync } from "./generated/tidegate.js";
+import module from "./generated/small.wasm";
+import { type Exports, instantiate } from "./exports.ts";
 
-export const load = (): InitOutput => initSync({ module });
+export const load = (): Exports => instantiate(module);

@@ -2,7 +2,6 @@ import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine, INPUT_ERROR, OK, OPS, RESERVE, SAME_KEY } from "../engine/engine.ts";
-import { dump, restore } from "../engine/generated/tidegate.js";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
@@ -171,7 +170,13 @@ export class MemoryStore implements SyncStore {
    */
   dump(): Uint8Array {
     this.#open();
-    return dump(this.#table);
+    const { wasm } = this.#engine;
+    refuse(wasm.dump(this.#table), {});
+    this.#engine.refresh();
+    const [at, length] = this.#engine.numbers as unknown as [number, number];
+    const bytes = this.#engine.bytes(at, length).slice();
+    wasm.room(0);
+    return bytes;
   }
 
   #open(): void {
@@ -181,7 +186,10 @@ export class MemoryStore implements SyncStore {
       this.#engine.writeBytes(crypto.getRandomValues(new Uint8Array(16)));
       this.#table = wasm.table_new(this.#maxKeys);
     } else {
-      this.#table = restore(this.#maxKeys, this.#restore);
+      const { length } = this.#restore;
+      const at = wasm.room(length);
+      this.#engine.bytes(at, length).set(this.#restore);
+      this.#table = wasm.restore(this.#maxKeys);
       if (this.#table < 0) throw new InputError("restore", "the whole bytes of a dump", this.#restore);
       this.#restore = undefined;
     }

@@ -1,0 +1,52 @@
+/** The builds that Node.js does not take by itself, in Node.js: every vector, to the bit. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Installed } from "../../packaging/installed.ts";
+import { project } from "../project.ts";
+
+const PROGRAM = `import { inMemory } from "./memory.js";
+import { onRows } from "./rows.js";
+(async () => console.log(JSON.stringify([await inMemory(), await onRows()])))();`;
+/** Before anything of the package is looked at. */
+const WITHOUT = "delete globalThis.WebAssembly; delete globalThis.BigInt;";
+
+const BUILDS = {
+  "for size": { conditions: [], first: "", begin: "" },
+  "as plain JavaScript, by the condition of React Native": { conditions: ["react-native"], first: "", begin: WITHOUT },
+  "as plain JavaScript, by tidegate/pure": {
+    conditions: ["browser"],
+    first: 'import "tidegate/pure";',
+    begin: WITHOUT,
+  },
+};
+
+let user: Installed;
+beforeAll(() => {
+  user = project("builds");
+});
+afterAll(() => user.remove());
+
+describe.each(Object.entries(BUILDS))("the engine compiled %s", (name, { conditions, first, begin }) => {
+  test("keeps the contract of a store, and every vector", async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: first + PROGRAM, resolveDir: user.folder, loader: "js" },
+      bundle: true,
+      write: false,
+      format: "iife",
+      platform: "neutral",
+      mainFields: [],
+      conditions,
+      banner: { js: begin },
+    });
+    const file = user.write(`${name.replace(/\W/g, "-")}.cjs`, outputFiles[0]?.text ?? "");
+    // Also refuses `eval` and `new Function`.
+    const args = ["--disallow-code-generation-from-strings", file];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: user.folder, maxBuffer: 2 ** 26 });
+    for (const told of JSON.parse(stdout) as { name: string; error?: string }[][]) {
+      expect(told.filter(({ error }) => error !== undefined)).toEqual([]);
+      expect(told.length).toBeGreaterThan(20);
+    }
+  });
+});

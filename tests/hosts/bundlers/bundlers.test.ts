@@ -1,0 +1,39 @@
+/** The packed tarball through the bundlers that people use, and what they made in real Chromium. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { launch } from "../../support/chromium.ts";
+import { serve } from "../browser/server.ts";
+import { project } from "../project.ts";
+import { inRuntime } from "../runtimes.ts";
+import { BUNDLERS } from "./bundlers.ts";
+
+await inRuntime("bundlers", () =>
+  inRuntime("chromium", async (program) => {
+    const user = project("bundlers");
+    const site = await serve(user.folder);
+    const browser = await launch(program);
+    afterAll(async () => {
+      await browser.close();
+      site.stop();
+      user.remove();
+    });
+
+    describe.each(Object.entries(BUNDLERS))("%s", (name, bundle) => {
+      test("takes the package as it is, and what it makes answers on a page", async () => {
+        const folder = `built-${name.replace(" ", "-")}`;
+        const out = join(user.folder, folder);
+        mkdirSync(out);
+        await bundle(user.folder, out);
+        writeFileSync(join(out, "page.html"), '<!doctype html><script type="module" src="built.js"></script>');
+        const page = await browser.newPage();
+        const errors: string[] = [];
+        page.on("pageerror", (error) => errors.push(`${error}`));
+        await page.goto(`${site.origin}/${folder}/page.html`);
+        expect(errors).toEqual([]);
+        expect(await page.evaluate("globalThis.answers")).toBe("[true,true,false,true]");
+        await page.close();
+      });
+    });
+  }),
+);
