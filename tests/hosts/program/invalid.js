@@ -32,18 +32,23 @@ const thrown = (body) => {
   return "nothing was thrown";
 };
 
+/** Whether this runtime has no such value: there is no bigint to refuse where there is no BigInt. */
+const isUnknown = (vector) => typeof BigInt === "undefined" && /"\$":"\d+n"/.test(JSON.stringify(vector));
+
 /** What came of each vector, as the suite tells it. */
 export function invalid() {
-  return vectors.map(({ name, config, call = {}, error }) => {
-    const [bad, { now = 1000, ...options }] = [revive(config), revive(call)];
-    const store = memory();
-    const limits = defineLimits({ chat: { kind: "token bucket", rate: 1, period: 1000 } }, { store, now: () => now });
-    const told = [
-      thrown(() => limits.limit("chat", { ...options, config: bad })),
-      thrown(() => evaluate(null, bad, { now, ...options })),
-    ];
-    const wrong = told.filter((one) => one !== `TIDEGATE_INPUT ${error}`);
-    if (store.stats().keys > 0) wrong.push("something was written");
-    return { name: `refused: ${name}`, ...(wrong.length === 0 ? {} : { error: `${wrong[0]}, not: ${error}` }) };
-  });
+  return vectors.flatMap((vector) => (isUnknown(vector) ? [] : [refused(vector)]));
+}
+
+function refused({ name, config, call = {}, error }) {
+  const [bad, { now = 1000, ...options }] = [revive(config), revive(call)];
+  const store = memory();
+  const limits = defineLimits({ chat: { kind: "token bucket", rate: 1, period: 1000 } }, { store, now: () => now });
+  const told = [
+    thrown(() => limits.limit("chat", { ...options, config: bad })),
+    thrown(() => evaluate(null, bad, { now, ...options })),
+  ];
+  const wrong = told.filter((one) => one !== `TIDEGATE_INPUT ${error}`);
+  if (store.stats().keys > 0) wrong.push("something was written");
+  return { name: `refused: ${name}`, ...(wrong.length === 0 ? {} : { error: `${wrong[0]}, not: ${error}` }) };
 }

@@ -41,7 +41,7 @@ const OPTIONS = fieldTable("name", "transaction", "now", "random");
 export function transactional(options: TransactionalOptions): AsyncStore {
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "transactional");
-  const { name, transaction, now: clock = Date.now, random = Math.random } = options;
+  const { name, transaction, now: clock = Date.now, random = () => Math.random() } = options;
   if (typeof name !== "string" || name === "") throw new InputError("name", "a short name, for errors", name);
   if (typeof transaction !== "function") {
     throw new InputError("transaction", "a function that runs its argument in a transaction", transaction);
