@@ -8,15 +8,7 @@ use tidegate_table::wire::{ASK, BROKEN, WRITES, refuse, tell};
 /// number is what is in hand afterwards.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[must_use]
-pub extern "C" fn lease_spend(
-    limit: u32,
-    start: f64,
-    kept: f64,
-    kept_ts: f64,
-    hand: f64,
-    now: f64,
-    count: f64,
-) -> u32 {
+pub extern "C" fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, now: f64, count: f64) -> u32 {
     with(|engine| {
         let read = || Ok((check_now(now)?, check_count(count)?, State::new(kept, kept_ts)?));
         let (now, count, kept) = match read() {
