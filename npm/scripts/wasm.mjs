@@ -1,7 +1,6 @@
 // The wasm: cargo (crates/xtask), then wasm-opt, then the forms in which hosts take it.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { transformSync } from "esbuild";
 import { root, run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 
@@ -69,7 +68,10 @@ function toJavaScript() {
   // A memory that has grown ends the views of it, but an array's buffer does not: so whoever has views is told.
   const told = made.replace(grown, grown.replace("\n", "\n   imports.grown();\n"));
   const whole = `${told}\nexport const instantiate = (grown) => asmFunc({ grown });\n`;
-  const { code } = transformSync(whole, { minify: true, format: "esm", target: "es2020" });
+  writeFileSync(join(root, js), whole);
+  // The program and not the library: this file is read before anything is installed.
+  run("esbuild", [js, "--minify", "--format=esm", "--target=es2020", `--outfile=${folder}/pure.js`]);
+  const code = readFileSync(join(root, folder, "pure.js"), "utf8");
   writeFileSync(join(root, folder, "pure.js"), FROM + code);
   write(
     "pure.d.ts",
