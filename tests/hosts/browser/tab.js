@@ -1,10 +1,12 @@
 // What a tab does: takes from a limit that all tabs share, many calls at once.
-import { defineLimits, HOUR } from "tidegate";
+import { defineLimits, HOUR, SECOND } from "tidegate";
+import { throttle } from "tidegate/client";
 import { webStorage } from "tidegate/web-storage";
 
 const configs = {
   shared: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
   also: { kind: "fixed window", rate: 60, period: 1000 * HOUR, start: 0 },
+  paced: { kind: "token bucket", rate: 20, period: SECOND, capacity: 1 },
 };
 const told = [];
 const limits = defineLimits(configs, {
@@ -26,6 +28,11 @@ export const takeAll = async (calls, key) => {
     { name: "also", key },
   ];
   return granted(await Promise.all(Array.from({ length: calls }, () => limits.limitAll(requests))));
+};
+/** When calls that this tab throttles by the limit of all tabs did run: epoch ms. */
+export const paced = (calls, key) => {
+  const run = throttle(() => Date.now(), { limiter: limits, name: "paced", key });
+  return Promise.all(Array.from({ length: calls }, () => run()));
 };
 export const left = async (key) => Math.floor((await limits.getValue("shared", { key })).value);
 export const fallbacks = () => told;

@@ -54,6 +54,18 @@ await inRuntime("chromium", async (program) => {
     expect(await ask(await open(await browser.newContext()), "left('kept')")).toBe(100);
   });
 
+  test("calls that three tabs throttle by one limit are spaced as one", async () => {
+    const context = await browser.newContext();
+    const tabs = await Promise.all([open(context), open(context), open(context)]);
+    const began = Date.now();
+    const times = await Promise.all(tabs.map((tab) => ask<number[]>(tab, "paced(5, 'all')")));
+    const sorted = times.flat().sort((a, b) => a - b);
+    expect(sorted.length).toBe(15);
+    // One token is there, and one comes every 50 ms: before that, none of them may run, however late others are.
+    for (const [i, time] of sorted.entries()) expect(time).toBeGreaterThanOrEqual(began + i * 50);
+    await context.close();
+  });
+
   test("without IndexedDB the limit is the tab's own, and says so once", async () => {
     const tab = await open(await browser.newContext());
     await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
