@@ -35,7 +35,7 @@ mod packed;
 mod segment;
 #[cfg(feature = "std")]
 mod shared;
-mod states;
+pub mod states;
 #[cfg(feature = "std")]
 mod sync;
 mod table;

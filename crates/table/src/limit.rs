@@ -15,6 +15,13 @@ impl Digest {
     /// What stands for nothing.
     pub const NONE: Digest = Digest { low: 0, high: 0 };
 
+    /// Its 16 bytes, for a table that is kept elsewhere.
+    #[must_use]
+    #[inline]
+    pub fn to_bytes(self) -> [u8; 16] {
+        (u128::from(self.high) << 64 | u128::from(self.low)).to_be_bytes()
+    }
+
     // One copy: it is the largest piece of code here, and a call costs less than what it hashes.
     #[inline(never)]
     fn of(keys: (u64, u64), bytes: &[u8]) -> Digest {
@@ -88,7 +95,8 @@ impl Limit {
 
     /// The hash of one shard of what `whole` stands for: two meet as rarely as any two hashes do.
     #[inline]
-    pub(crate) fn shard(&self, whole: Digest, shard: u32) -> Digest {
+    #[must_use]
+    pub fn shard(&self, whole: Digest, shard: u32) -> Digest {
         match self.shards.get(shard as usize) {
             Some(salt) => Digest { low: whole.low ^ salt.low, high: whole.high ^ salt.high },
             None => whole,

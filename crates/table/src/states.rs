@@ -6,20 +6,25 @@ use alloc::vec::Vec;
 use tidegate_core::{Decision, Pool, Rule, State, latest, pick_two, take_better};
 
 /// States by digest, read and written while nobody else does.
-pub(crate) trait States {
+pub trait States {
+    /// The state, where there is one.
     fn read(&self, digest: Digest) -> Option<State>;
+    /// Keeps the state, which is as good as none from `full_at` on.
     fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64);
+    /// Forgets the state.
     fn remove(&mut self, digest: Digest);
 }
 
 /// What a call writes where it is carried out.
-pub(crate) struct Write {
+#[derive(Debug)]
+pub struct Write {
     digest: Digest,
     state: State,
     full_at: f64,
 }
 
-pub(crate) fn carry_out(states: &mut impl States, writes: &[Write], now: f64) {
+/// Writes what was planned, to the states it was planned on.
+pub fn carry_out(states: &mut impl States, writes: &[Write], now: f64) {
     for write in writes {
         states.write(write.digest, write.state, write.full_at, now);
     }
@@ -27,7 +32,7 @@ pub(crate) fn carry_out(states: &mut impl States, writes: &[Write], now: f64) {
 
 /// What `call` on the limit that `digest` stands for would answer; what it would write comes after what is in `writes`.
 #[inline(never)]
-pub(crate) fn plan(
+pub fn plan(
     states: &impl States,
     limit: &Limit,
     key: Option<&[u8]>,
@@ -83,12 +88,12 @@ fn read_all(states: &impl States, limit: &Limit, digest: Digest) -> Vec<Option<S
 }
 
 /// What a call on several limits would answer.
-pub(crate) type All = (bool, Option<f64>, Vec<Decision>);
+pub type All = (bool, Option<f64>, Vec<Decision>);
 
 /// Takes from all members or from none (without `takes`: only tells); see
 /// [`Table::take_all`](crate::Table::take_all). What it would write goes to `writes`.
 #[inline(never)]
-pub(crate) fn plan_all(
+pub fn plan_all(
     states: &impl States,
     members: &[Member<'_>],
     now: f64,
@@ -126,8 +131,9 @@ pub(crate) fn plan_all(
 }
 
 /// The limit's two numbers at `now`: of all shards together.
+#[must_use]
 #[inline(never)]
-pub(crate) fn value(states: &impl States, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
+pub fn value(states: &impl States, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
     let digest = limit.digest(key);
     if limit.policy().shards() == 1 {
         return limit.rule(key).refill(states.read(digest), now);
@@ -138,7 +144,7 @@ pub(crate) fn value(states: &impl States, limit: &Limit, key: Option<&[u8]>, now
 
 /// Forgets the limit, every shard of it.
 #[inline(never)]
-pub(crate) fn reset(states: &mut impl States, limit: &Limit, key: Option<&[u8]>) {
+pub fn reset(states: &mut impl States, limit: &Limit, key: Option<&[u8]>) {
     let digest = limit.digest(key);
     for shard in 0..limit.policy().shards() {
         states.remove(limit.shard(digest, shard));
