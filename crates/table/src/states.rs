@@ -93,13 +93,7 @@ pub type All = (bool, Option<f64>, Vec<Decision>);
 /// Takes from all members or from none (without `takes`: only tells); see
 /// [`Table::take_all`](crate::Table::take_all). What it would write goes to `writes`.
 #[inline(never)]
-pub fn plan_all(
-    states: &impl States,
-    members: &[Member<'_>],
-    now: f64,
-    takes: bool,
-    writes: &mut Vec<Write>,
-) -> All {
+pub fn plan_all(states: &impl States, members: &[Member<'_>], now: f64, takes: bool, writes: &mut Vec<Write>) -> All {
     let mut decisions: Vec<Decision> = Vec::with_capacity(members.len());
     let mut digests: Vec<Digest> = Vec::with_capacity(members.len());
     for member in members {

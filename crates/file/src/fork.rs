@@ -1,0 +1,28 @@
+//! Whether this process was forked, without `exec`, from one that had a folder open: locks and maps do not survive that.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+static WATCH: Once = Once::new();
+
+#[cfg(unix)]
+extern "C" fn child() {
+    FORKED.store(true, Relaxed);
+}
+
+/// Has forks noticed from now on.
+pub(crate) fn watch() {
+    WATCH.call_once(|| {
+        #[cfg(unix)]
+        // Safety: the handler stores one atomic.
+        unsafe {
+            libc::pthread_atfork(None, None, Some(child));
+        }
+    });
+}
+
+#[inline]
+pub(crate) fn forked() -> bool {
+    FORKED.load(Relaxed)
+}

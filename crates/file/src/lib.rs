@@ -1,0 +1,36 @@
+//! Rate limit states in a local folder that all threads and processes of a machine share, exact across them.
+//!
+//! The engine is LMDB: its readers wait for nobody, its one writer's lock passes on when the holder is killed, and a
+//! commit is a few pages of a shared map, so a decision costs microseconds and no system call. Measured beside SQLite
+//! (`tests/bench/file/engines`), which writes through the system and took several times as long.
+//!
+//! What LMDB leaves to its user is done here:
+//! * A map's page that the disk cannot give ends the process: all blocks are reserved first, or opening fails.
+//! * A damaged file is followed blindly: whoever opens the folder alone checks every page first.
+//! * Unsynced, a power cut leaves no state that ever was: then the last snapshot is put in its place.
+//! * A process may open a folder once: its threads share one.
+//! * It grows without bound: `max_keys` bounds it. Full states go in passing, a few at a call; without room, the fullest
+//!   of a bounded sample goes, so a flood of new keys cannot wash out a debtor.
+//!
+//! A decision is planned by [`tidegate_table::states`], as in memory, and carried out in the same transaction.
+
+// Maps, and what the system tells of disks, are not reached without.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod disk;
+mod error;
+mod fork;
+mod keeper;
+mod open;
+mod options;
+mod registry;
+mod row;
+mod snapshot;
+mod store;
+mod transaction;
+mod verify;
+
+pub use error::FileError;
+pub use options::{DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Sync};
+pub use registry::open;
+pub use store::{FileStore, Stats};

@@ -1,0 +1,197 @@
+//! Opening a folder: whoever is alone in it checks it, mends it and settles how it is set up; who comes later joins.
+
+use crate::disk;
+use crate::error::FileError;
+use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, Sync, map_size};
+use crate::snapshot;
+use crate::transaction::Rows;
+use crate::verify::{HEAD, used, verify};
+use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long another process may take to check the folder before we join.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Room for some 1,000 calls that read at the same moment.
+const LOCK_BYTES: u64 = 1 << 16;
+const READERS: u32 = 1000;
+
+pub(crate) struct Opened {
+    pub(crate) env: Env<WithoutTls>,
+    pub(crate) rows: Rows,
+    pub(crate) settings: Settings,
+    /// Held for as long as the folder is open: who cannot have it alone is not the first.
+    pub(crate) owner: File,
+}
+
+fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(folder.join(name));
+    file.map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
+}
+
+/// Whether a lock was had; an error is one of the system's.
+fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
+    match tried {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(FileError::io(folder, "its lock cannot be had", &error)),
+    }
+}
+
+/// Opens the folder, which is there. One process at a time does; all that are done hold the owner's lock together, so
+/// whoever can have that alone is the only one.
+pub(crate) fn open(folder: &Path, asked: Options) -> Result<Opened, FileError> {
+    disk::refuse_network(folder)?;
+    let gate = lock_file(folder, "gate.lock")?;
+    let deadline = Instant::now() + PATIENCE;
+    while !tried(folder, gate.try_lock())? {
+        if Instant::now() > deadline {
+            let what = "another process has been opening it for 30 s; end that process, or look at what it waits for";
+            return Err(FileError::new(folder, what));
+        }
+        sleep(Duration::from_millis(1));
+    }
+    let owner = lock_file(folder, "owner.lock")?;
+    let alone = tried(folder, owner.try_lock())?;
+    let (env, rows, settings) = if alone { first(folder, asked)? } else { join(folder, asked)? };
+    if alone {
+        owner.unlock().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
+    }
+    // Nobody has it alone while the gate is ours.
+    owner.lock_shared().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
+    Ok(Opened { env, rows, settings, owner })
+}
+
+fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>, FileError> {
+    let mut flags = EnvFlags::WRITE_MAP | EnvFlags::NO_READ_AHEAD;
+    if sync != Sync::Always {
+        flags |= EnvFlags::NO_SYNC;
+    }
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.map_size(bytes as usize).max_readers(READERS);
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        // Safety: this process opens a folder once (see the registry), its file was checked before it is mapped, and
+        // all its blocks are on the disk before it is written to.
+        match unsafe { options.flags(flags).open(folder) } {
+            // Another thread's last store on it is being closed.
+            Err(heed::Error::EnvAlreadyOpened) if Instant::now() < deadline => sleep(Duration::from_millis(2)),
+            other => return other.map_err(|error| FileError::engine(folder, "it cannot be opened", &error)),
+        }
+    }
+}
+
+type Parts = (Env<WithoutTls>, Rows, Settings);
+
+fn first(folder: &Path, asked: Options) -> Result<Parts, FileError> {
+    disk::reserve(&folder.join("lock.mdb"), LOCK_BYTES)?;
+    snapshot::restore(folder)?;
+    let path = snapshot::data(folder);
+    if !path.exists() {
+        create(folder)?;
+    }
+    let found = check(folder, &path)?;
+    let settings = Settings {
+        max_keys: asked.max_keys.unwrap_or(found.max_keys).max(1),
+        sync: asked.sync.unwrap_or(found.sync),
+        ..found
+    };
+    let bytes = map_size(settings.max_keys);
+    disk::refuse_size(folder, bytes)?;
+    disk::reserve(&path, bytes)?;
+    snapshot::note(folder, settings.sync)?;
+    let env = environment(folder, bytes, settings.sync)?;
+    let rows = write_settings(folder, &env, settings)?;
+    Ok((env, rows, settings))
+}
+
+/// Puts a data file without states in its place, complete: whoever finds one need not ask who was killed meanwhile.
+fn create(folder: &Path) -> Result<(), FileError> {
+    let fail = |error| FileError::io(folder, "data.mdb cannot be made", &error);
+    let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
+    let aside = folder.join("new");
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(fail)?;
+    }
+    fs::create_dir(&aside).map_err(fail)?;
+    // Not mapped for writing: nothing is reserved yet. Synced, before it is in its place.
+    // Safety: the folder is new.
+    let env = unsafe { EnvOpenOptions::new().read_txn_without_tls().map_size(1 << 20).open(&aside) };
+    let env = env.map_err(|error| FileError::engine(folder, "data.mdb cannot be made", &error))?;
+    let written = write_settings(folder, &env, Settings { secret, max_keys: DEFAULT_MAX_KEYS, sync: DEFAULT_SYNC });
+    env.prepare_for_closing().wait();
+    written?;
+    fs::rename(snapshot::data(&aside), snapshot::data(folder)).and_then(|()| fs::remove_dir_all(&aside)).map_err(fail)
+}
+
+fn write_settings(folder: &Path, env: &Env<WithoutTls>, settings: Settings) -> Result<Rows, FileError> {
+    let fail = |error: heed::Error| FileError::engine(folder, "its settings cannot be written", &error);
+    let mut txn = env.write_txn().map_err(fail)?;
+    let rows: Rows = env.create_database(&mut txn, None).map_err(fail)?;
+    rows.put(&mut txn, options::KEY, &settings.to_bytes()).map_err(fail)?;
+    txn.commit().map_err(fail)?;
+    Ok(rows)
+}
+
+/// The settings of a data file that is sound.
+fn check(folder: &Path, path: &Path) -> Result<Settings, FileError> {
+    let fail = |error| FileError::io(folder, "data.mdb cannot be read", &error);
+    let corrupt = |what: String| FileError::corrupt(folder, &what);
+    let mut file = File::open(path).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut bytes = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(fail)?;
+    let rest = used(&bytes).map_err(corrupt)?.saturating_sub(bytes.len() as u64);
+    file.take(rest).read_to_end(&mut bytes).map_err(fail)?;
+    verify(&bytes).map_err(corrupt)?;
+    // Safety: as above; it has just been checked. Closed again before it is opened as it is to be.
+    let env = unsafe {
+        EnvOpenOptions::new().read_txn_without_tls().map_size(length.next_multiple_of(1 << 16) as usize).open(folder)
+    };
+    let env = env.map_err(|error| FileError::engine(folder, "it cannot be opened", &error))?;
+    let settings = settings(folder, &env).map(|(_, settings)| settings);
+    env.prepare_for_closing().wait();
+    settings
+}
+
+fn settings(folder: &Path, env: &Env<WithoutTls>) -> Result<(Rows, Settings), FileError> {
+    let fail = |error: heed::Error| FileError::engine(folder, "its settings cannot be read", &error);
+    let txn = env.read_txn().map_err(fail)?;
+    let rows: Option<Rows> = env.open_database(&txn, None).map_err(fail)?;
+    let missing = || FileError::corrupt(folder, "it has no settings of this version");
+    let rows = rows.ok_or_else(missing)?;
+    let bytes = rows.get(&txn, options::KEY).map_err(fail)?.ok_or_else(missing)?;
+    let settings = Settings::from_bytes(bytes).ok_or_else(missing)?;
+    txn.commit().map_err(fail)?;
+    Ok((rows, settings))
+}
+
+fn join(folder: &Path, asked: Options) -> Result<Parts, FileError> {
+    let bytes = fs::metadata(snapshot::data(folder)).map_err(|error| FileError::io(folder, "data.mdb", &error))?.len();
+    let sync = snapshot::noted_sync(folder);
+    let env = environment(folder, bytes, sync)?;
+    let (rows, settings) = settings(folder, &env)?;
+    agree(folder, asked, settings)?;
+    Ok((env, rows, settings))
+}
+
+/// Refuses settings that whoever has the folder open did not choose.
+pub(crate) fn agree(folder: &Path, asked: Options, settings: Settings) -> Result<(), FileError> {
+    let differs = |name: &str, has: String, asked: String| {
+        let what = format!("it is open with `{name}` {has}, and {asked} was asked for; give all that use it the same");
+        Err(FileError::new(folder, what))
+    };
+    match asked {
+        Options { max_keys: Some(asked), .. } if asked != settings.max_keys => {
+            differs("maxKeys", settings.max_keys.to_string(), asked.to_string())
+        }
+        Options { sync: Some(asked), .. } if asked != settings.sync => {
+            differs("sync", settings.sync.to_string(), asked.to_string())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,58 @@
+//! A state as it is stored: 32 bytes that also tell when it is full, and whether they are what was written.
+
+use tidegate_core::{State, decode, encode};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Bytes of a key: a digest.
+pub(crate) const KEY: usize = 16;
+/// Bytes of a row: the state, when it is full, a hash of these under the key.
+pub(crate) const ROW: usize = 32;
+
+pub(crate) type Key = [u8; KEY];
+
+fn seal(key: &[u8], body: &[u8]) -> u64 {
+    let number = |part: &[u8]| part.try_into().map_or(0, u64::from_le_bytes);
+    xxh3_64_with_seed(
+        body,
+        number(key.get(..8).unwrap_or_default()) ^ number(key.get(8..16).unwrap_or_default()).rotate_left(1),
+    )
+}
+
+pub(crate) fn write(key: &Key, state: State, full_at: f64) -> [u8; ROW] {
+    let mut row = [0; ROW];
+    row[..16].copy_from_slice(&encode(state));
+    row[16..24].copy_from_slice(&full_at.to_le_bytes());
+    let sealed = seal(key, &row[..24]);
+    row[24..].copy_from_slice(&sealed.to_le_bytes());
+    row
+}
+
+/// The state of a row, and when it is full; `None` where the row is not what was written under this key.
+pub(crate) fn read(key: &[u8], row: &[u8]) -> Option<(State, f64)> {
+    let row: &[u8; ROW] = row.try_into().ok()?;
+    let (body, sealed) = row.split_at(24);
+    let (state, full_at) = body.split_at(16);
+    let whole = seal(key, body).to_le_bytes() == *sealed;
+    let full_at = f64::from_le_bytes(full_at.try_into().ok()?);
+    if whole { Some((decode(state).ok()?, full_at)) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_reads_back_and_no_other_bit_does() {
+        let key = [7; KEY];
+        let state = State::new(-2.5, 1_735_689_600_000.0).expect("a state");
+        let row = write(&key, state, 1e12);
+        assert_eq!(read(&key, &row), Some((state, 1e12)));
+        for bit in 0..ROW * 8 {
+            let mut flipped = row;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&key, &flipped), None, "bit {bit}");
+        }
+        assert_eq!(read(&[8; KEY], &row), None);
+        assert_eq!(read(&key, &row[..31]), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! What a power cut leaves.
+//!
+//! Between two syncs the system writes pages to the disk in any order, so after a power cut the data file is no state
+//! that ever was. What is left is the last snapshot: a copy of one moment, synced and put in its place by a rename. A
+//! killed process needs none of this: what it wrote is the system's, and is there for the next.
+
+use crate::error::FileError;
+use crate::options::{DEFAULT_SYNC, Sync};
+use heed::{CompactionOption, Env, WithoutTls};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(crate) fn data(folder: &Path) -> PathBuf {
+    folder.join("data.mdb")
+}
+
+fn snapshot(folder: &Path) -> PathBuf {
+    folder.join("snapshot.mdb")
+}
+
+/// What tells one run of the system from the next; empty where it cannot be told: there a power cut is not noticed, and
+/// the data file is trusted if its pages are sound.
+fn run() -> String {
+    #[cfg(target_os = "linux")]
+    return fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default();
+    #[cfg(target_os = "macos")]
+    {
+        let mut id = [0_u8; 64];
+        let mut length = id.len();
+        // Safety: as much room as is said; the name ends in a zero.
+        let told = unsafe {
+            libc::sysctlbyname(
+                c"kern.bootsessionuuid".as_ptr(),
+                id.as_mut_ptr().cast(),
+                &mut length,
+                std::ptr::null_mut(),
+                0,
+            )
+        };
+        let id = id.get(..length.saturating_sub(1)).filter(|_| told == 0).unwrap_or_default();
+        return String::from_utf8_lossy(id).into_owned();
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    return String::new();
+}
+
+/// Notes that what is written from now on belongs to this run of the system, and how it is synced.
+pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
+    let text = format!("{}\n{sync}\n", run());
+    let note = || {
+        // By a rename: whoever is killed meanwhile leaves the one before, and with it the data file trusted.
+        let aside = folder.join("run.tmp");
+        let mut file = File::create(&aside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&aside, folder.join("run"))?;
+        sync_folder(folder)
+    };
+    note().map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
+}
+
+/// How those that have the folder open sync it: whether each commit does.
+pub(crate) fn noted_sync(folder: &Path) -> Sync {
+    let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
+    if noted.lines().nth(1) == Some("always") { Sync::Always } else { DEFAULT_SYNC }
+}
+
+/// Whether the data file may be no state that ever was: written under another run of the system, and not synced.
+fn doubtful(folder: &Path) -> bool {
+    let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
+    let then = noted.lines().next().unwrap_or_default();
+    let now = run();
+    noted_sync(folder) != Sync::Always && !now.is_empty() && then != now
+}
+
+/// Puts the last snapshot in the data file's place where that is missing or doubtful. Nobody else may have it open.
+pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
+    let (data, snapshot) = (data(folder), snapshot(folder));
+    if data.exists() && !doubtful(folder) {
+        return Ok(());
+    }
+    let restore = || {
+        if !snapshot.exists() {
+            // Older than the first snapshot is nothing: what was there is the interval's. Without a note it is told nothing of.
+            return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
+        }
+        let copy = folder.join("data.tmp");
+        fs::copy(&snapshot, &copy)?;
+        OpenOptions::new().write(true).open(&copy)?.sync_all()?;
+        fs::rename(&copy, &data)?;
+        sync_folder(folder)
+    };
+    restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
+}
+
+/// How long ago the last snapshot was made, by whichever process; `None` where there is none, or the clock stepped back.
+pub(crate) fn age(folder: &Path) -> Option<Duration> {
+    fs::metadata(snapshot(folder)).and_then(|told| told.modified()).ok()?.elapsed().ok()
+}
+
+/// Makes a snapshot, unless another process is about to. Returns whether it did.
+pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
+    let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
+    let turn = OpenOptions::new().create(true).write(true).truncate(false).open(folder.join("snapshot.lock"));
+    let turn = turn.map_err(fail)?;
+    if turn.try_lock().is_err() {
+        return Ok(false);
+    }
+    let copy = folder.join("snapshot.tmp");
+    let copied = env.copy_to_path(&copy, CompactionOption::Enabled);
+    copied
+        .map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?
+        .sync_all()
+        .map_err(fail)?;
+    fs::rename(&copy, snapshot(folder)).and_then(|()| sync_folder(folder)).map_err(fail)?;
+    Ok(true)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! An open folder, and the calls on it: each is one transaction.
+
+use crate::error::FileError;
+use crate::fork::forked;
+use crate::keeper::Keeper;
+use crate::open::Opened;
+use crate::options::{Settings, map_size};
+use crate::transaction::{Fault, Reading, Rows, Writing};
+use heed::{Env, MdbError, WithoutTls};
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tidegate_core::{Decision, State};
+use tidegate_table::states::{carry_out, plan, plan_all, reset, value};
+use tidegate_table::{Call, Digest, Limit, Member, Op};
+
+/// How long a call waits for pages that a snapshot keeps, or for room among those that read.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a folder holds, and what this process has dropped from it.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// States held now.
+    pub keys: u64,
+    /// The most it may hold.
+    pub max_keys: u64,
+    /// States dropped by this process for want of room that were not full.
+    pub evicted: u64,
+    /// Full states dropped by this process; losing one loses nothing.
+    pub expired: u64,
+    /// Bytes of the data file, used and free. A snapshot takes at most as much again, and twice while one is made.
+    pub bytes: u64,
+    /// Why the last snapshot could not be made, where it could not.
+    pub sync_error: Option<String>,
+}
+
+/// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).
+#[derive(Debug)]
+pub struct FileStore {
+    // In the order of their end: the keeper uses the environment, and the lock is held until that is closed.
+    keeper: Keeper,
+    env: Env<WithoutTls>,
+    rows: Rows,
+    _owner: File,
+    folder: PathBuf,
+    settings: Settings,
+    evicted: AtomicU64,
+    expired: AtomicU64,
+}
+
+impl FileStore {
+    pub(crate) fn new(folder: &Path, opened: Opened) -> FileStore {
+        let Opened { env, rows, settings, owner } = opened;
+        FileStore {
+            keeper: Keeper::start(folder, &env, settings.sync),
+            env,
+            rows,
+            _owner: owner,
+            folder: folder.to_owned(),
+            settings,
+            evicted: AtomicU64::new(0),
+            expired: AtomicU64::new(0),
+        }
+    }
+
+    /// What its limits hash under: the same in every process.
+    #[must_use]
+    pub fn secret(&self) -> [u64; 2] {
+        self.settings.secret
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    fn fail(&self, fault: Fault) -> FileError {
+        match fault {
+            Fault::Row => FileError::corrupt(&self.folder, "a state is not what was written"),
+            Fault::Engine(heed::Error::Mdb(MdbError::MapFull)) => FileError::new(
+                &self.folder,
+                "data.mdb is full: a reader or a snapshot has kept its pages for a second; end the process that stands \
+                 still, or set a larger `maxKeys`",
+            ),
+            Fault::Engine(error) => FileError::engine(&self.folder, "a transaction failed", &error),
+        }
+    }
+
+    fn alive(&self) -> Result<(), FileError> {
+        if !forked() {
+            return Ok(());
+        }
+        let what =
+            "this process was forked from one that had it open; start it as a program of its own, and open it there";
+        Err(FileError::new(&self.folder, what))
+    }
+
+    /// Again, while it fails for what other processes hold for a moment, or held when they died.
+    fn patiently<T>(&self, run: impl Fn() -> Result<T, Fault>) -> Result<T, FileError> {
+        self.alive()?;
+        let mut since = None;
+        loop {
+            match run() {
+                Err(Fault::Engine(heed::Error::Mdb(MdbError::MapFull | MdbError::ReadersFull)))
+                    if since.get_or_insert_with(Instant::now).elapsed() < PATIENCE =>
+                {
+                    let _ = self.env.clear_stale_readers();
+                    sleep(Duration::from_micros(200));
+                }
+                other => return other.map_err(|fault| self.fail(fault)),
+            }
+        }
+    }
+
+    fn reading<T>(&self, run: impl Fn(&Reading<'_>) -> T) -> Result<T, FileError> {
+        self.patiently(|| {
+            let reading = Reading { rows: self.rows, txn: self.env.read_txn()?, fault: RefCell::default() };
+            let told = run(&reading);
+            reading.fault.take().map_or(Ok(told), Err)
+        })
+    }
+
+    fn writing<T>(&self, run: impl Fn(&mut Writing<'_>) -> T) -> Result<T, FileError> {
+        self.patiently(|| {
+            let mut writing = Writing {
+                rows: self.rows,
+                txn: self.env.write_txn()?,
+                fault: RefCell::default(),
+                max_keys: u64::from(self.settings.max_keys),
+                changed: false,
+                evicted: 0,
+                expired: 0,
+            };
+            let told = run(&mut writing);
+            if let Some(fault) = writing.fault.take() {
+                return Err(fault);
+            }
+            if writing.changed {
+                writing.txn.commit()?;
+                self.evicted.fetch_add(writing.evicted, Relaxed);
+                self.expired.fetch_add(writing.expired, Relaxed);
+            }
+            Ok(told)
+        })
+    }
+
+    /// One call on one limit and key. What writes nothing (a denial, a check) waits for nobody.
+    ///
+    /// # Errors
+    /// Where the folder cannot be used: then nothing is taken.
+    pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, FileError> {
+        let digest = limit.digest(key);
+        let (writes, told) = self.reading(|states| {
+            let mut writes = Vec::new();
+            let told = plan(states, limit, key, digest, &call, &mut writes);
+            (!writes.is_empty(), told)
+        })?;
+        if !writes {
+            return Ok(told);
+        }
+        // Others may have been faster: only a plan made while nobody else writes can be carried out.
+        self.writing(|states| decide(states, limit, key, digest, &call))
+    }
+
+    /// One call each on many keys of one limit, each by itself, in one transaction; `random` as [`Call::random`].
+    ///
+    /// # Errors
+    /// Where the folder cannot be used: then nothing is taken.
+    pub fn decide_many(
+        &self,
+        limit: &Limit,
+        keys: &[(Option<&[u8]>, f64)],
+        call: Call,
+    ) -> Result<Vec<Decision>, FileError> {
+        let one = |states: &mut Writing<'_>, (key, random): &(Option<&[u8]>, f64)| {
+            let call = Call { random: *random, ..call };
+            decide(states, limit, *key, limit.digest(*key), &call)
+        };
+        if call.op == Op::Check {
+            return keys
+                .iter()
+                .map(|(key, random)| self.decide(limit, *key, Call { random: *random, ..call }))
+                .collect();
+        }
+        self.writing(|states| keys.iter().map(|key| one(states, key)).collect())
+    }
+
+    /// Takes from all members or from none (without `takes`: only tells).
+    ///
+    /// # Errors
+    /// Where the folder cannot be used: then nothing is taken.
+    pub fn take_all(
+        &self,
+        members: &[Member<'_>],
+        now: f64,
+        takes: bool,
+    ) -> Result<(bool, Option<f64>, Vec<Decision>), FileError> {
+        let (writes, told) = self.reading(|states| {
+            let mut writes = Vec::new();
+            let told = plan_all(states, members, now, takes, &mut writes);
+            (!writes.is_empty(), told)
+        })?;
+        if !writes {
+            return Ok(told);
+        }
+        self.writing(|states| {
+            let mut writes = Vec::new();
+            let told = plan_all(states, members, now, takes, &mut writes);
+            carry_out(states, &writes, now);
+            told
+        })
+    }
+
+    /// The limit's two numbers at `now`, of all its shards together.
+    ///
+    /// # Errors
+    /// Where the folder cannot be used.
+    pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, FileError> {
+        self.reading(|states| value(states, limit, key, now))
+    }
+
+    /// Forgets the limit: the next call finds it full.
+    ///
+    /// # Errors
+    /// Where the folder cannot be used.
+    pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) -> Result<(), FileError> {
+        self.writing(|states| reset(states, limit, key))
+    }
+
+    /// What it holds and has dropped.
+    ///
+    /// # Errors
+    /// Where the folder cannot be used.
+    pub fn stats(&self) -> Result<Stats, FileError> {
+        let keys = self.reading(|states| self.rows.len(&states.txn).map(|rows| rows.saturating_sub(1)))?;
+        Ok(Stats {
+            keys: keys.map_err(|error| self.fail(error.into()))?,
+            max_keys: u64::from(self.settings.max_keys),
+            evicted: self.evicted.load(Relaxed),
+            expired: self.expired.load(Relaxed),
+            bytes: map_size(self.settings.max_keys),
+            sync_error: self.keeper.error(),
+        })
+    }
+}
+
+fn decide(states: &mut Writing<'_>, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: &Call) -> Decision {
+    let mut writes = Vec::new();
+    let decision = plan(states, limit, key, digest, call, &mut writes);
+    carry_out(states, &writes, call.now);
+    decision
+}

@@ -1,0 +1,240 @@
+//! Whether a data file can be trusted. LMDB maps it and follows what stands there, so a damaged one could end the
+//! process; whoever opens the folder alone reads it first. Pages are described in LMDB's `mdb.c`; nothing is written.
+
+use crate::row;
+use std::collections::HashSet;
+
+/// Bytes before a page's own content, and before a node's key.
+const HEADER: usize = 16;
+const NODE: usize = 8;
+const BRANCH: u16 = 1;
+const LEAF: u16 = 2;
+const OVERFLOW: u16 = 4;
+const META: u16 = 8;
+/// A node's value stands on pages of its own.
+const BIG: u16 = 1;
+const MAGIC: u32 = 0xbeef_c0de;
+/// No tree is this deep.
+const DEEPEST: u16 = 32;
+
+type Told = Result<(), String>;
+type Less = fn(&[u8], &[u8]) -> bool;
+type Check<'c, 'a> = &'c mut dyn FnMut(&mut Walk<'a>, &[u8], &[u8]) -> Told;
+
+fn at<const N: usize>(bytes: &[u8], from: usize) -> Result<[u8; N], String> {
+    let part = from.checked_add(N).and_then(|to| bytes.get(from..to));
+    part.and_then(|part| part.try_into().ok()).ok_or_else(|| "it ends too early".to_owned())
+}
+
+fn u16_at(bytes: &[u8], from: usize) -> Result<u16, String> {
+    at(bytes, from).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], from: usize) -> Result<u32, String> {
+    at(bytes, from).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], from: usize) -> Result<u64, String> {
+    at(bytes, from).map(u64::from_le_bytes)
+}
+
+/// One tree as its meta page tells it.
+struct Tree {
+    depth: u16,
+    entries: u64,
+    root: u64,
+}
+
+struct Meta {
+    page: usize,
+    txn: u64,
+    last: u64,
+    free: Tree,
+    main: Tree,
+}
+
+fn meta(bytes: &[u8], from: usize) -> Result<Meta, String> {
+    let body = from + HEADER;
+    let tree = |from: usize| -> Result<Tree, String> {
+        Ok(Tree {
+            depth: u16_at(bytes, from + 6)?,
+            entries: u64_at(bytes, from + 32)?,
+            root: u64_at(bytes, from + 40)?,
+        })
+    };
+    if u16_at(bytes, from + 10)? & META == 0 || u32_at(bytes, body)? != MAGIC || u32_at(bytes, body + 4)? != 1 {
+        return Err("it is not a file of this kind".into());
+    }
+    Ok(Meta {
+        page: u32_at(bytes, body + 24)? as usize,
+        last: u64_at(bytes, body + 120)?,
+        txn: u64_at(bytes, body + 128)?,
+        free: tree(body + 24)?,
+        main: tree(body + 72)?,
+    })
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    page: usize,
+    last: u64,
+    /// Pages that something stands on, or that are free: each once.
+    taken: HashSet<u64>,
+    entries: u64,
+    less: Less,
+    /// The last key that was met, and what the next may not come before.
+    before: Option<&'a [u8]>,
+    least: Option<&'a [u8]>,
+}
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, number: u64, count: u64) -> Told {
+        for number in number..number.checked_add(count).ok_or("a page beyond all numbers")? {
+            if number < 2 || number > self.last {
+                return Err(format!("page {number} is beyond its end"));
+            }
+            if !self.taken.insert(number) {
+                return Err(format!("page {number} is used twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, number: u64, count: u64) -> Result<&'a [u8], String> {
+        let from = usize::try_from(number).ok().and_then(|number| number.checked_mul(self.page));
+        let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(self.page));
+        let range = from.zip(length).and_then(|(from, length)| Some(from..from.checked_add(length)?));
+        let page = range.and_then(|range| self.bytes.get(range)).ok_or_else(|| format!("page {number} is missing"))?;
+        if u64_at(page, 0)? == number { Ok(page) } else { Err(format!("page {number} says that it is another")) }
+    }
+
+    /// Everything below a page; `check` is told each key and value, in order.
+    fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Told {
+        self.take(number, 1)?;
+        let page = self.page(number, 1)?;
+        let wrong = |what: &str| format!("page {number} {what}");
+        let (kind, low, high) = (u16_at(page, 10)?, usize::from(u16_at(page, 12)?), usize::from(u16_at(page, 14)?));
+        if kind != if depth == 1 { LEAF } else { BRANCH } {
+            return Err(wrong("is of another kind than its place"));
+        }
+        if low < HEADER || low > high || high > page.len() || low % 2 != 0 {
+            return Err(wrong("has impossible bounds"));
+        }
+        let nodes = (low - HEADER) / 2;
+        if nodes == 0 || (kind == BRANCH && nodes < 2) {
+            return Err(wrong("is empty"));
+        }
+        for i in 0..nodes {
+            let node = usize::from(u16_at(page, HEADER + 2 * i)?);
+            if node < high || node % 2 != 0 {
+                return Err(wrong("points outside of itself"));
+            }
+            let [a, b] = [u16_at(page, node)?, u16_at(page, node + 2)?].map(u64::from);
+            let (flags, length) = (u16_at(page, node + 4)?, usize::from(u16_at(page, node + 6)?));
+            let key =
+                page.get(node + NODE..node + NODE + length).ok_or_else(|| wrong("has a key outside of itself"))?;
+            if kind == BRANCH {
+                // The first key of all is left out: nothing comes before it.
+                if i > 0 && self.before.is_some_and(|before| !(self.less)(before, key)) {
+                    return Err(wrong("is out of order"));
+                }
+                self.least = if i > 0 { Some(key) } else { self.least };
+                self.tree(a | b << 16 | u64::from(flags) << 32, depth - 1, check)?;
+                continue;
+            }
+            let size = (a | b << 16) as usize;
+            let from = node + NODE + length;
+            let inline = || page.get(from..from.checked_add(size)?);
+            if flags & !BIG != 0 {
+                return Err(wrong("has a value of another kind"));
+            }
+            let value = if flags & BIG == 0 {
+                inline().ok_or_else(|| wrong("has a value outside of itself"))?
+            } else {
+                let first = u64_at(page, from)?;
+                let pages = (HEADER + size).div_ceil(self.page) as u64;
+                self.take(first, pages)?;
+                let big = self.page(first, pages)?;
+                if u16_at(big, 10)? != OVERFLOW || u64::from(u32_at(big, 12)?) != pages {
+                    return Err(wrong("has a value on pages of another kind"));
+                }
+                big.get(HEADER..HEADER + size).ok_or_else(|| wrong("has a value that ends too early"))?
+            };
+            let early = self.before.is_some_and(|before| !(self.less)(before, key));
+            if early || self.least.is_some_and(|least| (self.less)(key, least)) {
+                return Err(wrong("is out of order"));
+            }
+            self.before = Some(key);
+            check(self, key, value).map_err(|what| wrong(&what))?;
+            self.entries += 1;
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Told {
+        (self.entries, self.less, self.before, self.least) = (0, less, None, None);
+        if tree.root != u64::MAX {
+            if tree.depth == 0 || tree.depth > DEEPEST {
+                return Err("a tree of impossible depth".into());
+            }
+            self.tree(tree.root, tree.depth, check)?;
+        }
+        if self.entries == tree.entries {
+            Ok(())
+        } else {
+            Err(format!("{} entries are {}", tree.entries, self.entries))
+        }
+    }
+}
+
+/// The order of whole numbers, which the list of what is free has.
+fn before_as_number(a: &[u8], b: &[u8]) -> bool {
+    u64_at(a, 0).ok() < u64_at(b, 0).ok()
+}
+
+/// The newer of the two pages that say where everything is.
+fn newest(bytes: &[u8]) -> Result<Meta, String> {
+    let first = meta(bytes, 0)?;
+    if !(512..=0x8000).contains(&first.page) || !first.page.is_power_of_two() {
+        return Err("it has pages of an impossible size".into());
+    }
+    let second = meta(bytes, first.page)?;
+    Ok(if second.txn > first.txn { second } else { first })
+}
+
+/// Bytes that tell [`used`].
+pub(crate) const HEAD: u64 = 1 << 16;
+
+/// How many bytes of the file say anything, from its first ones.
+pub(crate) fn used(head: &[u8]) -> Result<u64, String> {
+    let meta = newest(head)?;
+    Ok(meta.last.saturating_add(1).saturating_mul(meta.page as u64))
+}
+
+/// Checks the file as the next reader would find it; says what is wrong with it.
+pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
+    let meta = newest(bytes)?;
+    let less: Less = |a, b| a < b;
+    let mut walk = Walk {
+        bytes,
+        page: meta.page,
+        last: meta.last,
+        taken: HashSet::new(),
+        entries: 0,
+        less,
+        before: None,
+        least: None,
+    };
+    walk.whole(&meta.main, less, &mut |_, key, value| {
+        let sound = key.len() != row::KEY || row::read(key, value).is_some();
+        if sound { Ok(()) } else { Err("has a state that is not what was written".into()) }
+    })?;
+    // What is free must be nobody's. A list of pages begins with its length.
+    walk.whole(&meta.free, before_as_number, &mut |walk, key, value| {
+        let count = u64_at(value, 0)?;
+        if key.len() != 8 || value.len() as u64 != count.saturating_mul(8).saturating_add(8) {
+            return Err("has a list of another length".into());
+        }
+        value.as_chunks::<8>().0.iter().skip(1).try_for_each(|page| walk.take(u64::from_le_bytes(*page), 1))
+    })
+}

@@ -1,0 +1,147 @@
+//! A folder as its callers find it.
+
+mod temporary;
+
+use std::sync::Arc;
+use temporary::{NOW, Temporary, bucket, granted};
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_file::{Options, Sync};
+use tidegate_table::{Call, Limit, Member, Op, Table};
+
+#[test]
+fn what_was_taken_is_there_when_it_is_opened_again() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 10.0);
+    assert_eq!(granted(&store, &limit, "ann", 7), 7);
+    let secret = store.secret();
+    drop(store);
+    let store = folder.open();
+    assert_eq!(store.secret(), secret);
+    assert_eq!(granted(&store, &limit, "ann", 7), 3);
+    assert_eq!(granted(&store, &limit, "bob", 20), 10);
+    assert_eq!(store.stats().expect("stats").keys, 2);
+}
+
+#[test]
+fn threads_take_exactly_what_there_is() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 1000.0);
+    let one = || {
+        let store = folder.open();
+        granted(&store, &limit, "hot", 600)
+    };
+    let sum: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("its end")).sum()
+    });
+    assert_eq!(sum, 1000);
+}
+
+#[test]
+fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(50), sync: None }).expect("a store");
+    assert!(Arc::ptr_eq(&store, &folder.open()));
+    let told = folder.open_with(Options { max_keys: Some(51), sync: None }).expect_err("another size");
+    assert!(told.contains("it is open with `maxKeys` 50, and 51 was asked for"), "{told}");
+    let told = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect_err("another sync");
+    assert!(told.contains("it is open with `sync` every 1000 ms, and always was asked for"), "{told}");
+    drop(store);
+    let store = folder.open_with(Options { max_keys: Some(51), sync: Some(Sync::Always) }).expect("alone");
+    assert_eq!(store.stats().expect("stats").max_keys, 51);
+    assert_eq!(granted(&store, &bucket(&store, 2.0), "ann", 3), 2);
+}
+
+#[test]
+fn denied_and_checked_calls_write_nothing() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 1.0);
+    assert_eq!(granted(&store, &limit, "ann", 1), 1);
+    let before = std::fs::read(folder.0.join("data.mdb")).expect("a file");
+    assert_eq!(granted(&store, &limit, "ann", 50), 0);
+    let check = Call { op: Op::Check, ..Call::at(NOW) };
+    assert!(store.decide(&limit, Some(b"bob"), check).expect("an answer").ok);
+    let denied = Member { limit: &limit, key: Some(b"ann"), count: 1.0, reserve: false, random: 0.0 };
+    let free = Member { key: Some(b"cid"), ..denied };
+    assert!(!store.take_all(&[free, denied], NOW, true).expect("an answer").0);
+    assert!(std::fs::read(folder.0.join("data.mdb")).expect("a file") == before);
+}
+
+#[test]
+fn random_calls_are_answered_as_in_memory() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let mut table = Table::new(1000, store.secret());
+    let policy = |shards| {
+        let config = Config { rate: 10.0, period: 1000.0, shards: Some(shards), ..Config::new(Kind::TokenBucket) };
+        Policy::new(&config).expect("a legal policy")
+    };
+    let limits = [1.0, 3.0].map(|shards| Limit::new(store.secret(), &format!("of{shards}"), policy(shards)));
+    let mut seed = 1_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for step in 0..3000 {
+        let limit = &limits[random(2) as usize];
+        let key = [b'a' + random(5) as u8];
+        let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][random(6) as usize];
+        let (now, count) = (NOW + step as f64 * 7.0, random(40) as f64 / 8.0);
+        let call = Call { op, now, count, reserve: random(4) == 0, random: random(1000) as f64 / 1000.0 };
+        let told = store.decide(limit, Some(&key), call).expect("an answer");
+        assert_eq!(told, table.decide(limit, Some(&key), call), "step {step}");
+        assert_eq!(store.value(limit, Some(&key), now).expect("a value"), table.value(limit, Some(&key), now));
+        if random(50) == 0 {
+            store.reset(limit, Some(&key)).expect("a reset");
+            table.reset(limit, Some(&key));
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_new_keys_stays_within_its_bound_and_washes_out_no_debtor() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(500), sync: None }).expect("a store");
+    let limit = bucket(&store, 1000.0);
+    let debtors: Vec<String> = (0..20).map(|i| format!("debtor {i}")).collect();
+    for debtor in &debtors {
+        let call = Call { op: Op::Charge, count: 5000.0, ..Call::at(NOW) };
+        assert!(store.decide(&limit, Some(debtor.as_bytes()), call).expect("an answer").ok);
+    }
+    let bytes = std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len();
+    let keys: Vec<String> = (0..20_000).map(|i| format!("flood {i}")).collect();
+    for some in keys.chunks(100) {
+        let some: Vec<_> = some.iter().map(|key| (Some(key.as_bytes()), 0.0)).collect();
+        assert!(store.decide_many(&limit, &some, Call::at(NOW)).expect("answers").iter().all(|told| told.ok));
+    }
+    let stats = store.stats().expect("stats");
+    assert!(stats.keys <= 500, "{stats:?}");
+    assert!(stats.evicted >= 19_500, "{stats:?}");
+    for debtor in &debtors {
+        assert!(!store.decide(&limit, Some(debtor.as_bytes()), Call::at(NOW)).expect("an answer").ok, "{debtor}");
+    }
+    assert_eq!(std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len(), bytes);
+}
+
+#[test]
+fn full_states_are_dropped_in_passing() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 1000.0);
+    let take = |name: &str, now: f64| {
+        for i in 0..2000 {
+            let key = format!("{name} {i}");
+            store.decide(&limit, Some(key.as_bytes()), Call::at(now)).expect("an answer");
+        }
+    };
+    take("early", NOW);
+    assert_eq!(store.stats().expect("stats").keys, 2000);
+    // All of them are full an hour later; each new state makes some of them go.
+    take("late", NOW + 3.6e6);
+    let stats = store.stats().expect("stats");
+    assert!(stats.keys < 2500 && stats.evicted == 0, "{stats:?}");
+    assert_eq!(stats.keys + stats.expired, 4000);
+}
