@@ -1,23 +1,52 @@
 //! The hot call, on Node-API itself.
 
+use crate::file::InFolder;
 use crate::key::KeyBytes;
 use crate::shared::table;
 use crate::thread::{with_limit, with_numbers};
 use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use tidegate_core::MAX_KEY_BYTES;
+use tidegate_core::{Decision, MAX_KEY_BYTES};
 use tidegate_table::wire::{BROKEN, call, tell};
+use tidegate_table::{Call, Limit};
 
 /// The call is about the limit without a key.
 const NO_KEY: u32 = 1 << 3;
 /// The key is longer than a key may be.
 const KEY_TOO_LONG: u32 = 1 << 10;
 
+/// Where a call's state is.
+pub(crate) trait Target: Copy {
+    /// The answer, or a status word.
+    fn decide(self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, u32>;
+}
+
+/// In the process's table.
+#[derive(Clone, Copy)]
+struct InTable;
+
+impl Target for InTable {
+    #[inline(always)]
+    fn decide(self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, u32> {
+        table().map(|table| table.decide(limit, key, call)).ok_or(BROKEN)
+    }
+}
+
 /// `decide(limit, flags, key)`: one call on one limit and key, with now, count and random in the first three numbers.
 /// Returns the status word of [`tidegate_table::wire`]; the answer is in the numbers.
 pub(crate) extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let status = catch_unwind(AssertUnwindSafe(|| answer(env, info))).unwrap_or(BROKEN);
+    returning(env, || answer(&Arguments::of(env, info)?, |_| Some(InTable)))
+}
+
+/// `fileDecide(limit, flags, key, store)`: the same, in a folder.
+pub(crate) extern "C" fn file_decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    returning(env, || answer(&Arguments::of(env, info)?, |arguments| arguments.number(3).map(InFolder)))
+}
+
+#[inline(always)]
+fn returning(env: sys::napi_env, status: impl FnOnce() -> Option<u32>) -> sys::napi_value {
+    let status = catch_unwind(AssertUnwindSafe(status)).ok().flatten().unwrap_or(BROKEN);
     let mut result = ptr::null_mut();
     // Safety: `env` is the one this was called with.
     unsafe { sys::napi_create_uint32(env, status, &mut result) };
@@ -30,14 +59,14 @@ const SHORT: usize = 64;
 /// The arguments of one call.
 struct Arguments {
     env: sys::napi_env,
-    values: [sys::napi_value; 3],
+    values: [sys::napi_value; 4],
 }
 
 impl Arguments {
     fn of(env: sys::napi_env, info: sys::napi_callback_info) -> Option<Arguments> {
-        let mut values = [ptr::null_mut(); 3];
+        let mut values = [ptr::null_mut(); 4];
         let mut count = values.len();
-        // Safety: `env` and `info` are the ones of this call, and there is room for three values. What is missing is
+        // Safety: `env` and `info` are the ones of this call, and there is room for four values. What is missing is
         // undefined, and reading that as a number or a string fails without effect.
         let status = unsafe {
             sys::napi_get_cb_info(env, info, &mut count, values.as_mut_ptr(), ptr::null_mut(), ptr::null_mut())
@@ -64,49 +93,51 @@ impl Arguments {
     }
 }
 
-#[inline]
-fn answer(env: sys::napi_env, info: sys::napi_callback_info) -> u32 {
-    let Some(arguments) = Arguments::of(env, info) else { return BROKEN };
-    let (Some(limit), Some(flags)) = (arguments.number(0), arguments.number(1)) else { return BROKEN };
+#[inline(always)]
+fn answer<T: Target>(arguments: &Arguments, target: impl Fn(&Arguments) -> Option<T>) -> Option<u32> {
+    let (limit, flags, target) = (arguments.number(0)?, arguments.number(1)?, target(arguments)?);
     if flags & NO_KEY != 0 {
-        return with_key(limit, flags, None);
+        return Some(with_key(target, limit, flags, None));
     }
     let mut room = [0; SHORT + 2];
-    match arguments.units(2, &mut room) {
-        None => BROKEN,
-        Some(units) if units.len() > SHORT => long(&arguments, limit, flags),
-        Some(units) => {
-            let mut bytes = [0; SHORT];
-            let mut seen = 0;
-            for (byte, unit) in bytes.iter_mut().zip(units) {
-                seen |= unit;
-                *byte = *unit as u8;
-            }
-            if seen < 128 { with_key(limit, flags, bytes.get(..units.len())) } else { long(&arguments, limit, flags) }
-        }
+    let units = arguments.units(2, &mut room)?;
+    if units.len() > SHORT {
+        return long(target, arguments, limit, flags);
+    }
+    let mut bytes = [0; SHORT];
+    let mut seen = 0;
+    for (byte, unit) in bytes.iter_mut().zip(units) {
+        seen |= unit;
+        *byte = *unit as u8;
+    }
+    if seen < 128 {
+        Some(with_key(target, limit, flags, bytes.get(..units.len())))
+    } else {
+        long(target, arguments, limit, flags)
     }
 }
 
 /// The same for a key that is long, or not ASCII.
 #[cold]
-fn long(arguments: &Arguments, limit: u32, flags: u32) -> u32 {
+fn long<T: Target>(target: T, arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
     let mut room = [0; MAX_KEY_BYTES + 2];
-    let Some(units) = arguments.units(2, &mut room) else { return BROKEN };
-    match KeyBytes::of(units) {
-        Some(key) => with_key(limit, flags, Some(key.as_slice())),
-        None => KEY_TOO_LONG,
-    }
+    let units = arguments.units(2, &mut room)?;
+    let status = KeyBytes::of(units).map(|key| with_key(target, limit, flags, Some(key.as_slice())));
+    Some(status.unwrap_or(KEY_TOO_LONG))
 }
 
 #[inline]
-fn with_key(limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
+fn with_key<T: Target>(target: T, limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
     let decided = with_numbers(|numbers| {
         let call = match call(numbers[0], numbers[1], flags, numbers[2]) {
             Ok(call) => call,
             Err(status) => return status,
         };
-        let decided = table().and_then(|table| with_limit(limit, |limit| table.decide(limit, key, call)));
-        decided.map_or(BROKEN, |decision| tell(&decision, numbers))
+        match with_limit(limit, |limit| target.decide(limit, key, call)) {
+            Some(Ok(decision)) => tell(&decision, numbers),
+            Some(Err(status)) => status,
+            None => BROKEN,
+        }
     });
     decided.unwrap_or(BROKEN)
 }

@@ -14,7 +14,7 @@ use tidegate_table::wire::{BROKEN, NUMBERS, OK, call, refuse, tell};
 const NO_KEY: u32 = u32::MAX;
 
 /// The keys that stand one after another in `units`, by where each ends.
-fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
+pub(crate) fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
     let mut from = 0;
     let key = |end: &u32| {
         if *end == NO_KEY {
@@ -27,9 +27,47 @@ fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
     ends.iter().map(key).collect()
 }
 
-fn tell_all(decisions: &[Decision], answers: &mut [f64]) {
+pub(crate) fn tell_all(decisions: &[Decision], answers: &mut [f64]) {
     for (decision, place) in decisions.iter().zip(answers.as_chunks_mut::<NUMBERS>().0) {
         place[NUMBERS - 1] = f64::from(tell(decision, place));
+    }
+}
+
+/// What a call on several limits answers: see [`tidegate_table::Table::take_all`].
+pub(crate) type Settled = (bool, Option<f64>, Vec<Decision>);
+
+/// [`all`], on a table kept anywhere: `take` carries the members out.
+pub(crate) fn settle(
+    limits: &[u32],
+    keys: &[Option<KeyBytes>],
+    answers: &mut [f64],
+    now: f64,
+    take: impl FnOnce(&[Member<'_>], f64) -> std::result::Result<Settled, u32>,
+) -> Vec<f64> {
+    let failed = |status: u32| vec![f64::from(status), f64::NAN];
+    let now = match check_now(now) {
+        Ok(now) => now,
+        Err(error) => return failed(refuse(error)),
+    };
+    let asked: Vec<[f64; NUMBERS]> = answers.as_chunks::<NUMBERS>().0.to_vec();
+    if let Some(status) = asked.iter().find_map(|numbers| call(now, numbers[0], 0, 0.0).err()) {
+        return failed(status);
+    }
+    let settled = with_limits(|known| {
+        let mut members = Vec::with_capacity(asked.len());
+        for ((limit, key), numbers) in limits.iter().zip(keys).zip(&asked) {
+            let limit = known.get(*limit as usize).ok_or(BROKEN)?;
+            let key = key.as_ref().map(KeyBytes::as_slice);
+            members.push(Member { limit, key, count: numbers[0], reserve: numbers[1] == 1.0, random: numbers[2] });
+        }
+        take(&members, now)
+    });
+    match settled {
+        Ok((ok, retry_at, decisions)) => {
+            tell_all(&decisions, answers);
+            vec![f64::from(u32::from(ok) * OK), retry_at.unwrap_or(f64::NAN)]
+        }
+        Err(status) => failed(status),
     }
 }
 
@@ -45,31 +83,11 @@ pub(crate) fn all(
     now: f64,
     takes: bool,
 ) -> Result<Vec<f64>> {
-    let now = match check_now(now) {
-        Ok(now) => now,
-        Err(error) => return Ok(vec![f64::from(refuse(error)), f64::NAN]),
-    };
     let keys = keys(&units, &ends)?;
     // Safety: nobody else has the array while this call runs: JavaScript waits for it.
     let answers = unsafe { answers.as_mut() };
-    let asked: Vec<[f64; NUMBERS]> = answers.as_chunks::<NUMBERS>().0.to_vec();
-    for numbers in &asked {
-        if let Err(status) = call(now, numbers[0], 0, 0.0) {
-            return Ok(vec![f64::from(status), f64::NAN]);
-        }
-    }
-    let settled = with_limits(|known| {
-        let mut members = Vec::with_capacity(asked.len());
-        for ((limit, key), numbers) in limits.iter().zip(&keys).zip(&asked) {
-            let limit = known.get(*limit as usize)?;
-            let key = key.as_ref().map(KeyBytes::as_slice);
-            members.push(Member { limit, key, count: numbers[0], reserve: numbers[1] == 1.0, random: numbers[2] });
-        }
-        Some(table()?.take_all(&members, now, takes))
-    });
-    let Some((ok, retry_at, decisions)) = settled else { return Ok(vec![f64::from(BROKEN), f64::NAN]) };
-    tell_all(&decisions, answers);
-    Ok(vec![f64::from(u32::from(ok) * OK), retry_at.unwrap_or(f64::NAN)])
+    let take = |members: &[Member<'_>], now| table().map(|table| table.take_all(members, now, takes)).ok_or(BROKEN);
+    Ok(settle(&limits, &keys, answers, now, take))
 }
 
 /// One call each on many keys of one limit, each by itself. `answers` takes eight doubles per key, its status word as

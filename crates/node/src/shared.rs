@@ -1,6 +1,6 @@
 //! The process's table, and the calls on it that are not hot.
 
-use crate::decide::decide;
+use crate::decide::{decide, file_decide};
 use crate::key::KeyBytes;
 use crate::thread::{keep, lend, with_limit, with_numbers};
 use napi::bindgen_prelude::{Float64Array, JsValue, Object, Uint16Array};
@@ -19,10 +19,8 @@ pub(crate) fn table() -> Option<&'static SharedTable> {
     TABLE.get()
 }
 
-/// Makes the process's table if it is not there, and lends this thread's eight doubles for numbers: a `Float64Array` on
-/// an `ArrayBuffer` of its own. Returns how many states the table may hold: as the first caller said.
-#[napi(catch_unwind)]
-pub(crate) fn open(numbers: Float64Array, max_keys: u32) -> Result<u32> {
+/// Takes the doubles for this thread's numbers, for good.
+pub(crate) fn borrow(numbers: Float64Array) -> Result<()> {
     let data = numbers.as_ref();
     if data.len() != NUMBERS {
         return Err(Error::from_reason("eight doubles are needed for numbers"));
@@ -32,6 +30,14 @@ pub(crate) fn open(numbers: Float64Array, max_keys: u32) -> Result<u32> {
     std::mem::forget(numbers);
     // Safety: eight doubles, kept alive by the reference above; an ArrayBuffer's memory does not move.
     unsafe { lend(at) };
+    Ok(())
+}
+
+/// Makes the process's table if it is not there, and lends this thread's eight doubles for numbers: a `Float64Array` on
+/// an `ArrayBuffer` of its own. Returns how many states the table may hold: as the first caller said.
+#[napi(catch_unwind)]
+pub(crate) fn open(numbers: Float64Array, max_keys: u32) -> Result<u32> {
+    borrow(numbers)?;
     // Keys from the operating system, through the standard library's own source of them.
     let random = RandomState::new();
     let table = TABLE.get_or_init(|| SharedTable::new(max_keys as usize, [random.hash_one(0), random.hash_one(1)]));
@@ -42,11 +48,15 @@ pub(crate) fn open(numbers: Float64Array, max_keys: u32) -> Result<u32> {
 /// six numbers. Returns its number, or a negative status word.
 #[napi(catch_unwind)]
 pub(crate) fn limit_new(name: String, kind: u32, given: u32) -> i32 {
+    limit_under(table().map(SharedTable::secret), &name, kind, given)
+}
+
+pub(crate) fn limit_under(secret: Option<[u64; 2]>, name: &str, kind: u32, given: u32) -> i32 {
     let made = with_numbers(|[rate, period, capacity, max_reserved, start, shards, ..]| {
         policy(kind, given, [*rate, *period, *capacity, *max_reserved, *start, *shards]).map_err(refuse)
     });
-    match (made, table()) {
-        (Some(Ok(policy)), Some(table)) => keep(Limit::new(table.secret(), &name, policy)) as i32,
+    match (made, secret) {
+        (Some(Ok(policy)), Some(secret)) => keep(Limit::new(secret, name, policy)) as i32,
         (Some(Err(status)), _) => -(status as i32),
         _ => -(BROKEN as i32),
     }
@@ -98,19 +108,22 @@ pub(crate) fn stats() -> Vec<f64> {
     vec![keys as f64, max_keys as f64, evicted as f64, expired as f64, bytes as f64]
 }
 
-/// Adds the hot call to the exports.
+/// Adds the hot calls to the exports.
 #[napi(module_exports)]
 pub(crate) fn exports(exports: Object<'_>, env: Env) -> Result<()> {
-    let mut function = ptr::null_mut();
-    let name = c"decide";
-    // Safety: `env` and `exports` are live for this call; the name is as long as is said, and `decide` is a callback.
-    let status = unsafe {
-        sys::napi_create_function(env.raw(), name.as_ptr(), 6, Some(decide), ptr::null_mut(), &mut function)
-            | sys::napi_set_named_property(env.raw(), exports.raw(), name.as_ptr(), function)
-    };
-    if status == sys::Status::napi_ok {
-        Ok(())
-    } else {
-        Err(Error::from_reason("the addon's call could not be exported"))
+    for (name, call) in [(c"decide", decide as Call), (c"fileDecide", file_decide)] {
+        let mut function = ptr::null_mut();
+        let length = name.count_bytes() as isize;
+        // Safety: `env` and `exports` are live for this call; the name is as long as is said, and `call` is a callback.
+        let status = unsafe {
+            sys::napi_create_function(env.raw(), name.as_ptr(), length, Some(call), ptr::null_mut(), &mut function)
+                | sys::napi_set_named_property(env.raw(), exports.raw(), name.as_ptr(), function)
+        };
+        if status != sys::Status::napi_ok {
+            return Err(Error::from_reason("the addon's calls could not be exported"));
+        }
     }
+    Ok(())
 }
+
+type Call = extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;

@@ -9,8 +9,9 @@ import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
 import { Limit } from "./limit.ts";
 import { type Resilience, resilient } from "./resilience.ts";
+import { type Batch, type Fast, resilientSync } from "./resilience-sync.ts";
 import { MemoryStore } from "./stores/memory.ts";
-import type { AsyncStore, Call, Op, Store, SyncStore } from "./store.ts";
+import type { Call, Op, Store, SyncStore } from "./store.ts";
 
 /** A store's answer: at once from a synchronous store, a promise from any other. `await` works on both. */
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
@@ -53,14 +54,6 @@ export interface Value extends State {
   config: Config;
 }
 
-/** A store of ours that takes many keys in one call. */
-interface Batch {
-  decideMany(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
-}
-
-/** A store of ours that takes a call without an object for it. */
-type FastStore = Pick<MemoryStore, "decideFast">;
-
 /** Limits by name, on one store. Made by {@link defineLimits}. */
 export class Limiter<N extends string, S extends Store> {
   /** Where state lives. */
@@ -68,8 +61,9 @@ export class Limiter<N extends string, S extends Store> {
   readonly #limits: ReadonlyMap<string, Limit>;
   #lastName: string | undefined;
   #last: Limit | undefined;
-  readonly #fast: FastStore | undefined;
-  readonly #async: AsyncStore | undefined;
+  /** The store, with an answer where it fails. */
+  readonly #asked: Store & Partial<Batch>;
+  readonly #fast: Fast | undefined;
   readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;
 
@@ -89,18 +83,25 @@ export class Limiter<N extends string, S extends Store> {
     }
     this.store = store;
     this.#now = now;
-    this.#fast = store.sync && "decideFast" in store ? (store as unknown as FastStore) : undefined;
+    if (store.sync) {
+      this.#asked = resilientSync(store, resilience.onStoreError);
+      this.#fast = "decideFast" in this.#asked ? (this.#asked as unknown as Fast) : undefined;
+      return;
+    }
     // A transaction of the host's fails or commits as a whole: an error there is the host's to see, not ours to answer for.
-    if (store.sync || store.inTransaction === true) return;
+    if (store.inTransaction === true) {
+      this.#asked = store;
+      return;
+    }
     const always = resilient(store, resilience);
     const lending = checkLease(store.lease);
     if (lending === undefined) {
-      this.#async = always;
+      this.#asked = always;
       return;
     }
     for (const limit of this.#limits.values()) refuseShards(limit);
     this.#leases = new Leases(always, lending, () => this.#time(), store.during ?? (() => {}));
-    this.#async = this.#leases;
+    this.#asked = this.#leases;
   }
 
   /**
@@ -171,9 +172,9 @@ export class Limiter<N extends string, S extends Store> {
       if (typeof key !== "string") throw new InputError("key", KEY_EXPECTS, key);
       return checkKey(key) as string;
     });
-    const batch = this.store as Partial<Batch>;
-    if (typeof batch.decideMany === "function") {
-      return batch.decideMany(limit, checked, count, this.#time()) as Answer<S, Decision[]>;
+    const { decideMany } = this.#asked;
+    if (decideMany !== undefined) {
+      return decideMany.call(this.#asked, limit, checked, count, this.#time()) as Answer<S, Decision[]>;
     }
     const answers = checked.map((key) => this.#call("take", name, { key, count }));
     return (this.store.sync ? answers : Promise.all(answers)) as unknown as Answer<S, Decision[]>;
@@ -184,7 +185,7 @@ export class Limiter<N extends string, S extends Store> {
   reset(name: string, options: { key?: string; config: Config }): Answer<S, void>;
   reset(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, void> {
     const { limit, key } = this.#target("reset", name, options);
-    const store: Store = this.#async ?? this.store;
+    const store = this.#asked;
     return store.reset(limit, key) as Answer<S, void>;
   }
 
@@ -193,7 +194,7 @@ export class Limiter<N extends string, S extends Store> {
   getValue(name: string, options: { key?: string; config: Config }): Answer<S, Value>;
   getValue(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, Value> {
     const { limit, key } = this.#target("getValue", name, options);
-    const store: Store = this.#async ?? this.store;
+    const store = this.#asked;
     const state = store.getValue(limit, key, this.#time());
     const told = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit, key) });
     return (state instanceof Promise ? state.then(told) : told(state)) as Answer<S, Value>;
@@ -238,7 +239,7 @@ export class Limiter<N extends string, S extends Store> {
       return this.#leases.take(limit, checkKey(key), checkCount(count), this.#time()) as Answer<S, Decision>;
     }
     const call: Call = { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
-    const store: Store = this.#async ?? this.store;
+    const store = this.#asked;
     const answer = store.decide(call, this.#time());
     const settle = (decision: Decision): Decision => {
       if (throws === true && !decision.ok) throw new RateLimitError(limit.name, decision);
@@ -263,7 +264,7 @@ export class Limiter<N extends string, S extends Store> {
       }
       return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     });
-    const store: Store = this.#async ?? this.store;
+    const store = this.#asked;
     return store.decideAll(calls, this.#time()) as Answer<S, AllDecision>;
   }
 

@@ -1,9 +1,8 @@
-import { checkOnStoreError, checkTimeout } from "./config.ts";
+import { checkTimeout } from "./config.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "./errors.ts";
-import { Limit } from "./limit.ts";
-import { MemoryStore } from "./stores/memory.ts";
-import { settle } from "./stores/transactional.ts";
+import { fallback } from "./fallback.ts";
+import type { Limit } from "./limit.ts";
 import type { AsyncStore, Call, OnStoreError } from "./store.ts";
 
 /** What a limiter does about a store that fails. */
@@ -74,11 +73,9 @@ async function inTime<T>(timeout: number, details: StoreErrorDetails, awaited: P
 
 /** The store behind a deadline, a breaker, and what to answer where it does not. */
 export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
-  const byDefault = checkOnStoreError(options.onStoreError) ?? "deny";
+  const { one, several } = fallback(options.onStoreError);
   const timeoutByDefault = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
   const breaker = new Breaker();
-  let local: MemoryStore | undefined;
-  const locals = new WeakMap<Limit, Limit>();
 
   /** The store's answer within the deadline; rejects with a StoreError, or the caller's own InputError. */
   async function ask<T>(operation: string, identity: string, timeout: number, run: () => Promise<T>): Promise<T> {
@@ -99,73 +96,6 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
   }
 
   const timeoutOf = (limit: Limit): number => limit.timeout ?? timeoutByDefault;
-  const settingOf = (limit: Limit): OnStoreError => limit.onStoreError ?? byDefault;
-
-  const localStore = (): MemoryStore => {
-    local ??= new MemoryStore({ maxKeys: 100_000 });
-    return local;
-  };
-
-  function localLimit(limit: Limit, fraction: number): Limit {
-    let scaled = locals.get(limit);
-    if (scaled === undefined) {
-      const { kind, rate, period, capacity, maxReserved, start } = limit.policy;
-      const reserved = maxReserved === undefined ? {} : { maxReserved: maxReserved * fraction };
-      // A capacity below one token would deny every single one for ever; a rate of 0 is none.
-      const least = Math.min(capacity, 1);
-      const scaledRate = Math.max(rate * fraction, Number.MIN_VALUE);
-      const common = { rate: scaledRate, period, capacity: Math.max(capacity * fraction, least), ...reserved };
-      const window = start === undefined ? {} : { start };
-      scaled = new Limit(limit.name, kind === "token bucket" ? { kind, ...common } : { kind, ...common, ...window });
-      locals.set(limit, scaled);
-    }
-    return scaled;
-  }
-
-  function without(call: Call, now: number, cause: unknown): Decision {
-    const setting = settingOf(call.limit);
-    if (typeof setting === "object") {
-      const decision = localStore().decide({ ...call, limit: localLimit(call.limit, setting.local) }, now);
-      return { ...decision, degraded: true, cause };
-    }
-    const { policy } = call.limit;
-    const never = call.limit.never(call, now);
-    if (never !== undefined) return { ...never, degraded: true, cause };
-    const ok = call.op === "give" || call.op === "charge" || setting === "allow";
-    const decision: Decision = {
-      ok,
-      value: 0,
-      ts: now,
-      remaining: 0,
-      limit: policy.capacity,
-      retryAt: undefined,
-      retryAfter: undefined,
-      resetAt: now,
-      reserved: false,
-      reason: undefined,
-      now,
-      policy,
-    };
-    return { ...decision, degraded: true, cause };
-  }
-
-  /** All or none without the store: those with a local limit together, two on one of them for their sum. */
-  function several(calls: readonly Call[], now: number, cause: unknown): AllDecision {
-    const isLocal = (call: Call): boolean => typeof settingOf(call.limit) === "object";
-    const others = calls.filter((call) => !isLocal(call)).map((call) => without(call, now, cause));
-    const granted = others.every((decision) => decision.ok);
-    const scaled = calls.filter(isLocal).map((call): Call => {
-      const { local: fraction } = settingOf(call.limit) as { local: number };
-      return { ...call, op: granted ? call.op : "check", limit: localLimit(call.limit, fraction) };
-    });
-    const decided = scaled.length === 0 ? [] : localStore().decideAll(scaled, now).decisions;
-    const [locals, rest] = [decided.values(), others.values()];
-    const decisions = calls.map((call): Decision => {
-      const { value } = isLocal(call) ? locals.next() : rest.next();
-      return { ...(value as Decision), degraded: true, cause };
-    });
-    return settle(decisions, now);
-  }
 
   const attempt = (call: Call, now: number | undefined): Promise<Decision> =>
     ask(call.op, call.limit.identity(call.key), timeoutOf(call.limit), () => store.decide(call, now));
@@ -178,13 +108,13 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       const details = { store: store.name, operation: call.op, identity: call.limit.identity(call.key) };
       return inTime(timeoutOf(call.limit), details, awaited);
     },
-    without,
+    without: one,
     async decide(call, now): Promise<Decision> {
       try {
         return await attempt(call, now);
       } catch (error) {
         if (isInputError(error)) throw error;
-        return without(call, Math.floor(now ?? Date.now()), error);
+        return one(call, Math.floor(now ?? Date.now()), error);
       }
     },
     async decideAll(calls, now): Promise<AllDecision> {
@@ -195,7 +125,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       } catch (error) {
         if (isInputError(error)) throw error;
         const at = Math.floor(now ?? Date.now());
-        return { ...several(calls, at, error), degraded: true, cause: error };
+        return several(calls, at, error);
       }
     },
     reset: (limit, key): Promise<void> =>

@@ -9,7 +9,7 @@ import {
   RateLimitError,
   StoreError,
 } from "../src/index.ts";
-import type { AsyncStore } from "../src/store.ts";
+import type { AsyncStore, SyncStore } from "../src/store.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
 
@@ -279,4 +279,37 @@ test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("ti
   const rule = /^`timeout` must be a number of ms from 1 to 2147483647; got /;
   expect(() => limiter("deny", {}, timeout as never)).toThrow(rule);
   expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
+});
+
+describe("a store that answers at once, and throws", () => {
+  const failing = (): SyncStore => {
+    const fail = (): never => {
+      throw new Error("the disk is gone");
+    };
+    return { name: "local", sync: true, decide: fail, decideAll: fail, reset: fail, getValue: fail };
+  };
+  const limits = (onStoreError?: OnStoreError) =>
+    defineLimits({ one: bucket, two: bucket }, { store: failing(), onStoreError });
+
+  test("is answered for at once, as onStoreError says", () => {
+    const denied = limits().limit("one");
+    expect(denied).toMatchObject({ ok: false, degraded: true });
+    expect((denied.cause as Error).message).toBe("the disk is gone");
+    expect(limits("allow").limit("one")).toMatchObject({ ok: true, degraded: true });
+    const local = limits({ local: 0.5 });
+    const granted = Array.from({ length: 8 }, () => local.limit("one")).filter(({ ok }) => ok);
+    expect(granted).toHaveLength(5);
+    expect(limits("allow").limitAll([{ name: "one" }, { name: "two" }])).toMatchObject({ ok: true, degraded: true });
+    expect(
+      limits("allow")
+        .limitMany("one", ["a", "b"])
+        .map(({ ok }) => ok),
+    ).toEqual([true, true]);
+  });
+
+  test("is heard where there is nothing to answer in its place", () => {
+    expect(() => limits().reset("one")).toThrow("the disk is gone");
+    expect(() => limits().getValue("one")).toThrow("the disk is gone");
+    expect(() => limits("allow").limit("one", { count: -1 })).toThrow("`count` must be");
+  });
 });

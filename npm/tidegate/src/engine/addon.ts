@@ -27,7 +27,46 @@ export interface Addon {
   ): number;
   /** Options and result are the JSON of crates/replay; progress is bytes, all bytes (NaN: unknown), requests, and 1 behind the log's end. */
   replay(options: string, progress: (step: [number, number, number, number]) => void): Promise<string>;
+  /** Opens a folder and returns its number on this thread, which the calls below take. Throws where it cannot. */
+  fileOpen(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
+  fileClose(store: number): void;
+  /** Why the last call that failed did. */
+  fileFault(): string;
+  fileLimitNew(store: number, name: string, kind: number, given: number): number;
+  fileDecide(limit: number, flags: number, key: string | undefined, store: number): number;
+  fileValue(store: number, limit: number, key: Uint16Array | undefined, now: number): number;
+  fileReset(store: number, limit: number, key: Uint16Array | undefined): number;
+  fileStats(store: number): {
+    keys: number;
+    maxKeys: number;
+    evicted: number;
+    expired: number;
+    bytes: number;
+    syncError?: string;
+  };
+  fileAll(
+    store: number,
+    limits: Uint32Array,
+    units: Uint16Array,
+    ends: Uint32Array,
+    answers: Float64Array,
+    now: number,
+    takes: boolean,
+  ): [status: number, retryAt: number];
+  fileMany(
+    store: number,
+    limit: number,
+    units: Uint16Array,
+    ends: Uint32Array,
+    answers: Float64Array,
+    now: number,
+    count: number,
+    flags: number,
+  ): number;
 }
+
+/** This thread's eight numbers, which the addon reads and writes: one for all stores of the thread. */
+export const lent: Float64Array<ArrayBuffer> = new Float64Array(new ArrayBuffer(64));
 
 /** How an addon is found; a test passes its own. */
 export interface AddonSource {

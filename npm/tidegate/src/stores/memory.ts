@@ -49,6 +49,7 @@ const releaseLimit = releasing((limit) => engine().wasm.limit_drop(limit));
 export class MemoryStore implements SyncStore {
   readonly name = "memory";
   readonly sync = true;
+  readonly cannotFail = true;
   readonly #engine: Engine = engine();
   readonly #maxKeys: number;
   #restore: Uint8Array | undefined;

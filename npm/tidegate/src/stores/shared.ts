@@ -4,24 +4,20 @@
  * @module
  */
 import type { AllDecision, Decision, State } from "../decision.ts";
-import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
+import { type Addon, type AddonSource, here, lent, loadAddon, packageOf } from "../engine/addon.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
-import { INPUT_ERROR, NONE, OK, OPS, RESERVE } from "../engine/engine.ts";
-import { KEY_EXPECTS, MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
+import { INPUT_ERROR, OPS, RESERVE } from "../engine/engine.ts";
 import { InputError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
 import type { Call, SyncStore } from "../store.ts";
+import { joined, KEY_TOO_LONG, NO_KEY, settled, staged, told, tooLong, unitsOf } from "./addon-calls.ts";
 import { checkMaxKeys, type MemoryStats, MemoryStore } from "./memory.ts";
-
-/** A flag of the addon's call: there is no key. */
-const NO_KEY = 8;
-/** The addon's status for a key that is too long. */
-const KEY_TOO_LONG = 1024;
 
 /** State in the process's memory, in the addon: every worker thread that calls `shared()` has the same. */
 export class SharedStore implements SyncStore {
   readonly name = "shared";
   readonly sync = true;
+  readonly cannotFail = true;
   readonly #addon: Addon;
   readonly #numbers: Float64Array;
   readonly #handles = new WeakMap<Limit, number>();
@@ -57,27 +53,10 @@ export class SharedStore implements SyncStore {
 
   decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
     const limits = Uint32Array.from(calls, (call) => this.#handle(call.limit));
-    const answers = new Float64Array(new ArrayBuffer(calls.length * 64));
-    for (const [i, { count, reserve }] of calls.entries()) {
-      answers.set([count, reserve ? 1 : 0, Math.random()], i * 8);
-    }
-    const { units, ends } = joined(calls.map((call) => call.key));
-    const takes = calls.every((call) => call.op === "take");
+    const { units, ends, answers, takes, wrong } = staged(calls);
     const [status, retryAt] = this.#addon.all(limits, units, ends, answers, now, takes);
-    const wrong = calls.find(({ count }) => !(count >= 0));
-    refuse(status, { now, count: wrong?.count ?? calls[0]?.count });
-    const at = Math.floor(now);
-    const waits = !Number.isNaN(retryAt);
-    return {
-      ok: (status & OK) !== 0,
-      retryAt: waits ? retryAt : undefined,
-      retryAfter: waits ? retryAt - at : undefined,
-      decisions: told(
-        answers,
-        calls.map((call) => call.limit),
-        at,
-      ),
-    };
+    refuse(status, { now, count: wrong });
+    return settled(calls, answers, status, retryAt, Math.floor(now));
   }
 
   /**
@@ -126,38 +105,6 @@ export class SharedStore implements SyncStore {
   }
 }
 
-function tooLong(key: string | undefined): InputError {
-  return new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
-}
-
-function told(answers: Float64Array, limits: readonly Limit[], now: number): Decision[] {
-  return limits.map((limit, i) => {
-    const numbers = answers.subarray(i * 8, i * 8 + 8);
-    return decisionOf(numbers[7] as number, numbers, limit.policy, now);
-  });
-}
-
-function unitsOf(key: string | undefined): Uint16Array | undefined {
-  return key === undefined ? undefined : joined([key]).units;
-}
-
-/** The keys' characters one after another, and where each ends. */
-function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; ends: Uint32Array } {
-  const ends = new Uint32Array(keys.length);
-  let length = 0;
-  for (const [i, key] of keys.entries()) {
-    if (key !== undefined && key.length > MAX_KEY_BYTES) throw tooLong(key);
-    length += key?.length ?? 0;
-    ends[i] = key === undefined ? NONE : length;
-  }
-  const units = new Uint16Array(length);
-  let at = 0;
-  for (const key of keys) {
-    if (key !== undefined) for (let i = 0; i < key.length; i++) units[at++] = key.charCodeAt(i);
-  }
-  return { units, ends };
-}
-
 /** Settings of {@link shared}. */
 export interface SharedOptions {
   /** Most states held: a whole number, 1 to 16,777,216; default 1,000,000. The first call in the process decides. */
@@ -185,9 +132,8 @@ export function shared(options: SharedOptions = {}, source: AddonSource = here()
   if (opened === undefined) {
     const found = loadAddon(source);
     if ("addon" in found) {
-      const numbers = new Float64Array(new ArrayBuffer(64));
-      found.addon.open(numbers, maxKeys);
-      opened = new SharedStore(found.addon, numbers);
+      found.addon.open(lent, maxKeys);
+      opened = new SharedStore(found.addon, lent);
     } else {
       const causes = found.causes.map(({ message }) => message).join("; caused by: ");
       process.emitWarning(`tidegate's addon is not there, so shared() is this thread's own memory: ${causes}`, {

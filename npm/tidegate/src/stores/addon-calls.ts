@@ -1,0 +1,91 @@
+import type { AllDecision, Decision } from "../decision.ts";
+import { decisionOf } from "../engine/answer.ts";
+import { NONE, OK } from "../engine/engine.ts";
+import { KEY_EXPECTS, MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
+import { InputError } from "../errors.ts";
+import type { Limit } from "../limit.ts";
+import type { Call } from "../store.ts";
+
+/** A flag of the addon's call: there is no key. */
+export const NO_KEY = 8;
+/** The addon's status for a key that is too long. */
+export const KEY_TOO_LONG = 1024;
+
+export function tooLong(key: string | undefined): InputError {
+  return new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
+}
+
+/** The decisions that an array of answers stands for, eight numbers each. */
+export function told(answers: Float64Array, limits: readonly Limit[], now: number): Decision[] {
+  return limits.map((limit, i) => {
+    const numbers = answers.subarray(i * 8, i * 8 + 8);
+    return decisionOf(numbers[7] as number, numbers, limit.policy, now);
+  });
+}
+
+/** One key's characters. */
+export function unitsOf(key: string | undefined): Uint16Array | undefined {
+  return key === undefined ? undefined : joined([key]).units;
+}
+
+/** The keys' characters one after another, and where each ends. */
+export function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; ends: Uint32Array } {
+  const ends = new Uint32Array(keys.length);
+  let length = 0;
+  for (const [i, key] of keys.entries()) {
+    if (key !== undefined && key.length > MAX_KEY_BYTES) throw tooLong(key);
+    length += key?.length ?? 0;
+    ends[i] = key === undefined ? NONE : length;
+  }
+  const units = new Uint16Array(length);
+  let at = 0;
+  for (const key of keys) {
+    if (key !== undefined) for (let i = 0; i < key.length; i++) units[at++] = key.charCodeAt(i);
+  }
+  return { units, ends };
+}
+
+/** What a call on several limits hands over. */
+export interface Staged {
+  units: Uint16Array;
+  ends: Uint32Array;
+  /** Eight numbers for each: on the way in its count, whether tokens may be owed, and a random number. */
+  answers: Float64Array;
+  takes: boolean;
+  /** The count that an error would be about. */
+  wrong: number | undefined;
+}
+
+export function staged(calls: readonly Call[]): Staged {
+  const answers = new Float64Array(new ArrayBuffer(calls.length * 64));
+  for (const [i, { count, reserve }] of calls.entries()) {
+    answers.set([count, reserve ? 1 : 0, Math.random()], i * 8);
+  }
+  return {
+    ...joined(calls.map((call) => call.key)),
+    answers,
+    takes: calls.every((call) => call.op === "take"),
+    wrong: (calls.find(({ count }) => !(count >= 0)) ?? calls[0])?.count,
+  };
+}
+
+/** The answer to all of them. */
+export function settled(
+  calls: readonly Call[],
+  answers: Float64Array,
+  status: number,
+  retryAt: number,
+  now: number,
+): AllDecision {
+  const waits = !Number.isNaN(retryAt);
+  return {
+    ok: (status & OK) !== 0,
+    retryAt: waits ? retryAt : undefined,
+    retryAfter: waits ? retryAt - now : undefined,
+    decisions: told(
+      answers,
+      calls.map((call) => call.limit),
+      now,
+    ),
+  };
+}
