@@ -1,0 +1,83 @@
+// node run.mjs [--quick] [--rounds 7] [--json figures.json]
+//
+// The file store beside what it is instead of: a Redis on loopback that one caller asks, and rate-limiter-flexible's
+// cluster mode, where two processes ask a primary. Contenders take turns; ratios are the medians of each round's.
+import cluster from "node:cluster";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startServer } from "../redis/server.mjs";
+import { alone, inCluster } from "./contenders.mjs";
+
+const { values } = parseArgs({
+  options: { quick: { type: "boolean" }, rounds: { type: "string" }, json: { type: "string" } },
+});
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 7));
+const ms = values.quick ? 300 : 1000;
+const PROCESSES = 2;
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+const root = mkdtempSync(join(tmpdir(), "tidegate-bench-file-"));
+let folders = 0;
+const folder = () => join(root, `${folders++}`);
+
+/** One process, one call after another: decisions a second. */
+async function oneCaller(make) {
+  const { run, close } = await make({ folder: folder(), port: server.port });
+  await run(ms / 4);
+  const began = performance.now();
+  const done = await run(ms);
+  const took = performance.now() - began;
+  await close();
+  return (done * 1000) / took;
+}
+
+/** Two workers of a cluster at once: decisions a second, together. */
+async function workers(name) {
+  const env = { CONTENDER: name, FOLDER: folder(), MS: `${ms}` };
+  const each = Array.from({ length: PROCESSES }, () => cluster.fork(env));
+  const told = (type) => (worker) =>
+    new Promise((resolve, reject) => {
+      worker.on("message", (message) => message.type === type && resolve(message));
+      worker.on("exit", (code) => reject(new Error(`a worker of ${name} ended with ${code}`)));
+    });
+  const done = each.map(told("done"));
+  for (const all of [done]) for (const one of all) one.catch(() => {});
+  await Promise.all(each.map(told("ready")));
+  for (const worker of each) worker.send({ type: "go" });
+  const figures = await Promise.all(done);
+  for (const worker of each) worker.disconnect();
+  return figures.reduce((sum, { perSecond }) => sum + perSecond, 0);
+}
+
+async function measure(title, base, contenders, how) {
+  const figures = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, contender] of Object.entries(contenders)) figures[name].push(await how(contender, name));
+  }
+  console.log(`\n${title}`);
+  const rows = Object.entries(figures).map(([contender, of]) => ({
+    contender,
+    "decisions a second": Math.round(median(of)),
+    [`ratio to ${base}`]: Math.round(median(of.map((figure, i) => figure / figures[base][i])) * 100) / 100,
+  }));
+  console.table(rows);
+  return rows;
+}
+
+cluster.setupPrimary({ exec: new URL("worker.mjs", import.meta.url).pathname });
+inCluster["rate-limiter-flexible, 256 callers each"].primary();
+const server = await startServer();
+const figures = {};
+figures.alone = await measure("one caller, 10,000 keys", "tidegate/redis, one caller", alone, oneCaller);
+figures.cluster = await measure(
+  `a cluster of ${PROCESSES} processes, 10,000 keys`,
+  "rate-limiter-flexible, 256 callers each",
+  inCluster,
+  (_, name) => workers(name),
+);
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, null, 2)}\n`);
+server.stop();
+rmSync(root, { recursive: true, force: true });
+process.exit(0);

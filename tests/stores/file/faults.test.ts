@@ -1,0 +1,173 @@
+/** Folders that cannot be used: each is told of with its path and a remedy, and `onStoreError` applies. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { defineLimits, isStoreError, type StoreError } from "../../../npm/tidegate/src/index.ts";
+import { file } from "../../../npm/tidegate/src/stores/file.ts";
+import { addon, clear, folder, run } from "./fixture.ts";
+
+afterAll(clear);
+
+const bucket = { kind: "token bucket", rate: 1, period: 3_600_000, capacity: 10 } as const;
+const linux = process.platform === "linux";
+
+function refused(path: string, source = addon): StoreError {
+  try {
+    file(path, {}, source);
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
+    expect(error).toMatchObject({ store: "file", operation: "open", identity: path });
+    expect(error.message).toContain(path);
+    return error;
+  }
+  throw new Error(`${path} was opened`);
+}
+
+describe("a folder that cannot be opened", () => {
+  test("a file in its place", () => {
+    const path = folder();
+    writeFileSync(path, "");
+    expect(refused(path).message).toContain("use the path of a folder");
+  });
+
+  test.runIf(linux)("a folder where nothing can be made", () => {
+    expect(refused("/proc/tidegate").message).toContain("the folder cannot be used");
+  });
+
+  test.runIf(process.getuid !== undefined)("another user's", async () => {
+    const [own, other] = [folder(), folder()];
+    mkdirSync(other);
+    chmodSync(other, process.getuid?.() === 0 ? 0o700 : 0o500);
+    chmodSync(dirname(other), 0o755);
+    const told = await run("stranger.mjs", [own, other]).ended;
+    expect(told).toContain("TIDEGATE_STORE file: open of");
+    expect(told).toContain(other);
+    expect(told).toContain("give this process's user the right to read and write there");
+  });
+
+  test("a damaged file, until it is removed: then the last snapshot is there", () => {
+    const path = folder();
+    const store = file(path, {}, addon);
+    const at = { store, now: () => 1_800_000_000_000 };
+    for (let i = 0; i < 300; i++) defineLimits({ one: bucket }, at).limit("one", { key: `${i}`, count: 9 });
+    store.close();
+    const data = join(path, "data.mdb");
+    const descriptor = openSync(data, "r+");
+    for (let page = 2; page < 200; page++) writeSync(descriptor, Buffer.alloc(64, 0xa5), 0, 64, page * 4096 + 512);
+    closeSync(descriptor);
+    expect(refused(path).message).toMatch(
+      /data\.mdb is corrupt: page \d+ .*; stop all that use it and remove data\.mdb/,
+    );
+    execFileSync("rm", [data]);
+    const again = file(path, {}, addon);
+    expect(defineLimits({ one: bucket }, { ...at, store: again }).limit("one", { key: "7", count: 2 }).ok).toBe(false);
+    again.close();
+  });
+
+  test.runIf(linux)("a disk without room, told before anything is mapped", async () => {
+    const path = folder();
+    const told = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).ended;
+    expect(told).toContain("this process may write 1048576");
+    expect(told).toContain("raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`");
+    file(path, {}, addon).close();
+  });
+
+  const mounted = folder();
+  const mounts = (): boolean => {
+    try {
+      mkdirSync(mounted, { recursive: true });
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted], { stdio: "ignore" });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const tiny = linux && mounts();
+  afterAll(() => {
+    if (tiny) execFileSync("umount", ["-l", mounted]);
+  });
+  test.runIf(tiny)("a file system of 1 MiB: nothing is left in the way of the next try", () => {
+    const path = join(mounted, "limits");
+    const { message } = refused(path);
+    expect(message).toMatch(/no room for \d+ bytes of data\.mdb: No space left on device/);
+    expect(message).toContain("; free space there, use another disk, or set a smaller `maxKeys`");
+    execFileSync("mount", ["-o", "remount,size=64m", mounted]);
+    const store = file(path, {}, addon);
+    expect(defineLimits({ one: bucket }, { store }).limit("one").ok).toBe(true);
+    store.close();
+    execFileSync("mount", ["-o", "remount,ro", mounted]);
+    expect(refused(path).message).toContain("use a folder on a file system that is mounted for writing");
+  });
+
+  test("without the addon, with the whole chain of causes", () => {
+    const missing = new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
+    const require = (): unknown => {
+      throw missing;
+    };
+    const error = refused(folder(), { platform: "linux", arch: "x64", musl: false, require });
+    expect(error.message).toContain("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
+    expect(error.message).toContain("it is the package @tidegate/linux-x64-gnu: install it, or use a store");
+    expect(error.cause).toBe(missing);
+  });
+});
+
+describe("a folder that fails later", () => {
+  const closed = (onStoreError?: "allow" | "deny" | { local: number }) => {
+    const store = file(folder(), {}, addon);
+    const limits = defineLimits({ one: bucket, two: bucket }, { store, onStoreError, now: () => 1_800_000_000_000 });
+    expect(limits.limit("one").degraded).toBeUndefined();
+    store.close();
+    return { limits, store };
+  };
+
+  test("denies, and says why", () => {
+    const { limits, store } = closed();
+    const d = limits.limit("one", { key: "ann" });
+    expect([d.ok, d.degraded]).toEqual([false, true]);
+    expect((d.cause as Error).message).toBe('file: take of "one:ann" failed: it was closed; open it again');
+    expect(isStoreError(d.cause)).toBe(true);
+    expect(limits.limitAll([{ name: "one" }, { name: "two" }])).toMatchObject({ ok: false, degraded: true });
+    expect(limits.limitMany("one", ["a", "b"]).map(({ ok, degraded }) => [ok, degraded])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    expect(() => limits.reset("one")).toThrow('file: reset of "one" failed');
+    expect(() => limits.getValue("one")).toThrow('file: getValue of "one" failed');
+    expect(() => store.stats()).toThrow("it was closed");
+  });
+
+  test("allows, or decides in memory, where that was said", () => {
+    expect(closed("allow").limits.limit("one")).toMatchObject({ ok: true, degraded: true });
+    const { limits } = closed({ local: 0.5 });
+    const granted = Array.from({ length: 12 }, () => limits.limit("one", { key: "ann" }));
+    expect(granted.filter(({ ok }) => ok)).toHaveLength(5);
+    expect(granted[0]).toMatchObject({ degraded: true, limit: 5 });
+  });
+
+  test("still refuses what is wrong with the call itself", () => {
+    const { limits } = closed("allow");
+    expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be a finite number");
+    expect(() => limits.limit("one", { key: "x".repeat(1025) })).toThrow("`key` must be");
+  });
+});
+
+test("a denied or checked call writes nothing", () => {
+  const path = folder();
+  const store = file(path, { sync: "always" }, addon);
+  const limits = defineLimits({ one: bucket }, { store, now: () => 1_800_000_000_000 });
+  limits.limit("one", { key: "ann", count: 10 });
+  const before = readFileSync(join(path, "data.mdb"));
+  for (let i = 0; i < 50; i++) {
+    expect(limits.limit("one", { key: "ann" }).ok).toBe(false);
+    expect(limits.check("one", { key: `bob ${i}` }).ok).toBe(true);
+    expect(
+      limits.limitAll([
+        { name: "one", key: "cid" },
+        { name: "one", key: "ann" },
+      ]).ok,
+    ).toBe(false);
+  }
+  expect(readFileSync(join(path, "data.mdb")).equals(before)).toBe(true);
+  store.close();
+});

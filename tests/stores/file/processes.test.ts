@@ -1,0 +1,83 @@
+/** Several processes on one folder: exact, and whatever is killed. */
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as after } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { type FileStore, file } from "../../../npm/tidegate/src/stores/file.ts";
+import { addon, clear, folder, run, type Running } from "./fixture.ts";
+
+afterAll(clear);
+
+const bucket = { kind: "token bucket", rate: 1, period: 2 ** 40 } as const;
+
+/** What the folder says was taken, and what those who took it noted. */
+function taken(store: FileStore, notes: readonly string[]) {
+  const limits = defineLimits(
+    { many: { ...bucket, capacity: 1_000_000 }, few: { ...bucket, capacity: 500 } },
+    { store, now: () => 1_800_000_000_000 },
+  );
+  const value = (name: "many" | "few", key: string): number => limits.getValue(name, { key }).value;
+  let spread = 0;
+  for (let i = 0; i < 1000; i++) spread += 1_000_000 - value("many", `key ${i}`);
+  const noted = notes
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, "utf8"))
+    .join("");
+  const count = (letter: string): number => noted.split(letter).length - 1;
+  return {
+    stored: { many: 1_000_000 - value("many", "hot"), few: 500 - value("few", "hot"), both: spread },
+    noted: { many: count("m") + count("b"), few: count("f"), both: count("b") },
+  };
+}
+
+test("four processes take exactly what there is, and all of it is there afterwards", async () => {
+  const path = folder();
+  const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
+  const told = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).ended));
+  expect(told).toEqual(["", "", "", ""]);
+  const store = file(path, {}, addon);
+  const { stored, noted } = taken(store, notes);
+  expect(noted).toEqual({ many: 3200, few: 500, both: 1600 });
+  expect(stored).toEqual(noted);
+  store.close();
+});
+
+test("killed at any moment they lose nothing that was answered, and leave no lock behind", async () => {
+  const path = folder();
+  const notes: string[] = [];
+  const start = (calls = "1000000"): Running => {
+    notes.push(`${path}-notes-${notes.length}`);
+    return run("taker.mjs", [path, notes.at(-1) as string, calls]);
+  };
+  /** Resolves when it has taken something, or has ended, which the test then tells. */
+  const takes = async (note: string, one: Running): Promise<void> => {
+    while (one.child.exitCode === null && !(existsSync(note) && readFileSync(note).length > 0)) await after(5);
+  };
+  const running = [start(), start(), start()];
+  const KILLS = 6;
+  for (let kill = 0; kill < KILLS; kill++) {
+    // One that has begun, at no moment in particular, while the others go on.
+    const one = running.shift() as Running;
+    await takes(notes[kill] as string, one);
+    await after(Math.random() * 20);
+    one.child.kill("SIGKILL");
+    expect(await one.ended, `process ${kill}`).toBe("");
+    running.push(start());
+  }
+  for (const one of running) one.child.kill("SIGKILL");
+  expect(await Promise.all(running.map((one) => one.ended))).toEqual(["", "", ""]);
+  // Whoever comes next is not kept waiting, and takes what is left.
+  expect(await start("600").ended).toBe("");
+  const store = file(path, {}, addon);
+  const { stored, noted } = taken(store, notes);
+  store.close();
+  // Of each that was killed, one call may have been carried out and not been noted, or not even answered.
+  const unnoted = KILLS + running.length;
+  for (const name of ["many", "few", "both"] as const) {
+    expect(stored[name] - noted[name], name).toBeGreaterThanOrEqual(0);
+    expect(stored[name] - noted[name], name).toBeLessThanOrEqual(unnoted);
+  }
+  expect(stored.few).toBe(500);
+  expect(noted.few).toBeLessThanOrEqual(500);
+  expect(noted.many).toBeGreaterThan(0);
+}, 240_000);

@@ -1,0 +1,95 @@
+/** The contract of a store, and all vectors, on a folder. */
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { type FileStore, file } from "../../../npm/tidegate/src/stores/file.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { vectors } from "../redis/vectors.ts";
+import { addon, clear, folder } from "./fixture.ts";
+
+afterAll(clear);
+
+storeSuite({
+  test,
+  describe,
+  vectors,
+  create: () => file(folder(), { maxKeys: 10_000 }, addon),
+  destroy: (store) => (store as FileStore).close(),
+});
+
+const NOW = 1_800_000_000_000;
+const bucket = { kind: "token bucket", rate: 1, period: 3_600_000, capacity: 10 } as const;
+
+describe("a folder", () => {
+  const open: FileStore[] = [];
+  const opened = (path: string, options?: Parameters<typeof file>[1]): FileStore => {
+    const store = file(path, options, addon);
+    open.push(store);
+    return store;
+  };
+  afterEach(() => {
+    for (const store of open.splice(0)) store.close();
+  });
+
+  test("answers at once, and what was taken is there when it is opened again", () => {
+    const path = folder();
+    const store = opened(path);
+    const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
+    const d = limits.limit("one", { key: "ann", count: 4 });
+    expect([d.ok, d.value, store.name, store.sync]).toEqual([true, 6, "file", true]);
+    store.close();
+    const again = defineLimits({ one: bucket }, { store: opened(path), now: () => NOW });
+    expect(again.check("one", { key: "ann", count: 6 }).ok).toBe(true);
+    expect(again.limit("one", { key: "ann", count: 7 }).ok).toBe(false);
+    expect(again.limit("one", { key: "ann", count: 6 }).ok).toBe(true);
+  });
+
+  test("opened twice in one process is one", () => {
+    const path = folder();
+    const two = [opened(path), opened(path)].map((store) => defineLimits({ one: bucket }, { store, now: () => NOW }));
+    const granted = Array.from({ length: 20 }, (_, i) => two[i % 2]?.limit("one").ok).filter(Boolean);
+    expect(granted).toHaveLength(10);
+  });
+
+  test("limitMany is one transaction, and each decides by itself", () => {
+    const store = opened(folder());
+    const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
+    const told = limits.limitMany("one", ["a", "b", "a", "a", ...Array(9).fill("b")], { count: 2 });
+    expect(told.map(({ ok }) => ok)).toEqual([...Array(8).fill(true), false, false, false, false, false].slice(0, 13));
+    expect(store.stats()).toMatchObject({ keys: 2, maxKeys: 100_000, evicted: 0, syncError: undefined });
+  });
+
+  test("a flood of new keys stays within maxKeys, and a debtor is not forgotten", () => {
+    const store = opened(folder(), { maxKeys: 1000 });
+    const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
+    for (let i = 0; i < 10; i++) limits.charge("one", { key: `debtor ${i}`, count: 50 });
+    const flood = Array.from({ length: 20_000 }, (_, i) => `flood ${i}`);
+    expect(limits.limitMany("one", flood).every(({ ok }) => ok)).toBe(true);
+    const { keys, evicted, expired } = store.stats();
+    expect(keys).toBeLessThanOrEqual(1000);
+    expect(keys + evicted + expired).toBe(20_010);
+    for (let i = 0; i < 10; i++) expect(limits.limit("one", { key: `debtor ${i}` }).ok, `debtor ${i}`).toBe(false);
+  });
+
+  test("is joined by who says nothing of its settings, and refuses others", () => {
+    const path = folder();
+    const store = opened(path, { maxKeys: 77, sync: "always" });
+    expect(opened(path).stats().maxKeys).toBe(77);
+    expect(() => file(path, { maxKeys: 78 }, addon)).toThrow("it is open with `maxKeys` 77, and 78 was asked for");
+    expect(() => file(path, { sync: 5 }, addon)).toThrow("it is open with `sync` always, and every 5 ms was asked for");
+    const limits = defineLimits({ one: bucket }, { store });
+    expect(limits.limit("one").ok).toBe(true);
+  });
+
+  test.each([
+    [[""], "`path` must be the path of a folder"],
+    [[7], "`path` must be the path of a folder"],
+    [[new URL("https://example.com/")], "`path` must be the path of a folder"],
+    [["x", { maxKeys: 0 }], "`maxKeys` must be a whole number from 1 to 16777216; got 0"],
+    [["x", { sync: 0 }], '`sync` must be "always", or a whole number of ms from 1 to 2147483647; got 0'],
+    [["x", { sync: "never" }], '`sync` must be "always", or'],
+    [["x", { size: 1 }], "size"],
+    [["x", null], "`options` must be an object; got null"],
+  ])("refuses %j before anything is made", (args, rule) => {
+    expect(() => file(...(args as Parameters<typeof file>))).toThrow(rule);
+  });
+});
