@@ -1,0 +1,67 @@
+//! A plain Rust server with a limit for each client: `cargo run -p tidegate-example-rust` (PORT chooses the port).
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{StatusCode, header::RETRY_AFTER};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, routing::get};
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_table::{Call, Limit, SharedTable};
+
+/// A table that all threads share, and one limit on it.
+struct Limits {
+    table: SharedTable,
+    api: Limit,
+}
+
+impl Limits {
+    fn new() -> Result<Limits, tidegate_core::InputError> {
+        // Three at once, and one more every ten seconds.
+        let api = Config { rate: 1.0, period: 10_000.0, capacity: Some(3.0), ..Config::new(Kind::TokenBucket) };
+        // Nobody can choose keys that meet in the table without knowing these.
+        let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
+        let table = SharedTable::new(100_000, secret);
+        let api = Limit::new(table.secret(), "api", Policy::new(&api)?);
+        Ok(Limits { table, api })
+    }
+}
+
+/// Whole ms since the Unix epoch, which is all the time that the algebra knows.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
+}
+
+/// As a layer in front of every route: asks, and lets through or tells when to come back.
+async fn limited(
+    State(limits): State<Arc<Limits>>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let now = now();
+    let key = client.ip().to_string();
+    let decision = limits.table.decide(&limits.api, Some(key.as_bytes()), Call::at(now));
+    match decision.retry_at {
+        Some(at) if !decision.ok => {
+            // Rounded up: whoever waits so many seconds is granted.
+            let seconds = ((at - now) / 1000.0).ceil().max(1.0);
+            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], "slow down\n").into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let limits = Arc::new(Limits::new()?);
+    let app = Router::new().route("/", get(|| async { "hello\n" })).layer(from_fn_with_state(limits, limited));
+    let port = std::env::var("PORT").map_or(Ok(3000), |port| port.parse())?;
+    let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
+    println!("http://{}", listener.local_addr()?);
+    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    Ok(())
+}
