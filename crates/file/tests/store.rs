@@ -79,7 +79,7 @@ fn random_calls_are_answered_as_in_memory() {
         let config = Config { rate: 10.0, period: 1000.0, shards: Some(shards), ..Config::new(Kind::TokenBucket) };
         Policy::new(&config).expect("a legal policy")
     };
-    let limits = [1.0, 3.0].map(|shards| Limit::new(store.secret(), &format!("of{shards}"), policy(shards)));
+    let limits = [1.0, 3.0].map(|shards| Limit::new(store.secret(), format!("of{shards}"), policy(shards)));
     let mut seed = 1_u64;
     let mut random = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
