@@ -3,7 +3,8 @@ import type { Decision } from "../decision.ts";
 import { isInputError } from "../errors.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../store.ts";
-import type { Lease, Waiting } from "./lease.ts";
+import type { Lease } from "./lease.ts";
+import type { Waiting } from "./waiting.ts";
 
 /** The store, the clock that was passed in, and what keeps the host from ending before some work has. */
 export interface Lender {
@@ -50,8 +51,7 @@ export async function wait(lender: Lender, lease: Lease, call: Call): Promise<De
   try {
     return await lender.resilient.within(call, answered);
   } catch (error) {
-    const at = lease.waiting.indexOf(waiting as Waiting);
-    if (at >= 0) lease.waiting.splice(at, 1);
+    lease.waiting.remove(waiting as Waiting);
     if (isInputError(error)) throw error;
     return without(lender, lease, call, error);
   }
@@ -61,7 +61,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
   // Whoever asks in this turn comes along.
   await undefined;
   try {
-    let first = lease.waiting[0];
+    let first = lease.waiting.first;
     for (let tries = 1; ; tries++) {
       const passed = lender.time();
       const count = lease.size(lease.now(passed), tries > FOR_ALL);
@@ -69,8 +69,8 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
       if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count)).now);
       else await straight(lender, lease);
       if (lease.waiting.length === 0) return;
-      if (first !== lease.waiting[0]) tries = 0;
-      first = lease.waiting[0];
+      if (first !== lease.waiting.first) tries = 0;
+      first = lease.waiting.first;
     }
   } catch (error) {
     lease.quietUntil = Date.now() + QUIET;
@@ -90,10 +90,10 @@ async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = 
 
 /** Answers those who wait, in their order, as far as what the store told settles them. */
 function answer(lease: Lease, now: number): void {
-  for (let next = lease.waiting[0]; next !== undefined; next = lease.waiting[0]) {
+  for (let next = lease.waiting.first; next !== undefined; next = lease.waiting.first) {
     const decision = lease.spend(next.call.count, now);
     if (decision === undefined) return;
-    lease.waiting.shift();
+    lease.waiting.remove(next);
     next.resolve(decision);
   }
 }
@@ -102,16 +102,16 @@ function answer(lease: Lease, now: number): void {
 async function straight(lender: Lender, lease: Lease): Promise<void> {
   const back = lease.empty(lease.now(lender.time()));
   if (back > 0) await put(lender, lease, "give", back);
-  const first = lease.waiting[0];
+  const first = lease.waiting.first;
   if (first === undefined) return;
   const decision = await put(lender, lease, "take", first.call.count, false);
-  lease.waiting.shift();
+  lease.waiting.remove(first);
   first.resolve(decision);
 }
 
 /** Nobody need wait any longer for a store that failed. */
 function fail(lease: Lease, error: unknown): void {
-  for (const { reject } of lease.waiting.splice(0)) reject(error);
+  for (const { reject } of lease.waiting.clear()) reject(error);
 }
 
 /** As the limit's `onStoreError` says, unless there is enough in hand. */

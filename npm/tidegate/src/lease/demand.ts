@@ -9,7 +9,7 @@ export class Demand {
   spent = 0;
   #since: number | undefined;
   /** A running mean of tokens in each ms. */
-  #perMs = 0;
+  perMs = 0;
   readonly #lending: Lending;
 
   constructor(lending: Lending) {
@@ -25,9 +25,9 @@ export class Demand {
   ahead(now: number, need: number): number {
     const spent = this.spent + need;
     const perMs = spent / Math.max(now - (this.#since ?? now), 1);
-    this.#perMs = (this.#perMs + perMs) / 2;
+    this.perMs = (this.perMs + perMs) / 2;
     this.#since = now;
     this.spent = 0;
-    return Math.min(this.#perMs * this.#lending.ahead, GROWTH * Math.max(spent, 1));
+    return Math.min(this.perMs * this.#lending.ahead, GROWTH * Math.max(spent, 1));
   }
 }

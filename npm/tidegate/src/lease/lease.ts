@@ -1,29 +1,20 @@
 /** What is leased on one limit and key: what the store last told that it holds, and what is in hand. */
 import type { Decision, State } from "../decision.ts";
-import type { Limit } from "../limit.ts";
-import type { Call } from "../store.ts";
-import { ServerClock } from "../stores/server-clock.ts";
+import type { Limit, Spent } from "../limit.ts";
+import { type Moment, ServerClock } from "../stores/server-clock.ts";
 import { Demand } from "./demand.ts";
 import type { Lending } from "./options.ts";
-
-/** A request that waits until the store has told. */
-export interface Waiting {
-  readonly call: Call;
-  resolve(decision: Decision): void;
-  reject(error: unknown): void;
-}
+import { Queue } from "./waiting.ts";
 
 /** The moment before a request left. */
-export interface Mark {
-  readonly wall: number;
-  readonly steady: number;
+export interface Mark extends Moment {
   readonly raises: number;
 }
 
 export class Lease {
   readonly limit: Limit;
   readonly key: string | undefined;
-  readonly waiting: Waiting[] = [];
+  readonly waiting: Queue = new Queue();
   /** The round trips under way, and when the last of them began, by this process's clock. */
   asking: Promise<void> | undefined;
   askingSince = 0;
@@ -43,6 +34,8 @@ export class Lease {
   #hand = 0;
   /** Tokens in hand below which more are taken ahead. */
   #low = 0;
+  /** How much of what the store could hold at the most it held, lately: the rest went to others. */
+  #found = 1;
   /** Of the store's clock: when it last told, and when it last lent. */
   #toldAt = Number.NEGATIVE_INFINITY;
   #lentAt = Number.NEGATIVE_INFINITY;
@@ -88,19 +81,33 @@ export class Lease {
   #spend(count: number, now: number, write: boolean): Decision | undefined {
     // No state tells more about what exceeds the capacity.
     if (this.#kept === undefined) return this.limit.never({ op: "take", count, reserve: false }, now);
-    this.#age(now);
-    const { decision, hand, settled } = this.limit.spend(this.#kept, this.#hand, count, now, this.#start);
-    if (!settled) return undefined;
-    if (!decision.ok) {
-      const old = now - this.#toldAt >= this.#lending.ahead && decision.reason !== "exceeds capacity";
-      return old ? undefined : decision;
-    }
-    if (write) {
+    const spent = this.#settled(this.#kept, count, now);
+    if (spent === undefined) return undefined;
+    if (write && spent.decision.ok) {
       this.usedAt = now;
-      this.#hand = hand;
+      this.#hand = spent.hand;
       this.#demand.spent += count;
     }
-    return decision;
+    return spent.decision;
+  }
+
+  /** What it comes to, unless only the store can tell. */
+  #settled(kept: State, count: number, now: number): Spent | undefined {
+    this.#age(now);
+    const spent = this.limit.spend(kept, this.#hand, count, now, this.#start);
+    if (!spent.settled) return undefined;
+    const { ok, reason } = spent.decision;
+    const old = !ok && now - this.#toldAt >= this.#lending.ahead && reason !== "exceeds capacity";
+    return old ? undefined : spent;
+  }
+
+  /** Denies whoever comes behind those who wait, where there is too little even if none of them is denied. */
+  behind(count: number, passed: number | undefined): Decision | undefined {
+    // Somebody who waits for more may be denied, and leave this one what it needs.
+    if (this.#kept === undefined || count < this.waiting.most) return undefined;
+    const kept = { value: this.#kept.value - this.waiting.tokens, ts: this.#kept.ts };
+    const decision = this.#settled(kept, count, this.now(passed))?.decision;
+    return decision?.ok === false ? decision : undefined;
   }
 
   /** What a request would come to if the store still holds what it told: after it was looked at just now. */
@@ -111,19 +118,22 @@ export class Lease {
   /** How many tokens to ask the store for: what those who wait lack, and some ahead. 0: none. */
   size(now: number, firstOnly: boolean): number {
     this.#age(now);
-    const kept = this.#kept === undefined ? undefined : this.limit.project(this.#kept, now, this.#start).value;
-    const room = kept ?? this.limit.policy.capacity;
+    const kept = this.#holds(now);
+    const most = this.#hand + (kept ?? this.limit.policy.capacity);
+    const likely = this.#hand + (kept ?? this.limit.policy.capacity) * this.#found;
     let need = 0;
     for (const { call } of this.waiting) {
-      if (need + call.count <= this.#hand + room) need += call.count;
+      if (need + call.count <= (need === 0 ? most : likely)) need += call.count;
       if (firstOnly) break;
     }
     const lacks = Math.max(need - this.#hand, 0);
     // Whole tokens where there are so many: fractions in hand are of no use to anyone.
-    const asked = Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
+    const asked = Math.ceil(lacks) <= most - this.#hand ? Math.ceil(lacks) : lacks;
     if (firstOnly || kept === undefined) return asked;
+    const left = Math.max(kept * this.#found - asked, 0);
     const wanted = this.#demand.ahead(now, need) - (this.#hand + asked - need);
-    return asked + Math.max(Math.floor(Math.min(wanted, this.#lending.share * (kept - asked))), 0);
+    const share = Math.min(Math.max(this.#lending.share * left, this.#demand.perMs), left);
+    return asked + Math.max(Math.floor(Math.min(wanted, share)), 0);
   }
 
   /** Nothing more to take ahead for now: asked again when half of what is in hand is spent. */
@@ -142,6 +152,10 @@ export class Lease {
     // Decided before any state was read.
     if (reason === "exceeds capacity") return;
     this.#age(now);
+    const most = this.#holds(now);
+    if (most !== undefined && most > 0) {
+      this.#found = (this.#found + Math.min(Math.max((value + lent) / most, 0), 1)) / 2;
+    }
     this.#kept = { value, ts };
     this.#toldAt = mark.raises === this.#raises ? now : Number.NEGATIVE_INFINITY;
     if (lent > 0) this.#lentAt = now;
@@ -163,6 +177,11 @@ export class Lease {
     const hand = this.#hand;
     this.#hand = 0;
     return hand;
+  }
+
+  /** The most that the store can hold by now, where it has told anything. */
+  #holds(now: number): number | undefined {
+    return this.#kept === undefined ? undefined : this.limit.project(this.#kept, now, this.#start).value;
   }
 
   /** What was lent long ago is not spent any more. */

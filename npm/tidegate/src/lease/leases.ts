@@ -33,7 +33,7 @@ export class Leases {
   take(limit: Limit, key: string | undefined, count: number, now: number | undefined): Promise<Decision> {
     const lease = this.#lease(limit, key);
     // Who waits goes first, as they would at the store.
-    const decision = lease.waiting.length === 0 ? lease.spend(count, now) : undefined;
+    const decision = lease.waiting.length === 0 ? lease.spend(count, now) : lease.behind(count, now);
     if (decision === undefined) return wait(this.#store, lease, { op: "take", limit, key, count, reserve: false });
     if (lease.isLow) ask(this.#store, lease);
     return Promise.resolve(decision);

@@ -1,29 +1,56 @@
 /** The server's clock as this process knows it: never behind, so that nothing is taken for too early that is not. */
+
+/** How much two clocks may drift apart in a ms: twice what a clock is slewed at the most. */
+const DRIFT = 1 / 1000;
+
+/** The moment before a request left, by the wall clock (whole ms) and by the steady one. */
+export interface Moment {
+  readonly wall: number;
+  readonly steady: number;
+}
+
 export class ServerClock {
-  #ahead: { ofWall: number; ofSteady: number } | undefined;
+  /** The most that the server's clock is ahead of the steady one here, and when that was learned, by the latter. */
+  #ahead: number | undefined;
+  #at = 0;
+  /** By how many whole ms it is ahead of the wall clock here. */
+  #aheadOfWall = 0;
 
   /** Marks the moment before a request leaves. */
-  mark(): { readonly wall: number; readonly steady: number } {
+  mark(): Moment {
     return { wall: Date.now(), steady: performance.now() };
   }
 
   /** Learns from an answer that the server stamped `now` (whole ms) some time after the mark. */
-  learn(mark: { readonly wall: number; readonly steady: number }, now: number): void {
-    // It was at the most one ms later on the server, and no earlier than the mark here.
-    this.#ahead = { ofWall: now + 1 - mark.wall, ofSteady: now + 1 - mark.steady };
+  learn(mark: Moment, now: number): void {
+    const steady = performance.now();
+    // It was before `now` + 1 on the server, no earlier than the mark, and no later than this moment.
+    const most = now + 1 - mark.steady;
+    const least = now - steady;
+    const known = this.#most(mark.steady);
+    // Every answer narrows it down; what cannot be any more is from before somebody set a clock.
+    const narrower = known !== undefined && known > least && known < most;
+    this.#ahead = narrower ? known : most;
+    this.#aheadOfWall = narrower ? Math.min(this.#aheadOfWall, now - mark.wall) : now - mark.wall;
+    this.#at = mark.steady;
   }
 
   /** What this process's clock says that it is on the server: a quick look, which a clock that is set back puts off. */
   usual(): number | undefined {
-    return this.#ahead === undefined ? undefined : Date.now() + this.#ahead.ofWall;
+    return this.#ahead === undefined ? undefined : Date.now() + this.#aheadOfWall;
   }
 
-  /** The latest that it can be on the server, whole ms, or `undefined` before its first answer. It is off by the last
-   * round trip at the most. */
+  /** The latest that it can be on the server, whole ms, or `undefined` before its first answer. It is off by the
+   * shortest of the last round trips at the most. */
   latest(): number | undefined {
-    if (this.#ahead === undefined) return undefined;
-    const { ofWall, ofSteady } = this.#ahead;
-    // Two clocks, as either may stand still or be set back: the later one is the safe one.
-    return Math.ceil(Math.max(Date.now() + ofWall, performance.now() + ofSteady));
+    const steady = performance.now();
+    const ahead = this.#most(steady);
+    if (ahead === undefined) return undefined;
+    // It is before steady + ahead there. Two clocks, as either may stand still or be set back: the later one is safe.
+    return Math.max(Date.now() + this.#aheadOfWall, Math.ceil(steady + ahead) - 1);
+  }
+
+  #most(steady: number): number | undefined {
+    return this.#ahead === undefined ? undefined : this.#ahead + Math.max(steady - this.#at, 0) * DRIFT;
   }
 }
