@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { VectorFile } from "../../npm/tidegate/src/testing/index.ts";
+import { revive } from "./program/revive.js";
 
 const folder = fileURLToPath(new URL("../vectors/", import.meta.url));
 
@@ -18,28 +19,6 @@ export interface Invalid {
   call?: Readonly<Record<string, unknown>>;
   field: string;
   error: string;
-}
-
-const NAMED: Readonly<Record<string, () => unknown>> = {
-  NaN: () => Number.NaN,
-  Infinity: () => Number.POSITIVE_INFINITY,
-  "-Infinity": () => Number.NEGATIVE_INFINITY,
-  "-0": () => -0,
-  undefined: () => undefined,
-  function: () => () => 1,
-  symbol: () => Symbol("1"),
-  valueOf: () => ({ valueOf: () => 1 }),
-};
-
-function revive(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const name = (value as { $?: unknown }).$;
-  if (typeof name === "string") {
-    const made = NAMED[name] ?? (/^\d+n$/.test(name) ? () => BigInt(name.slice(0, -1)) : undefined);
-    if (made === undefined) throw new Error(`a vector names an unknown value: ${name}`);
-    return made();
-  }
-  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, revive(inner)]));
 }
 
 /** The same as JSON, for a program that revives them where it runs. */

@@ -41,7 +41,7 @@ export function fallback(onStoreError: OnStoreError | undefined): Fallback {
     return scaled;
   }
 
-  function without(call: Call, now: number, cause: unknown): Decision {
+  function one(call: Call, now: number, cause: unknown): Decision {
     const setting = settingOf(call.limit);
     if (typeof setting === "object") {
       const decision = localStore().decide({ ...call, limit: localLimit(call.limit, setting.local) }, now);
@@ -70,7 +70,7 @@ export function fallback(onStoreError: OnStoreError | undefined): Fallback {
 
   function several(calls: readonly Call[], now: number, cause: unknown): AllDecision {
     const isLocal = (call: Call): boolean => typeof settingOf(call.limit) === "object";
-    const others = calls.filter((call) => !isLocal(call)).map((call) => without(call, now, cause));
+    const others = calls.filter((call) => !isLocal(call)).map((call) => one(call, now, cause));
     const granted = others.every((decision) => decision.ok);
     const scaled = calls.filter(isLocal).map((call): Call => {
       const { local: fraction } = settingOf(call.limit) as { local: number };
@@ -85,5 +85,5 @@ export function fallback(onStoreError: OnStoreError | undefined): Fallback {
     return { ...settle(decisions, now), degraded: true, cause };
   }
 
-  return { one: without, several };
+  return { one, several };
 }

@@ -1,27 +1,7 @@
 // Bad input in whatever runtime this is: each time the sentence that every host says, and nothing is asked of a store.
 import { defineLimits, evaluate, memory } from "tidegate";
 import vectors from "./invalid-vectors.js";
-
-const NAMED = {
-  NaN: () => Number.NaN,
-  Infinity: () => Number.POSITIVE_INFINITY,
-  "-Infinity": () => Number.NEGATIVE_INFINITY,
-  "-0": () => -0,
-  undefined: () => undefined,
-  function: () => () => 1,
-  symbol: () => Symbol("1"),
-  valueOf: () => ({ valueOf: () => 1 }),
-};
-
-/** What JSON has no value for is `{ "$": its name }`. */
-function revive(value) {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  if (typeof value.$ === "string") return NAMED[value.$]?.() ?? revived(value.$);
-  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, revive(inner)]));
-}
-
-/** `"1n"` is a bigint; what is named but has no value is `undefined`. */
-const revived = (name) => (/^\d+n$/.test(name) ? BigInt(name.slice(0, -1)) : undefined);
+import { revive } from "./revive.js";
 
 const thrown = (body) => {
   try {

@@ -52,6 +52,16 @@ export class Server {
     return this.#outbox.sent;
   }
 
+  /** Runs what brings tokens back to a place: what was denied there meanwhile is not remembered. */
+  async bringsBack<T>(place: string, run: () => Promise<T>): Promise<T> {
+    this.denials.open(place);
+    try {
+      return await run();
+    } finally {
+      this.denials.close(place, this.sent);
+    }
+  }
+
   /** Where a limit (or one shard of it) stands on the server. */
   keyOf(limit: Limit, key: string | undefined, shard?: number): string {
     const { prefix, tag } = this.#options;

@@ -73,20 +73,18 @@ export async function decide(server: Server, call: StoreCall, now: number | unde
     const known = never(server, call, now) ?? recall(server, place, call, start, now);
     if (known !== undefined) return known;
   }
-  const gives = op === "give";
-  if (gives) server.denials.open(place);
-  try {
-    if (!server.shardsTogether(limit, key)) return await spread.decide(apart(server, now), call, start, now);
-    const asked = { op, limit, key, start, count, reserve };
-    if (!taking) return first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now));
-    const pair = limit.pick(Math.random());
-    const ask = limit.policy.shards <= ALL_AT_ONCE ? "both" : "pair";
-    const decision = first(await askShards(server, { ...asked, ask, pair }, now));
-    if (decision.ok || ask === "both") return decision;
-    return first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now));
-  } finally {
-    if (gives) server.denials.close(place, server.sent);
+  if (!server.shardsTogether(limit, key)) {
+    const asked = () => spread.decide(apart(server, now), call, start, now);
+    return op === "give" ? server.bringsBack(place, asked) : asked();
   }
+  const asked = { op, limit, key, start, count, reserve };
+  const pool = async () => first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now));
+  if (op === "give") return server.bringsBack(place, pool);
+  if (!taking) return pool();
+  const pair = limit.pick(Math.random());
+  const ask = limit.policy.shards <= ALL_AT_ONCE ? "both" : "pair";
+  const decision = first(await askShards(server, { ...asked, ask, pair }, now));
+  return decision.ok || ask === "both" ? decision : pool();
 }
 
 const first = (unit: Unit): Decision => unit.decisions[0] as Decision;
@@ -105,16 +103,13 @@ function recall(server: Server, place: string, call: StoreCall, start: number, n
 /** Forgets the limit, every shard of it. */
 export async function reset(server: Server, limit: Limit, key: string | undefined): Promise<void> {
   const place = server.keyOf(limit, key);
-  server.denials.open(place);
-  try {
+  await server.bringsBack(place, () => {
     const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
     const asked = { op: "reset", limit, key, start: 0, count: 0, reserve: false } as const;
-    await Promise.all(
+    return Promise.all(
       shards.map((shard) => server.ask(server.keyOf(limit, key, shard), { ...asked, shard }, undefined)),
     );
-  } finally {
-    server.denials.close(place, server.sent);
-  }
+  });
 }
 
 /** The two numbers of all shards at `now`. */

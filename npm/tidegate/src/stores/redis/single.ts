@@ -15,21 +15,15 @@ export function decide(server: Server, call: StoreCall, now: number | undefined)
     const known = never(server, call, now) ?? recall(server, place, call, start, now);
     if (known !== undefined) return Promise.resolve(known);
   }
-  const answer = server.decide(place, { op, limit, key, start, count, reserve }, now);
-  if (op !== "give") return answer;
-  server.denials.open(place);
-  return answer.finally(() => server.denials.close(place, server.sent));
+  const ask = () => server.decide(place, { op, limit, key, start, count, reserve }, now);
+  return op === "give" ? server.bringsBack(place, ask) : ask();
 }
 
 /** Forgets the limit. */
 export async function reset(server: Server, limit: Limit, key: string | undefined): Promise<void> {
   const place = server.keyOf(limit, key);
-  server.denials.open(place);
-  try {
-    await server.ask(place, { op: "reset", limit, key, start: 0, count: 0, reserve: false }, undefined);
-  } finally {
-    server.denials.close(place, server.sent);
-  }
+  const asked = { op: "reset", limit, key, start: 0, count: 0, reserve: false } as const;
+  await server.bringsBack(place, () => server.ask(place, asked, undefined));
 }
 
 /** The two numbers at `now`. */

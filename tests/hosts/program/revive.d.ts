@@ -1,0 +1,1 @@
+export function revive(value: unknown): unknown;
