@@ -13,7 +13,7 @@ const system = platform === "win32" ? "windows" : platform;
 
 const inModules = (...paths: string[]): string[] => paths.map((path) => join(here, "node_modules", path));
 
-const FROM_NPM = "npm ci --ignore-scripts --prefix tests/hosts";
+const FROM_NPM = "npm install --no-save --ignore-scripts --prefix tests/hosts";
 
 const RUNTIMES = {
   workerd: { places: inModules("wrangler/bin/wrangler.js"), install: FROM_NPM },

@@ -225,7 +225,7 @@ async function onKv(env) {
 }
 
 const CONFIGS = {
-  hot: { kind: "token bucket", rate: 100, period: HOUR },
+  hot: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
   brief: { kind: "token bucket", rate: 10, period: 1000 },
 };
 
