@@ -1,5 +1,6 @@
 import { EXPECTS, type Field } from "./engine/generated/bounds.ts";
 import { InputError, show } from "./errors.ts";
+import { meant } from "./nearest.ts";
 import type { OnStoreError } from "./store.ts";
 
 /** What both kinds of limit have. */
@@ -81,11 +82,12 @@ export function checkFields(given: object, known: Readonly<Record<string, true>>
 /** Throws, unless it is the prototype's, which is not the caller's. */
 export function unknownField(field: string, given: object, known: Readonly<Record<string, true>>, what: string): void {
   if (!Object.hasOwn(given, field)) return;
-  throw new InputError(
-    field,
-    `absent: ${what} has ${Object.keys(known).join(", ")}`,
-    (given as Record<string, unknown>)[field],
-  );
+  throw notAField(field, Object.keys(known), what, (given as Record<string, unknown>)[field]);
+}
+
+function notAField(field: string, known: readonly string[], what: string, value: unknown): InputError {
+  const got = show(value) + meant(field, known, "`");
+  return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
 }
 
 /** A table of names, without the names that every object has. */
@@ -118,11 +120,14 @@ export function readConfig(config: unknown): {
   }
   const read = { ...config } as Record<string, unknown>;
   const kind = KINDS.indexOf(read["kind"] as never);
-  if (kind !== 0 && kind !== 1) throw new InputError("kind", '"token bucket" or "fixed window"', read["kind"]);
+  if (kind !== 0 && kind !== 1) {
+    const got = show(read["kind"]) + meant(read["kind"], KINDS, '"');
+    throw new InputError("kind", '"token bucket" or "fixed window"', read["kind"], got);
+  }
   const legal = fieldsOf(kind);
   for (const field of Object.keys(read)) {
     if (!legal.includes(field) && !SETTINGS.includes(field as never)) {
-      throw new InputError(field, `absent: a ${KINDS[kind]} has ${legal.join(", ")}`, read[field]);
+      throw notAField(field, [...legal, ...SETTINGS], `a ${KINDS[kind]}`, read[field]);
     }
   }
   const numbers: PolicyNumbers = {

@@ -16,6 +16,17 @@ export function show(value: unknown): string {
   }
 }
 
+/** What came in place of an object that a library makes: a class, a promise or a plain object has a remedy of its own. */
+export function showInstead(value: unknown): string {
+  if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
+    return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
+  }
+  if (typeof value !== "object" || value === null) return show(value);
+  if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
+  const fields = Object.keys(value).slice(0, 5).join(", ");
+  return fields === "" ? show(value) : `an object with ${fields}`;
+}
+
 /**
  * A mistake of the caller's. Its message is one sentence: "`count` must be a finite number of tokens from 0 to
  * 1099511627776; got NaN". It is thrown before any state is read or written.

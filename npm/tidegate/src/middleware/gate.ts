@@ -1,6 +1,6 @@
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
+import { InputError, showInstead } from "../errors.ts";
 import type { ClientIpOptions } from "../http/client-ip.ts";
 import {
   appendRateLimitHeaders,
@@ -146,7 +146,7 @@ export function gate<R, N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   options: Options<R, NoInfer<N>>,
 ): Gate<R> {
-  if (typeof limiter?.limit !== "function") throw new InputError("limiter", "what defineLimits returns", limiter);
+  if (typeof limiter?.limit !== "function") throw notALimiter(limiter);
   if (typeof options !== "object" || options === null)
     throw new InputError("options", "an object with name or limits", options);
   const several = "limits" in options;
@@ -219,6 +219,16 @@ export function gate<R, N extends string, S extends Store>(
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, address));
   }
   return made;
+}
+
+function notALimiter(given: unknown): InputError {
+  const { headers, raw, req } = Object(given) as Record<string, unknown>;
+  // A framework that was handed the function itself calls it with a request.
+  const got =
+    headers === undefined && raw === undefined && req === undefined
+      ? showInstead(given)
+      : "a request; what is mounted is what rateLimit(limits, options) returns, not rateLimit itself";
+  return new InputError("limiter", "what defineLimits returns", given, got);
 }
 
 /** The rule that stands among the other options. */

@@ -5,7 +5,7 @@
  */
 import { checkFields, fieldTable } from "../config.ts";
 import type { State } from "../decision.ts";
-import { InputError } from "../errors.ts";
+import { InputError, showInstead } from "../errors.ts";
 import type { AsyncStore } from "../store.ts";
 import { wellFormed } from "./record.ts";
 import { type Transaction, transactional } from "./transactional.ts";
@@ -74,7 +74,7 @@ export function stateTable<Text, Number, Table>(
  */
 export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncStore {
   if (typeof db !== "object" || db === null || typeof db.query !== "function") {
-    throw new InputError("db", "a database, such as a mutation's ctx.db", db);
+    throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
   }
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "convex");

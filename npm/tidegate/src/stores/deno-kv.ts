@@ -4,7 +4,7 @@
  * @module
  */
 import { checkFields, fieldTable } from "../config.ts";
-import { InputError } from "../errors.ts";
+import { InputError, showInstead } from "../errors.ts";
 import type { Limit } from "../limit.ts";
 import type { AsyncStore, Call } from "../store.ts";
 import type { Kv, KvLike } from "./deno-kv/kv.ts";
@@ -40,7 +40,7 @@ const MAX_STATES = 100;
  */
 export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   if (typeof kv !== "object" || kv === null || typeof kv.get !== "function" || typeof kv.atomic !== "function") {
-    throw new InputError("kv", "an open database, such as await Deno.openKv()", kv);
+    throw new InputError("kv", "an open database, such as await Deno.openKv()", kv, showInstead(kv));
   }
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "denoKv");

@@ -6,7 +6,7 @@
 import { during } from "#durable-object";
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
-import { InputError, StoreError } from "../errors.ts";
+import { InputError, showInstead, StoreError } from "../errors.ts";
 import { checkLease, type LeaseOptions } from "../lease/options.ts";
 import type { Limit } from "../limit.ts";
 import type { AsyncStore, Call } from "../store.ts";
@@ -64,7 +64,12 @@ const OPTIONS = fieldTable("object", "lease");
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
   if (typeof namespace !== "object" || namespace === null || typeof namespace.idFromName !== "function") {
-    throw new InputError("namespace", "a binding to a namespace of Durable Objects, such as env.LIMITS", namespace);
+    throw new InputError(
+      "namespace",
+      "a binding to a namespace of Durable Objects, such as env.LIMITS",
+      namespace,
+      showInstead(namespace),
+    );
   }
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "durableObject");

@@ -21,8 +21,8 @@ export { RedisStore } from "./redis/store.ts";
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
  *
- * Throws an `InputError` where an option is wrong, a `TypeError` where the client is none that it knows. Its calls
- * reject with a `StoreError`.
+ * Throws an `InputError` where an option is wrong or the client is none that it knows. Its calls reject with a
+ * `StoreError`.
  */
 export function redis(client: RedisLike, options: RedisOptions = {}): RedisStore {
   return new RedisStore(client, options);

@@ -6,7 +6,7 @@
 import { checkFields, fieldTable } from "../config.ts";
 import { decode, encode } from "../codec.ts";
 import type { Decision, State } from "../decision.ts";
-import { InputError, StoreError } from "../errors.ts";
+import { InputError, showInstead, StoreError } from "../errors.ts";
 import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit.ts";
 import type { AsyncStore, Call } from "../store.ts";
@@ -72,7 +72,12 @@ const MAX_KNOWN = 10_000;
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
   if (typeof namespace !== "object" || namespace === null || typeof namespace.put !== "function") {
-    throw new InputError("namespace", "a binding to a KV namespace, such as env.QUOTAS", namespace);
+    throw new InputError(
+      "namespace",
+      "a binding to a KV namespace, such as env.QUOTAS",
+      namespace,
+      showInstead(namespace),
+    );
   }
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "workersKv");

@@ -1,5 +1,5 @@
 /** The clients that people have, by shape: each is asked one statement and answers with its one text. */
-import { InputError } from "../../errors.ts";
+import { InputError, showInstead } from "../../errors.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {
@@ -80,7 +80,8 @@ export async function runOn(client: PostgresClient, text: string): Promise<void>
 }
 
 function notAClient(client: unknown): InputError {
-  return new InputError("client", "a PostgreSQL client, with query(text, values) or unsafe(text, values)", client);
+  const rule = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
+  return new InputError("client", rule, client, showInstead(client));
 }
 
 function answerOf(result: unknown): unknown {

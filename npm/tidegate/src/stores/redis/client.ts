@@ -1,5 +1,7 @@
 /** The clients that a store takes, told apart by their shape; and one way to run a script on each of them. */
 
+import { InputError, showInstead } from "../../errors.ts";
+
 /** ioredis and what is shaped like it: `Redis` (also with Sentinel) and `Cluster`. */
 export interface IoredisLike {
   evalsha(sha: string, keys: number, ...args: string[]): Promise<unknown>;
@@ -45,9 +47,13 @@ interface IoredisBytes {
 /** RESP's type byte of bulk strings, `$`. */
 const BULK_STRING = 36;
 
+const CLIENTS =
+  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or sentinel), " +
+  "or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
+
 /** Says how to run a script on this client, or throws where it is none that is known. */
 export function linkTo(client: RedisLike): Link {
-  const at = client as unknown as Record<string, unknown>;
+  const at = Object(client) as Record<string, unknown>;
   const has = (method: string) => typeof at[method] === "function";
   const keyPrefix = textOf(at["options"], "keyPrefix") ?? textOf(at["_options"], "keyPrefix") ?? "";
   if (has("evalSha") && has("eval") && has("withTypeMapping")) {
@@ -57,10 +63,7 @@ export function linkTo(client: RedisLike): Link {
   if (has("evalshaBuffer") && has("evalBuffer"))
     return ioredis(client as unknown as IoredisBytes, at["isCluster"] === true, keyPrefix);
   if (has("evalsha") && has("eval")) return rest(client as RestRedisLike);
-  throw new TypeError(
-    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or sentinel), " +
-      "or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`",
-  );
+  throw new InputError("client", CLIENTS, client, showInstead(client));
 }
 
 function textOf(from: unknown, name: string): string | undefined {

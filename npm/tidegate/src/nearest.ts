@@ -29,3 +29,9 @@ export function nearest(written: string, words: readonly string[]): string | und
   const [best] = ranked;
   return best !== undefined && best.steps * 3 <= Math.max(best.word.length, 3) ? best.word : undefined;
 }
+
+/** What ends an error's sentence where one of the known words was probably meant; nothing where none was. */
+export function meant(written: unknown, words: readonly string[], quote: '"' | "`"): string {
+  const word = typeof written === "string" && written.length <= 64 ? nearest(written, words) : undefined;
+  return word === undefined ? "" : `; did you mean ${quote}${word}${quote}?`;
+}

@@ -1,0 +1,255 @@
+/** What the package says to the mistakes of a first day, word for word. `any` stands for what a compiler would refuse. */
+import { inspect } from "node:util";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { type Decision, defineLimits, InputError, MINUTE } from "../src/index.ts";
+import { rateLimit as express } from "../src/middleware/express.ts";
+import { rateLimit as fastify } from "../src/middleware/fastify.ts";
+import { rateLimit as hono } from "../src/middleware/hono.ts";
+import { transactional } from "../src/store.ts";
+import { convex } from "../src/stores/convex.ts";
+import { denoKv } from "../src/stores/deno-kv.ts";
+import { durableObject } from "../src/stores/durable-object.ts";
+import { postgres } from "../src/stores/postgres.ts";
+import { redis } from "../src/stores/redis.ts";
+import { workersKv } from "../src/stores/workers-kv.ts";
+
+const any = (value?: unknown): never => value as never;
+const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
+
+/** What was written, and what was said to it. */
+type Said = readonly [written: string, run: () => unknown, sentence: string];
+const says = (mistakes: readonly Said[]): void => {
+  test.each(mistakes)("%s", (_, run, sentence) => {
+    let thrown: unknown;
+    try {
+      run();
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(InputError);
+    expect((thrown as Error).message).toBe(sentence);
+  });
+};
+
+describe("a name", () => {
+  const NAMES = '`name` must be one of the limits defined: "sendMessage", "freeTrial"; got ';
+  const many = defineLimits(Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`route${i}`, bucket])));
+  const twenty = Array.from({ length: 20 }, (_, i) => `"route${i}"`).join(", ");
+  says([
+    ["misspelt", () => limits.limit(any("sendMesage")), `${NAMES}"sendMesage"; did you mean "sendMessage"?`],
+    ["in another case", () => limits.reset(any("freetrial")), `${NAMES}"freetrial"; did you mean "freeTrial"?`],
+    ["of nothing near", () => limits.check(any("login")), `${NAMES}"login"`],
+    ["left out", () => limits.limit(any()), `${NAMES}undefined`],
+    ["of many", () => many.limit("x"), `\`name\` must be one of the limits defined: ${twenty} and 2 more; got "x"`],
+    ["of none", () => defineLimits({}).limit(any("x")), '`name` must be one of the limits defined: none is; got "x"'],
+    [
+      "with a space",
+      () => defineLimits({ "send message": bucket }),
+      '`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "send message" (in the limit "send message")',
+    ],
+  ]);
+});
+
+describe("a policy", () => {
+  const made = (policy: object) => () => defineLimits({ chat: any(policy) });
+  const IN = ' (in the limit "chat")';
+  const BUCKET = "absent: a token bucket has kind, rate, period, capacity, maxReserved, shards, onStoreError, timeout";
+  says([
+    [
+      "with a field misspelt",
+      made({ ...bucket, capcity: 20 }),
+      `\`capcity\` must be ${BUCKET}; got 20; did you mean \`capacity\`?${IN}`,
+    ],
+    ["with another library's field", made({ ...bucket, points: 5 }), `\`points\` must be ${BUCKET}; got 5${IN}`],
+    [
+      "of a kind misspelt",
+      made({ ...bucket, kind: "token-bucket" }),
+      `\`kind\` must be "token bucket" or "fixed window"; got "token-bucket"; did you mean "token bucket"?${IN}`,
+    ],
+    [
+      "of a kind that there is not",
+      made({ ...bucket, kind: "sliding window" }),
+      `\`kind\` must be "token bucket" or "fixed window"; got "sliding window"${IN}`,
+    ],
+    [
+      "whose period is in words",
+      made({ ...bucket, period: "1 min" }),
+      `\`period\` must be a whole number of ms from 1 to 1099511627776; got "1 min"${IN}`,
+    ],
+    [
+      "without a period",
+      made({ kind: "token bucket", rate: 1 }),
+      `\`period\` must be a whole number of ms from 1 to 1099511627776; got undefined${IN}`,
+    ],
+    [
+      "that grants nothing",
+      made({ ...bucket, rate: 0 }),
+      `\`rate\` must be a finite number of tokens above 0 and up to 1099511627776; got 0${IN}`,
+    ],
+    ["that is none", made(any(5)), `\`config\` must be an object with kind, rate and period; got 5${IN}`],
+    ["in place of all", () => defineLimits(any()), "`limits` must be an object of limits by name; got undefined"],
+  ]);
+});
+
+describe("a call", () => {
+  const KEY = "`key` must be a string of at most 1024 bytes in UTF-8; got ";
+  const COUNT = "`count` must be a finite number of tokens from 0 to 1099511627776; got ";
+  const call = (options: unknown) => () => limits.limit("sendMessage", any(options));
+  says([
+    ["the key alone", call("user 7"), '`options` must be an object, such as { key, count }; got "user 7"'],
+    ["null", call(null), "`options` must be an object, such as { key, count }; got null"],
+    ["a number as the key", call({ key: 7 }), `${KEY}7`],
+    ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
+    ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],
+    ["no user as the key", call({ key: null }), `${KEY}null`],
+    ["a count that is no number", call({ count: Number("ten") }), `${COUNT}NaN`],
+    ["a count below 0", call({ count: -1 }), `${COUNT}-1`],
+    ["a count from a query string", call({ count: "5" }), `${COUNT}"5"`],
+    [
+      "an option misspelt",
+      call({ kye: "a" }),
+      '`kye` must be absent: take has key, count, reserve, throws, config; got "a"; did you mean `key`?',
+    ],
+    [
+      "several in one object",
+      () => limits.limitAll(any({ name: "sendMessage" })),
+      "`requests` must be an array of 1 to 100 requests; got an object",
+    ],
+    [
+      "several, by name alone",
+      () => limits.limitAll(any(["sendMessage"])),
+      '`request` must be an object, such as { name, key }; got "sendMessage"',
+    ],
+  ]);
+
+  test("a key left out, or undefined: that is the limit of all together, which policies may want", () => {
+    const one = defineLimits({ all: { ...bucket, rate: 1 } });
+    expect([one.limit("all").ok, one.limit("all", { key: undefined }).ok]).toEqual([true, false]);
+  });
+
+  test("one name in two limiters: each has its own store in memory, and so its own tokens", () => {
+    const [one, other] = [1, 2].map(() => defineLimits({ all: { ...bucket, rate: 1 } }));
+    expect([one?.limit("all").ok, other?.limit("all").ok, one?.limit("all").ok]).toEqual([true, true, false]);
+  });
+});
+
+describe("a client", () => {
+  const REDIS =
+    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or " +
+    "sentinel), or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
+  const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
+  const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
+  const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
+  const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
+  const url = "redis://localhost";
+  says([
+    ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
+    ["Redis: an address", () => redis(any(url)), `${REDIS}"${url}"`],
+    ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
+    ["Redis: a promise", () => redis(any(Promise.resolve())), `${REDIS}a promise; \`await\` it first`],
+    ["Redis: nothing", () => redis(any()), `${REDIS}undefined`],
+    [
+      "PostgreSQL: pg's class",
+      () => postgres(any(class Pool {})),
+      `${POSTGRES}the class Pool; pass one that is made: new Pool(…)`,
+    ],
+    [
+      "PostgreSQL: settings",
+      () => postgres(any({ connectionString: "" })),
+      `${POSTGRES}an object with connectionString`,
+    ],
+    ["PostgreSQL: the module", () => postgres(any({ Pool: pg.Pool })), `${POSTGRES}an object with Pool`],
+    ["PostgreSQL: a promise", () => postgres(any(Promise.resolve())), `${POSTGRES}a promise; \`await\` it first`],
+    ["Workers KV: no such binding", () => workersKv(any({}["QUOTAS" as never])), `${KV}undefined`],
+    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
+    ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
+    ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
+    ["Deno KV: not awaited", () => denoKv(any(Promise.resolve())), `${DENO}a promise; \`await\` it first`],
+    [
+      "Convex: all of ctx",
+      () => convex(any({ db: {} })),
+      "`db` must be a database, such as a mutation's ctx.db; got an object with db",
+    ],
+    [
+      "in place of a store",
+      () => defineLimits({ chat: bucket }, { store: any(new Redis({ lazyConnect: true })) }),
+      "`store` must be a store, such as memory() or redis(client); got an object",
+    ],
+  ]);
+});
+
+describe("a middleware", () => {
+  const LIMITER = "`limiter` must be what defineLimits returns; got ";
+  const ITSELF = "a request; what is mounted is what rateLimit(limits, options) returns, not rateLimit itself";
+  const [request, response] = [{ headers: {} }, { setHeader: () => {} }];
+  says([
+    ["Express: app.use(rateLimit)", () => express(any(request), any(response)), LIMITER + ITSELF],
+    ["Fastify: addHook(…, rateLimit)", () => fastify(any({ raw: request }), any({})), LIMITER + ITSELF],
+    [
+      "Hono: app.use(rateLimit)",
+      () =>
+        hono(
+          any({ req: {} }),
+          any(() => {}),
+        ),
+      LIMITER + ITSELF,
+    ],
+    ["options alone", () => express(any({ name: "sendMessage" }), any()), `${LIMITER}an object with name`],
+    ["no options", () => express(limits, any()), "`options` must be an object with name or limits; got undefined"],
+    ["the name alone", () => express(limits, any("a")), '`options` must be an object with name or limits; got "a"'],
+  ]);
+});
+
+describe("`await` left out", () => {
+  const store = transactional({
+    name: "later",
+    transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),
+  });
+  const later = defineLimits({ chat: bucket }, { store });
+  const says = (field: string) =>
+    `\`${field}\` must be read after \`await\`: this limiter's store answers with promises; got a promise`;
+
+  test("the compiler refuses it, and so does the answer", () => {
+    // @ts-expect-error a promise has no `ok`
+    expect(() => later.limit("chat").ok).toThrow(says("ok"));
+    expect(() => {
+      // @ts-expect-error a promise has no `remaining`
+      const { remaining } = later.check("chat", { key: "a" });
+      return remaining;
+    }).toThrow(says("remaining"));
+    // @ts-expect-error a promise has no `retryAfter`
+    expect(() => later.charge("chat").retryAfter).toThrow(says("retryAfter"));
+    // @ts-expect-error a promise has no `ok`
+    expect(() => later.limitAll([{ name: "chat" }]).ok).toThrow(says("ok"));
+  });
+
+  test("the answer is a promise like any other", async () => {
+    const answer = later.limit("chat");
+    expectTypeOf(answer).toEqualTypeOf<Promise<Decision>>();
+    expect(answer).toBeInstanceOf(Promise);
+    expect(answer.constructor).toBe(Promise);
+    expect(Promise.resolve(answer)).toBe(answer);
+    expect(Object.prototype.toString.call(answer)).toBe("[object Promise]");
+    expect(inspect(answer)).toMatch(/^Promise \{/);
+    expect(Object.keys(answer)).toEqual([]);
+    expect(() => structuredClone(answer)).toThrow(/could not be cloned/);
+    expect((await answer).ok).toBe(true);
+    expect(await answer.then(({ ok }) => ok)).toBe(true);
+    expect(await answer.finally(() => {})).toMatchObject({ ok: true });
+    expect((await Promise.all([answer, later.limit("chat")])).map(({ ok }) => ok)).toEqual([true, true]);
+    expect(await Promise.race([answer])).toMatchObject({ ok: true });
+    // What React's `use` and others keep on a promise.
+    expect(Object.assign(answer, { status: "fulfilled", value: 1 })).toMatchObject({ value: 1 });
+  });
+
+  test("it is looked for in the first thousand answers, and costs nothing after", async () => {
+    const many = defineLimits({ chat: bucket }, { store });
+    for (let i = 0; i < 1000; i++) expect(() => (many.check("chat") as never as Decision).ok).toThrow(InputError);
+    const answer = many.check("chat");
+    expect(Object.getPrototypeOf(answer)).toBe(Promise.prototype);
+    expect((await answer).ok).toBe(true);
+  });
+});
