@@ -9,20 +9,16 @@ const FIELDS = ["ok", "remaining", "retryAt", "retryAfter", "decisions"];
 // Not `Promise.prototype`: what async functions return is the host's own, also where `Promise` was put in its place.
 const hosts: object = /* @__PURE__ */ Object.getPrototypeOf(/* @__PURE__ */ (async () => {})());
 
-const property = (field: string): [string, PropertyDescriptor] => [
-  field,
-  {
-    configurable: true,
-    get(this: unknown): never {
-      throw new InputError(field, "read after `await`: this limiter's store answers with promises", this, "a promise");
-    },
-  },
-];
-
 // Between a promise and what all promises have: `constructor` is still theirs, so `await` and `instanceof` see no other.
-const between: object = /* @__PURE__ */ Object.create(
-  hosts,
-  /* @__PURE__ */ Object.fromEntries(/* @__PURE__ */ FIELDS.map(property)),
+const between: object = /* @__PURE__ */ FIELDS.reduce(
+  (object, field) =>
+    Object.defineProperty(object, field, {
+      get(): never {
+        const rule = "read after `await`: this limiter's store answers with promises";
+        throw new InputError(field, rule, this, "a promise");
+      },
+    }),
+  Object.create(hosts) as object,
 );
 
 /**

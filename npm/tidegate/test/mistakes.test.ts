@@ -43,7 +43,7 @@ describe("a name", () => {
     ["in another case", () => limits.reset(any("freetrial")), `${NAMES}"freetrial"; did you mean "freeTrial"?`],
     ["of nothing near", () => limits.check(any("login")), `${NAMES}"login"`],
     ["left out", () => limits.limit(any()), `${NAMES}undefined`],
-    ["of many", () => many.limit("x"), `\`name\` must be one of the limits defined: ${twenty} and 2 more; got "x"`],
+    ["of many", () => many.limit("x"), `\`name\` must be one of the limits defined: ${twenty}, and 2 more; got "x"`],
     ["of none", () => defineLimits({}).limit(any("x")), '`name` must be one of the limits defined: none is; got "x"'],
     [
       "with a space",
