@@ -1,0 +1,150 @@
+//! The report as tables.
+
+use super::{Report, Run};
+use crate::experiments::herd::Back;
+use crate::scenario::Mode;
+
+type Column = (&'static str, fn(&Run) -> String);
+
+const MODE: Column = ("mode", |run| run.scenario.mode.name().into());
+const NODES: Column = ("nodes", |run| whole(f64::from(run.scenario.nodes)));
+const UTILIZATION: Column = ("utilization", |run| percent(run.figures.utilization));
+const OVER: Column = ("over", |run| tokens(run.figures.over_admitted));
+const STEPS: Column = ("steps/s", |run| whole(run.figures.steps_per_second));
+const PER_CALL: Column = ("steps a call", |run| format!("{:.2}", run.figures.steps_per_call));
+const TRIPS: Column = ("trips/s", |run| whole(run.figures.trips_per_second));
+const P50: Column = ("p50, ms", |run| format!("{:.2}", run.figures.wait_p50_ms));
+const P99: Column = ("p99, ms", |run| format!("{:.2}", run.figures.wait_p99_ms));
+const JAIN: Column = ("Jain", |run| format!("{:.3}", run.figures.jain));
+const CHANCE: Column = ("Jain of one bucket", |run| format!("{:.3}", run.figures.jain_ideal));
+const HONEST: Column =
+    ("retryAt right", |run| if run.figures.denied == 0.0 { "–".into() } else { percent(run.figures.honest) });
+const EARLY: Column = ("early", |run| if run.figures.denied == 0.0 { "–".into() } else { percent(run.figures.early) });
+const LATE: Column = ("late", |run| if run.figures.denied == 0.0 { "–".into() } else { percent(run.figures.late) });
+const DENIED: Column = ("denied", |run| percent(run.figures.denied));
+const UNANSWERED: Column = ("unanswered", |run| percent(run.figures.unanswered));
+const STRANDED: Column = ("stranded", |run| percent(run.figures.stranded));
+const BURST: Column = ("burst", |run| tokens(run.figures.burst));
+const LARGE: Column = ("the large one got", |run| percent(run.figures.large_share));
+const SMALL: Column = ("the others got", |run| percent(run.figures.small_share));
+const TIMES: Column = ("demand", |run| {
+    format!("{}x", (run.scenario.demand.per_second / run.scenario.limit.rate * 100.0).round() / 100.0)
+});
+const AHEAD: Column = ("ahead, ms", |run| lending(run).0);
+const SHARE: Column = ("share", |run| lending(run).1);
+
+fn lending(run: &Run) -> (String, String) {
+    let Mode::Lease(lending) = run.scenario.mode else { return ("–".into(), "–".into()) };
+    (whole(lending.ahead), lending.share.to_string())
+}
+
+/// All tables.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let fleet =
+        [NODES, MODE, OVER, UTILIZATION, STEPS, TRIPS, PER_CALL, P50, P99, DENIED, HONEST, EARLY, LATE, JAIN, CHANCE];
+    [
+        "## A fleet that grows, on a million keys of 100 tokens a second".into(),
+        table(&fleet, &report.fleet),
+        "## One hot key whose limit grows along, asked for half of what it grants".into(),
+        table(&[NODES, MODE, OVER, UTILIZATION, STEPS, TRIPS, PER_CALL, P50, P99, BURST], &report.hot),
+        "## One hot key of 1,000 tokens a second, asked for four times of that".into(),
+        table(
+            &[NODES, MODE, OVER, UTILIZATION, STEPS, PER_CALL, P50, P99, UNANSWERED, HONEST, EARLY, LATE, JAIN, CHANCE],
+            &report.scarce,
+        ),
+        "## One of a hundred nodes has half of the demand".into(),
+        table(&[MODE, LARGE, SMALL, UTILIZATION, STEPS], &report.uneven),
+        "## Killed processes, partitions, losses and wrong clocks".into(),
+        table(&[MODE, OVER, UTILIZATION, UNANSWERED, STRANDED, BURST, PER_CALL], &report.faulty),
+        "## `ahead` and `share` of a lease, 100 nodes on 1,000 tokens a second".into(),
+        table(&[TIMES, AHEAD, SHARE, UTILIZATION, STEPS, PER_CALL, P50, UNANSWERED, JAIN, BURST], &report.sweep),
+        "## A rate that adapts".into(),
+        adaptive(report),
+        "## Clients that come back".into(),
+        herd(report),
+    ]
+    .join("\n\n")
+}
+
+/// The tables that the README quotes.
+#[must_use]
+pub fn summary(report: &Report) -> String {
+    let scarce: Vec<_> = report.scarce.iter().filter(|run| run.scenario.nodes >= 10).cloned().collect();
+    let ends: Vec<_> =
+        report.fleet.iter().filter(|run| [1, 100, 10_000].contains(&run.scenario.nodes)).cloned().collect();
+    [
+        "A million keys of 100 tokens a second each, 100 requests a second at each node by Zipf's law:".into(),
+        table(&[NODES, MODE, OVER, UTILIZATION, STEPS, PER_CALL, P50, P99], &ends),
+        "One key of 1,000 tokens a second, asked for four times of that:".into(),
+        table(&[NODES, MODE, OVER, UTILIZATION, STEPS, PER_CALL, P99, HONEST, JAIN], &scarce),
+        "Everything wrong at once (each of 100 nodes is killed once, cut off once, its clock a minute off; messages are lost):"
+            .into(),
+        table(&[MODE, OVER, UTILIZATION, UNANSWERED, STRANDED], &report.faulty),
+        "5,000 clients come within a second, for 500 tokens a second:".into(),
+        herd(report),
+    ]
+    .join("\n\n")
+}
+
+fn adaptive(report: &Report) -> String {
+    let head = ["instances", "rates", "Jain", "in time: all of the capacity", "half of it", "all", "bad", "bad", "bad"];
+    let rows = report.adaptive.iter().map(|one| {
+        let increase = one.increase.map_or("do not adapt".into(), |part| format!("adapt by {}", percent(part)));
+        let mut cells = vec![one.instances.to_string(), increase, format!("{:.3}", one.jain)];
+        cells.extend(one.phases.iter().map(|phase| percent(phase.good)));
+        cells.extend(one.phases.iter().map(|phase| percent(phase.bad)));
+        cells
+    });
+    lines(&head.map(String::from), rows)
+}
+
+fn herd(report: &Report) -> String {
+    let head =
+        ["limit", "a denied client comes back", "retries in 1 ms", "in 100 ms", "questions a token", "all served, s"];
+    let rows = report.herd.iter().map(|one| {
+        let back = match one.back {
+            Back::AsTold => "at `retryAt`".into(),
+            Back::Jitter(fraction) => format!("with `jitter`, fraction {fraction}"),
+            Back::Reserve => "never: it reserved".into(),
+        };
+        let kind = if one.limit.windows { "fixed window" } else { "token bucket" };
+        let numbers = [f64::from(one.peak_1_ms), f64::from(one.peak_100_ms)].map(whole);
+        let [ms, tenth] = numbers;
+        vec![kind.into(), back, ms, tenth, format!("{:.1}", one.asked_per_grant), format!("{:.1}", one.done_s)]
+    });
+    lines(&head.map(String::from), rows)
+}
+
+fn table(columns: &[Column], runs: &[Run]) -> String {
+    let head: Vec<_> = columns.iter().map(|(name, _)| (*name).to_string()).collect();
+    lines(&head, runs.iter().map(|run| columns.iter().map(|(_, cell)| cell(run)).collect()))
+}
+
+fn lines(head: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let row = |cells: &[String]| format!("| {} |", cells.join(" | "));
+    let rule: Vec<_> = (0..head.len()).map(|i| if i == 0 { "---" } else { "---:" }.to_string()).collect();
+    let rows = rows.map(|cells| row(&cells));
+    [row(head), row(&rule)].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn tokens(count: f64) -> String {
+    if count == 0.0 { "0".into() } else { format!("{count:.1}") }
+}
+
+/// A whole number with commas.
+fn whole(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
