@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reached } from "./graph.ts";
 import { install, type Installed, type Manifest, root } from "./installed.ts";
 
 let user: Installed;
@@ -33,6 +34,16 @@ describe("the tarball", () => {
     expect(named.filter((path) => !paths.includes(path))).toEqual([]);
     expect(paths.filter((path) => !BESIDES.some((pattern) => pattern.test(path)))).toEqual([]);
     expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/engine/generated/speed.wasm"]));
+  });
+
+  test("holds nothing that no entry leads to", () => {
+    const paths = user.packed.files.map((file) => file.path);
+    const programs = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
+    const named = [...Object.values(manifest.exports), ...Object.values(manifest.imports), ...programs]
+      .flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))
+      .map((path) => path.replace("./", ""));
+    const led = reached(join(user.folder, "node_modules/tidegate"), named, new Set(paths));
+    expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md"]);
   });
 
   test("has the licence and the readme of the repository", () => {

@@ -1,0 +1,26 @@
+/** Which files of the installed package lead to which. */
+import { readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+
+// `from "./x.js"`, `import "./x.js"`, `import("./x.js")`, `new URL("./x.wasm", …)`: whatever is written as a relative path.
+const RELATIVE = /["'](\.\.?\/[^"'\n]+)["']/g;
+
+/** All files that are reached from these, themselves included; paths are the package's own. */
+export function reached(folder: string, entries: readonly string[], present: ReadonlySet<string>): Set<string> {
+  const found = new Set<string>();
+  const todo = [...entries];
+  for (let path = todo.pop(); path !== undefined; path = todo.pop()) {
+    if (found.has(path) || !present.has(path)) continue;
+    found.add(path);
+    if (!/\.(js|d\.ts)$/.test(path)) continue;
+    // And beside each program, what TypeScript is told of it.
+    todo.push(path.replace(/(?<!\.d)\.js$/, ".d.ts"));
+    const text = readFileSync(join(folder, path), "utf8");
+    for (const [, target = ""] of text.matchAll(RELATIVE)) {
+      const file = posix.join(dirname(path), target);
+      // A declaration names its neighbour as the program does that it describes.
+      todo.push(path.endsWith(".d.ts") ? file.replace(/\.js$/, ".d.ts") : file);
+    }
+  }
+  return found;
+}
