@@ -1,4 +1,4 @@
-/** The figures as text, for a run's JSON. */
-export function figures(run: unknown): string;
-/** The README with the figures of a run between its marks. */
-export function withFigures(text: string, run: unknown): string;
+/** The figures as text, for what results.json holds. */
+export function figures(suites: unknown): string;
+/** The README with the figures between its marks. */
+export function withFigures(text: string, suites: unknown): string;

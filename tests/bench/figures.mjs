@@ -1,72 +1,53 @@
-// The README's figures, from the JSON of a run: `node run.mjs --json results.json && node figures.mjs`.
+// The README's figures, from what `npm run bench -- --keep` left in results.json.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { inProcess } from "./process/figures.mjs";
+import { markdown } from "./tables.mjs";
 
 const readme = new URL("../../README.md", import.meta.url);
 const results = new URL("results.json", import.meta.url);
 const MARKS = ["<!-- figures -->", "<!-- /figures -->"];
 
-const SPEED = {
-  "hot-allow": "1 key, granted",
-  "hot-deny": "1 key, denied",
-  "prepared-allow": "10^5 keys, strings prepared",
-  "short-allow": "10^5 keys, new strings of 12",
-  "short-deny": "same, denied",
-  "long-allow": "10^5 keys, new strings of 40",
-  "million-allow": "10^6 keys, new strings of 12",
-};
-const THREADS = {
-  "threads-1": "keys of its own, 1 thread",
-  "threads-2": "2 threads",
-  "threads-hot-1": "one hot key, 1 thread",
-  "threads-hot-2": "2 threads",
+/** The headings of the suites, in this order. */
+const SUITES = {
+  process: "In process",
+  file: "A file, shared by processes",
+  redis: "Redis on loopback",
+  lease: "Leases",
+  postgres: "PostgreSQL on loopback",
+  http: "In front of a handler",
+  sizes: "Sizes",
 };
 
-const row = (cells) => `| ${cells.join(" | ")} |`;
-const table = (head, rows) =>
-  [row(head), row(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(row)].join("\n");
-
-/** The figures as text, for a run. */
-export function figures(run) {
-  const { machine, rounds, contenders, cases } = run;
-  const by = new Map(cases.map((one) => [one.id, new Map(one.rows.map((of) => [of.id, of.figures]))]));
-  const median = (id, contender, figure = 0) => by.get(id)?.get(contender)?.[figure]?.median;
-  const show = (value, digits = 0) =>
-    value === undefined ? "–" : value.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1");
-  const named = ({ title, version }) => (version === undefined ? title : `${title} ${version}`);
-  const timed = Object.keys(SPEED).filter((id) => by.has(id));
-  const speed = contenders.map((of) => [named(of), ...timed.map((id) => show(median(id, of.id)))]);
-  const remembered = contenders.filter(({ id }) => median("memory", id) !== undefined);
-  const memory = remembered.map((of) => [
-    named(of),
-    show(median("memory", of.id, 0)),
-    show(median("memory", of.id, 1)),
-    show(median("memory", of.id, 2), 1),
-    show(median("memory", of.id, 3), 0),
-  ]);
-  const crews = Object.keys(THREADS).filter((id) => by.has(id));
-  const threads = contenders
-    .filter(({ id }) => crews.some((crew) => median(crew, id) !== undefined))
-    .map((of) => [named(of), ...crews.map((id) => show(median(id, of.id), 2))]);
-  return [
-    `${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node.js ${machine.node}, ${machine.at}; medians of ${rounds} rounds.`,
-    "Nanoseconds of CPU a decision, the clock and the making of the key included (the last row is these alone):",
-    table(["", ...timed.map((id) => SPEED[id])], speed),
-    "1,000,000 new keys of 12 characters come in:",
-    table(["", "bytes a key", "of it in the JS heap", "longest call, ms", "next full GC, ms"], memory),
-    "Million decisions a second of all threads together:",
-    table(["", ...crews.map((id) => THREADS[id])], threads),
-  ].join("\n\n");
+function about({ machine, rounds, versions = {} }) {
+  const { cpu, cores, system, node, at } = machine;
+  const used = Object.entries(versions).map(([name, version]) => (name === "server" ? version : `${name} ${version}`));
+  const where = `${cpu}, ${cores} cores, ${system}, Node.js ${node}, ${at}`;
+  const times = rounds === 1 ? "" : `; medians of ${rounds} rounds`;
+  return `${where}${times}${used.length === 0 ? "" : `; ${used.join(", ")}`}.`;
 }
 
-/** The README with the figures of a run between its marks. */
-export function withFigures(text, run) {
+/** The figures as text. */
+export function figures(suites) {
+  const there = Object.entries(SUITES).filter(([name]) => suites[name] !== undefined);
+  const parts = there.map(([name, title]) => {
+    const suite = suites[name];
+    const tables = name === "process" ? inProcess(suite) : suite.tables.map(markdown).join("\n\n");
+    return `### ${title}\n\n${about(suite)}\n\n${tables}`;
+  });
+  return parts.join("\n\n");
+}
+
+/** The README with the figures between its marks. */
+export function withFigures(text, suites) {
   const [from, to] = MARKS.map((mark) => text.indexOf(mark));
   if (from < 0 || to < from) throw new Error(`README.md has no ${MARKS.join(" … ")}`);
-  return `${text.slice(0, from + MARKS[0].length)}\n${figures(run)}\n${text.slice(to)}`;
+  return `${text.slice(0, from + MARKS[0].length)}\n${figures(suites)}\n${text.slice(to)}`;
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const run = JSON.parse(readFileSync(results, "utf8"));
-  writeFileSync(readme, withFigures(readFileSync(readme, "utf8"), run));
+export function writeReadme() {
+  const suites = JSON.parse(readFileSync(results, "utf8"));
+  writeFileSync(readme, withFigures(readFileSync(readme, "utf8"), suites));
 }
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) writeReadme();

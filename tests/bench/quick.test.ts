@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { remove, temporaryFolder } from "../support/folders.ts";
 
-const run = fileURLToPath(new URL("run.mjs", import.meta.url));
+const run = fileURLToPath(new URL("process/run.mjs", import.meta.url));
 
 test("the benchmark runs: each contender answers rightly first, and each case ends in a figure", {
   timeout: 120_000,
@@ -35,6 +35,31 @@ test("the benchmark runs: each contender answers rightly first, and each case en
       expect(measured, id).toEqual(id.startsWith("threads") || id === "memory-4" ? only.slice(0, 2) : only);
       for (const { figures } of rows) expect(figures[0].median, id).toEqual(expect.any(Number));
     }
+  } finally {
+    remove(folder);
+  }
+});
+
+test("every suite ends in tables, with nobody left out, where its server is there", { timeout: 600_000 }, () => {
+  const folder = temporaryFolder("bench");
+  try {
+    const json = join(folder, "figures.json");
+    const all = fileURLToPath(new URL("run.mjs", import.meta.url));
+    const names = ["file", "redis", "lease", "postgres", "http", "sizes"];
+    const bench = spawnSync(process.execPath, [all, "--quick", "--suite", names.join(","), "--json", json], {
+      encoding: "utf8",
+      maxBuffer: 2 ** 26,
+    });
+    expect(bench.status, bench.stdout + bench.stderr).toBe(0);
+    const suites = JSON.parse(readFileSync(json, "utf8"));
+    for (const name of names) {
+      if (suites[name] === undefined) expect(bench.stdout).toContain(`!!! ${name} is left out`);
+      for (const { title, head, rows } of suites[name]?.tables ?? []) {
+        expect(rows.length, title).toBeGreaterThan(0);
+        for (const row of rows) expect(row.length, title).toBe(head.length);
+      }
+    }
+    if (process.env["TIDEGATE_REQUIRE_ALL"] === "1") expect(Object.keys(suites)).toEqual(names);
   } finally {
     remove(folder);
   }

@@ -3,21 +3,19 @@
 // The file store beside what it is instead of: a Redis on loopback that one caller asks, and rate-limiter-flexible's
 // cluster mode, where two processes ask a primary. Contenders take turns; ratios are the medians of each round's.
 import cluster from "node:cluster";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { versionOf } from "../installed.mjs";
 import { startServer } from "../redis/server.mjs";
+import { measured, options, tell } from "../tables.mjs";
 import { alone, inCluster } from "./contenders.mjs";
 
-const { values } = parseArgs({
-  options: { quick: { type: "boolean" }, rounds: { type: "string" }, json: { type: "string" } },
-});
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 7));
-const ms = values.quick ? 300 : 1000;
+const given = options(7);
+const { rounds } = given;
+const ms = given.quick ? 300 : 1000;
 const PROCESSES = 2;
 
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 const root = mkdtempSync(join(tmpdir(), "tidegate-bench-file-"));
 let folders = 0;
 const folder = () => join(root, `${folders++}`);
@@ -56,28 +54,22 @@ async function measure(title, base, contenders, how) {
   for (let round = 0; round < rounds; round++) {
     for (const [name, contender] of Object.entries(contenders)) figures[name].push(await how(contender, name));
   }
-  console.log(`\n${title}`);
-  const rows = Object.entries(figures).map(([contender, of]) => ({
-    contender,
-    "decisions a second": Math.round(median(of)),
-    [`ratio to ${base}`]: Math.round(median(of.map((figure, i) => figure / figures[base][i])) * 100) / 100,
-  }));
-  console.table(rows);
-  return rows;
+  return measured({ title, unit: "decisions a second", base, rounds: figures });
 }
 
 cluster.setupPrimary({ exec: new URL("worker.mjs", import.meta.url).pathname });
 inCluster["rate-limiter-flexible, 256 callers each"].primary();
 const server = await startServer();
-const figures = {};
-figures.alone = await measure("one caller, 10,000 keys", "tidegate/redis, one caller", alone, oneCaller);
-figures.cluster = await measure(
-  `a cluster of ${PROCESSES} processes, 10,000 keys`,
-  "rate-limiter-flexible, 256 callers each",
-  inCluster,
-  (_, name) => workers(name),
-);
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, null, 2)}\n`);
+const tables = [
+  await measure("One process, 10,000 keys", "tidegate/redis, one caller", alone, oneCaller),
+  await measure(
+    `A cluster of ${PROCESSES} processes, 10,000 keys`,
+    "rate-limiter-flexible, 256 callers each",
+    inCluster,
+    (_, name) => workers(name),
+  ),
+];
+tell(given, tables, { "rate-limiter-flexible": versionOf("rate-limiter-flexible") });
 server.stop();
 rmSync(root, { recursive: true, force: true });
 process.exit(0);

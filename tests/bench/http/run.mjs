@@ -3,17 +3,14 @@
 // A process for each server; autocannon loads them in turns, and the CPU time that each used for its requests, outside the kernel, is read.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import autocannon from "autocannon";
+import { versionOf } from "../installed.mjs";
+import { figure, median, options, ratio, tell } from "../tables.mjs";
 import { servers } from "./servers.mjs";
 
-const { values } = parseArgs({
-  options: { quick: { type: "boolean" }, rounds: { type: "string" }, json: { type: "string" } },
-});
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 9));
-const amount = values.quick ? 500 : 20_000;
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+const given = options(9);
+const { rounds } = given;
+const amount = given.quick ? 500 : 20_000;
 
 async function start(framework, contender) {
   const child = fork(new URL("server.mjs", import.meta.url), [framework, contender]);
@@ -43,7 +40,7 @@ async function start(framework, contender) {
   return { load, close: () => child.disconnect() };
 }
 
-const figures = {};
+const tables = [];
 for (const [framework, contenders] of Object.entries(servers)) {
   const names = Object.keys(contenders);
   const open = {};
@@ -55,25 +52,18 @@ for (const [framework, contenders] of Object.entries(servers)) {
   }
   for (const { close } of Object.values(open)) close();
   const [bare, ...limited] = names;
-  const cost = (name, round) => micros[name][round] - micros[bare][round];
-  figures[framework] = names.map((name) => ({
-    server: name,
-    "CPU µs a request": Number(median(micros[name]).toFixed(2)),
-    "of it the limiter": limited.includes(name)
-      ? Number(median(micros[name].map((_, i) => cost(name, i))).toFixed(2))
-      : 0,
-    "to ours": limited.includes(name)
-      ? Number(
-          (
-            median(micros[name].map((_, i) => cost(name, i))) /
-            median(micros.tidegate.map((_, i) => cost("tidegate", i)))
-          ).toFixed(2),
-        )
-      : undefined,
-  }));
-  console.log(
-    `\n${framework}, ${amount} requests a round, medians of ${rounds} interleaved round${rounds === 1 ? "" : "s"}`,
+  const costs = Object.fromEntries(
+    limited.map((name) => [name, micros[name].map((of, round) => of - micros[bare][round])]),
   );
-  console.table(figures[framework]);
+  tables.push({
+    title: `${framework}, ${amount} requests a round`,
+    head: ["", "CPU µs a request", "of it the limiter", "× ours"],
+    rows: names.map((name) => [
+      name,
+      figure(median(micros[name]), 1),
+      ...(name === bare ? ["", ""] : [figure(median(costs[name]), 1), ratio(costs[name], costs.tidegate)]),
+    ]),
+  });
 }
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);
+const peers = ["express", "express-rate-limit", "fastify", "@fastify/rate-limit"];
+tell(given, tables, Object.fromEntries(peers.map((name) => [name, versionOf(name)])));

@@ -2,15 +2,15 @@
 //
 // One hot key on a loopback Redis, with leases and without, taking turns: decisions a second, how many of them reached
 // the server, and how many tokens were granted of those that there were.
-import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
 import { defineLimits, SECOND } from "tidegate";
 import { redis } from "tidegate/redis";
 import { startServer } from "../redis/server.mjs";
+import { figure, median, options, ratio, tell } from "../tables.mjs";
 
-const { values } = parseArgs({ options: { quick: { type: "boolean" }, rounds: { type: "string" } } });
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-const ms = values.quick ? 100 : 700;
+const given = options(5);
+const { rounds } = given;
+const ms = given.quick ? 100 : 700;
 
 /** Tokens a second: more than anyone asks for, and far fewer. */
 const LIMITS = {
@@ -20,7 +20,6 @@ const LIMITS = {
 const server = await startServer();
 const open = () => new Redis({ host: "127.0.0.1", port: server.port });
 const probe = open();
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
 /** So many nodes, each with a connection and leases of its own, in this one process. */
 async function measure(limit, { lease, nodes, callers }) {
@@ -65,22 +64,20 @@ for (const limit of ["ample", "scarce"]) {
         figures.plain.push(await measure(limit, { lease: false, nodes, callers }));
         figures.leased.push(await measure(limit, { lease: true, nodes, callers }));
       }
-      const of = (kind, figure) => median(figures[kind].map((one) => one[figure]));
-      rows.push({
-        limit,
-        nodes,
-        callers,
-        "without, decisions/s": Math.round(of("plain", "perSecond")),
-        "leased, decisions/s": Math.round(of("leased", "perSecond")),
-        ratio:
-          Math.round(median(figures.leased.map(({ perSecond }, i) => perSecond / figures.plain[i].perSecond)) * 10) /
-          10,
-        "reach Redis, %": Math.round(of("leased", "reached") * 1e6) / 1e4,
-        "granted of what there was, %": limit === "scarce" ? Math.round(of("leased", "used") * 1e4) / 100 : undefined,
-      });
+      const all = (kind, what) => figures[kind].map((one) => one[what]);
+      const of = (kind, what) => median(all(kind, what));
+      rows.push([
+        `${limit}: ${nodes} node${nodes === 1 ? "" : "s"}, ${callers} caller${callers === 1 ? "" : "s"}`,
+        figure(of("plain", "perSecond")),
+        figure(of("leased", "perSecond")),
+        ratio(all("leased", "perSecond"), all("plain", "perSecond")),
+        `${figure(of("leased", "reached") * 100, 3)} %`,
+        limit === "scarce" ? `${figure(of("leased", "used") * 100, 1)} %` : "",
+      ]);
     }
   }
 }
-console.table(rows);
+const head = ["", "decisions a second without", "leased", "ratio", "reach Redis", "granted of what there was"];
+tell(given, [{ title: "One hot key on Redis, with leases and without", head, rows }]);
 await probe.quit();
 server.stop();

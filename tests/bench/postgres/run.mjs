@@ -1,39 +1,25 @@
-// `node run.mjs [seconds] [rounds]`: decisions through pg's Pool on a server of this run's own, durable settings. All
-// contenders take turns in each round; what is told are medians, and their ratios.
-import os from "node:os";
+// node run.mjs [--quick] [--rounds 5] [--json figures.json]
+//
+// Decisions through pg's Pool on a server of this run's own, durable settings. Contenders take turns in each round.
 import pg from "pg";
+import { versionOf } from "../installed.mjs";
+import { measured, median, options, tell } from "../tables.mjs";
 import { flexible, select1, tidegate, unlogged, upsert } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 
-const seconds = Number(process.argv[2] ?? 1);
-const rounds = Number(process.argv[3] ?? 5);
+const given = options(5);
+const { rounds } = given;
+const ms = given.quick ? 100 : 1000;
 const KEYS = Array.from({ length: 10_000 }, (_, i) => `user:${i}`);
 const anyKey = () => KEYS[Math.floor(Math.random() * KEYS.length)];
 const hotKey = () => "hot";
 
 const cases = [
-  {
-    name: "one caller, microseconds (p50)",
-    callers: 1,
-    key: anyKey,
-    p50: true,
-    contenders: [select1, upsert, flexible, tidegate, unlogged],
-  },
-  {
-    name: "256 callers on 10,000 keys, decisions a second",
-    callers: 256,
-    key: anyKey,
-    contenders: [select1, upsert, flexible, tidegate, unlogged],
-  },
-  {
-    name: "64 callers on one key, decisions a second",
-    callers: 64,
-    key: hotKey,
-    contenders: [select1, upsert, flexible, tidegate, unlogged],
-  },
+  { title: "256 callers, 10,000 keys", callers: 256, key: anyKey },
+  { title: "64 callers on one key", callers: 64, key: hotKey },
+  { title: "one caller, 10,000 keys", callers: 1, key: anyKey, p50: true },
 ];
-
-const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+const contenders = [select1, upsert, flexible, tidegate, unlogged];
 
 /** Runs callers for so long: decisions a second, or the median wait of a single one. */
 async function measure(decide, { callers, key, p50 }, ms) {
@@ -59,32 +45,24 @@ const server = await startServer();
 process.on("exit", () => server.stop());
 const pool = new pg.Pool({ ...server.options, max: 20 });
 const { rows } = await pool.query(
-  "SELECT version(), current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit",
+  "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit",
 );
-console.log(
-  `${rows[0].version}\nfsync ${rows[0].fsync}, synchronous_commit ${rows[0].commit}; Node ${process.version}, ${os.cpus().length} cores; pool of 20, ${rounds} rounds of ${seconds} s, medians`,
-);
-const open = new Map();
-for (const contender of [select1, upsert, flexible, tidegate, unlogged])
-  open.set(contender, await contender.open(pool));
+const open = [];
+for (const { name, open: start } of contenders) open.push([name, await start(pool)]);
+const tables = [];
 for (const one of cases) {
-  const found = new Map(one.contenders.map((contender) => [contender, []]));
-  for (const [contender, decide] of open) if (found.has(contender)) await measure(decide, one, 300);
+  const found = Object.fromEntries(open.map(([name]) => [name, []]));
+  for (const [, decide] of open) await measure(decide, one, ms / 3);
   for (let round = 0; round < rounds; round++) {
-    for (const [contender, list] of found) list.push(await measure(open.get(contender), one, seconds * 1000));
+    for (const [name, decide] of open) found[name].push(await measure(decide, one, ms));
   }
-  const at = (contender) => median(found.get(contender));
-  console.log(`\n${one.name}`);
-  for (const [contender, list] of found) {
-    const low = Math.min(...list);
-    const high = Math.max(...list);
-    console.log(
-      `  ${contender.name.padEnd(24)} ${at(contender).toFixed(0).padStart(8)}   (${low.toFixed(0)} to ${high.toFixed(0)})`,
-    );
-  }
-  const ratio = (a, b) => (at(a) / at(b)).toFixed(2);
-  console.log(
-    `  tidegate is ${ratio(tidegate, upsert)} x the upsert, ${ratio(tidegate, flexible)} x rate-limiter-flexible; unlogged ${ratio(unlogged, select1)} x SELECT 1`,
-  );
+  const unit = one.p50 ? "p50, µs" : "decisions a second";
+  tables.push(measured({ title: one.title, unit, base: select1.name, rounds: found }));
 }
+const [{ version, fsync, commit }] = rows;
+tell(given, tables, {
+  server: `PostgreSQL ${version}, fsync ${fsync}, synchronous_commit ${commit}`,
+  pg: versionOf("pg"),
+  "rate-limiter-flexible": versionOf("rate-limiter-flexible"),
+});
 await pool.end();

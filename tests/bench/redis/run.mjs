@@ -1,22 +1,18 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
 // One loopback server; contenders take turns in each round, and ratios are the medians of each round's.
-import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { measured, median, options, tell } from "../tables.mjs";
+import { versionOf } from "../installed.mjs";
 import { contenders, denied } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 import { pipelined } from "./pipelined.mjs";
 
-const { values } = parseArgs({
-  options: { quick: { type: "boolean" }, rounds: { type: "string" }, json: { type: "string" } },
-});
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 7));
-const ms = values.quick ? 100 : 700;
+const given = options(7);
+const { rounds } = given;
+const ms = given.quick ? 100 : 700;
 const KEYS = 10_000;
 const CALLERS = 256;
 const keys = Array.from({ length: KEYS }, (_, i) => `user:${i}`);
-
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
 /** One caller, one call after another: the middle of their times, in microseconds. */
 async function latency(run) {
@@ -58,44 +54,37 @@ async function measure(title, unit, makers, how, base) {
     for (const [name, { run }] of Object.entries(open)) figures[name].push(await how(run));
   }
   for (const { close } of Object.values(open)) close?.();
-  console.log(`\n${title}`);
-  const rows = Object.entries(figures).map(([name, of]) => {
-    const ratios = of.map((figure, round) => figure / figures[base][round]);
-    return {
-      contender: name,
-      [unit]: Math.round(median(of) * 10) / 10,
-      [`ratio to ${base}`]: Math.round(median(ratios) * 1000) / 1000,
-    };
-  });
-  console.table(rows);
-  return rows;
+  return measured({ title, unit, base, rounds: figures, digits: unit.endsWith("µs") ? 1 : 0 });
 }
 
 const server = await startServer();
-const figures = {};
-const one = Object.fromEntries(Object.entries(contenders));
-figures.latency = await measure("one caller, 10,000 keys", "p50, microseconds", one, latency, "GET (ioredis)");
-const many = { ...one, "pipelined GET, no client": pipelined };
-figures.throughput = await measure(
-  `${CALLERS} callers, 10,000 keys`,
-  "answers a second",
-  many,
-  (run) => (run.all ? run.all(ms) : throughput(run)),
-  "GET (ioredis)",
+const many = { ...contenders, "pipelined GET, no client": pipelined };
+const all = (run) => (run.all ? run.all(ms) : throughput(run));
+const base = "GET (ioredis)";
+const tables = [
+  await measure(`${CALLERS} callers, 10,000 keys`, "decisions a second", many, all, base),
+  await measure("one caller, 10,000 keys", "p50, µs", contenders, latency, base),
+  await measure("one denied key, one caller", "p50, µs", denied, latency, "tidegate (ioredis)"),
+  {
+    title: "10,000 calls on a denied key",
+    head: ["", "script calls that the server saw"],
+    rows: await roundTrips(),
+  },
+];
+const versions = Object.fromEntries(
+  ["ioredis", "redis", "rate-limit-redis", "rate-limiter-flexible"].map((name) => [name, versionOf(name)]),
 );
-figures.denied = await measure(
-  "one denied key, one caller",
-  "p50, microseconds",
-  denied,
-  latency,
-  "tidegate (ioredis)",
-);
-figures.roundTrips = await roundTrips();
-console.log("\nround trips of 10,000 calls on a denied key");
-console.table(figures.roundTrips);
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, null, 2)}\n`);
+tell(given, tables, { ...versions, server: await serverVersion() });
 server.stop();
 process.exit(0);
+
+async function serverVersion() {
+  const { Redis } = await import("ioredis");
+  const probe = new Redis({ host: "127.0.0.1", port: server.port });
+  const version = /redis_version:(\S+)/.exec(await probe.info("server"))?.[1];
+  probe.disconnect();
+  return `Redis ${version}`;
+}
 
 /** Commands that the server counted while 10,000 calls were denied. */
 async function roundTrips() {
@@ -108,7 +97,7 @@ async function roundTrips() {
     await run();
     const before = await scripts();
     for (let i = 0; i < 10_000; i++) await run();
-    rows.push({ contender: name, "script calls": (await scripts()) - before });
+    rows.push([name, `${(await scripts()) - before}`]);
     close();
   }
   probe.disconnect();

@@ -1,7 +1,7 @@
 // Convex's own calculation, with a Map for the table of rows. Its accept rule: granted where the value is not negative,
 // and a denial writes nothing.
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
-import { versionOf } from "../installed.mjs";
+import { versionOf } from "../../installed.mjs";
 
 export function create({ capacity, rate, periodMs }) {
   const rows = new Map();

@@ -1,5 +1,5 @@
 import { MemoryStore } from "express-rate-limit";
-import { versionOf } from "../installed.mjs";
+import { versionOf } from "../../installed.mjs";
 
 export function create({ capacity, periodMs }) {
   const store = new MemoryStore();

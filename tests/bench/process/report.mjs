@@ -1,5 +1,5 @@
-// Medians, spreads, ratios, and the tables that show them.
-import { cpus, totalmem, type } from "node:os";
+// Medians, spreads, ratios, and the tables that show them: several figures a row, and ratios of the first.
+import { median } from "../tables.mjs";
 
 /** How each measurement's figures are shown; the first one is what ratios are of. */
 const FIGURES = {
@@ -23,12 +23,6 @@ const FIGURES = {
   threads: [{ name: "million decisions/s", of: (run) => run.perSecond / 1e6, digits: 2 }],
 };
 
-export function median(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 /** Each figure over the rounds: its median, its spread, and the rounds themselves, from which ratios are taken. */
 export function summary(measurement, runs) {
   const figures = FIGURES[measurement].map(({ name, of, digits }) => {
@@ -36,21 +30,6 @@ export function summary(measurement, runs) {
     return { name, digits, median: median(rounds), min: Math.min(...rounds), max: Math.max(...rounds), rounds };
   });
   return { figures };
-}
-
-/** The machine and the runtime, as far as they matter to a reader of ratios. */
-export function machine(version) {
-  const [cpu] = cpus();
-  return {
-    tidegate: version,
-    node: process.version,
-    v8: process.versions.v8,
-    system: `${type()} ${process.arch}`,
-    cpu: cpu?.model ?? "unknown",
-    cores: cpus().length,
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    at: new Date().toISOString().slice(0, 10),
-  };
 }
 
 export function head(where, rounds, contenders, about) {

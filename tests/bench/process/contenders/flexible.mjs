@@ -1,6 +1,6 @@
 // A denial is a rejected promise here, so the adapter catches it, as its users do.
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import { versionOf } from "../installed.mjs";
+import { versionOf } from "../../installed.mjs";
 
 export function create({ capacity, periodMs }) {
   const limiter = new RateLimiterMemory({ points: capacity, duration: periodMs / 1000 });

@@ -1,7 +1,7 @@
 // The plugin wraps this store's callback in a promise; here the callback is used bare, in the peer's favour. Its LRU
 // holds 5,000 keys unless told otherwise, and a key that it drops starts afresh: it is told to hold them all.
 import LocalStore from "@fastify/rate-limit/store/LocalStore.js";
-import { versionOf } from "../installed.mjs";
+import { versionOf } from "../../installed.mjs";
 
 export function create({ capacity, periodMs, maxKeys }) {
   const store = new LocalStore(false, false, maxKeys);

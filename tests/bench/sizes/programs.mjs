@@ -1,0 +1,67 @@
+// Programs whose bundles are weighed: ours by host, as the README's table of ceilings names them, and the peers'.
+import { createRequire } from "node:module";
+
+// The workspace's, whatever a peer brings along.
+const { build } = createRequire(new URL("../../../package.json", import.meta.url))("esbuild");
+
+const BROWSER = { conditions: ["browser"], platform: "neutral", mainFields: [] };
+const WORKERD = {
+  conditions: ["workerd", "worker", "browser"],
+  platform: "neutral",
+  mainFields: [],
+  external: ["*.wasm", "cloudflare:*"],
+};
+const NODE = { platform: "node" };
+
+/** The wasm that a program takes along beside its script, where the bundler leaves it a module of its own. */
+export const OURS = {
+  "a page, in memory": {
+    text: 'import { defineLimits } from "tidegate"; globalThis.used = defineLimits;',
+    options: BROWSER,
+  },
+  "a page, the algebra alone": {
+    text: 'import { evaluate, project } from "tidegate"; globalThis.used = [evaluate, project];',
+    options: BROWSER,
+  },
+  "a Worker with Durable Objects": {
+    text: `import { defineLimits } from "tidegate";
+      import { durableObject } from "tidegate/durable-object";
+      export { TidegateObject } from "tidegate/durable-object";
+      globalThis.used = [defineLimits, durableObject];`,
+    options: WORKERD,
+    wasm: "small.wasm",
+  },
+  "an app on React Native, in memory": {
+    text: 'import { defineLimits } from "tidegate/pure"; globalThis.used = defineLimits;',
+    options: { ...BROWSER, conditions: ["react-native"] },
+  },
+};
+
+const peer = (name, what) => ({
+  text: `import { ${what} } from "${name}"; globalThis.used = ${what};`,
+  options: NODE,
+});
+
+/** In memory, as far as a peer can be taken in parts. */
+export const PEERS = {
+  "express-rate-limit": peer("express-rate-limit", "rateLimit"),
+  "hono-rate-limiter": peer("hono-rate-limiter", "rateLimiter"),
+  "@convex-dev/rate-limiter": peer("@convex-dev/rate-limiter", "calculateRateLimit"),
+  "rate-limiter-flexible": peer("rate-limiter-flexible", "RateLimiterMemory"),
+};
+
+/** The program as one minified script. */
+export async function scriptOf({ text, options }, resolveDir) {
+  const { outputFiles } = await build({
+    stdin: { contents: text, resolveDir, loader: "js" },
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    // Not that of the sources, which maps to their types.
+    tsconfigRaw: {},
+    logLevel: "silent",
+    ...options,
+  });
+  return outputFiles[0].text;
+}
