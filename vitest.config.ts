@@ -39,6 +39,7 @@ export default defineConfig({
         "react",
         "examples",
         "readme",
+        "site",
         "bench",
       ].map((name) => ({
         plugins: [programs],

@@ -1,5 +1,5 @@
 // Builds everything that a user installs. What is fresh is left alone.
-import { copyFileSync, existsSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { addon } from "./addon.mjs";
@@ -17,11 +17,14 @@ function javascript() {
   );
 }
 
-/** The registry shows the package's own copies. */
+/** The registry shows the package's own copies, where links that are relative to the repository's root would lead nowhere. */
 function documents() {
-  for (const name of ["LICENSE", "README.md"]) {
-    if (existsSync(join(root, name))) copyFileSync(join(root, name), join(root, "npm", "tidegate", name));
-  }
+  const at = (name) => join(root, "npm", "tidegate", name);
+  copyFileSync(join(root, "LICENSE"), at("LICENSE"));
+  const { repository } = JSON.parse(readFileSync(at("package.json"), "utf8"));
+  const files = `${repository.url.replace(/^git\+|\.git$/g, "")}/blob/main/`;
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  writeFileSync(at("README.md"), readme.replace(/\]\((?![a-z]+:|#)/g, `](${files}`));
 }
 
 export function build() {

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { installPeers } from "./bench.mjs";
+import { docs } from "./docs.mjs";
 import { installRuntimes } from "./hosts.mjs";
 import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
@@ -34,9 +35,19 @@ const check = (name, ...command) => ({ name, command, counts: "single" });
 
 const folders = () => [
   ["unit", "npm/tidegate"],
-  ...["vectors", "convex", "threads", "middleware", "client", "react", "hosts", "examples", "readme", "packaging"].map(
-    (name) => [name, `tests/${name}`],
-  ),
+  ...[
+    "vectors",
+    "convex",
+    "threads",
+    "middleware",
+    "client",
+    "react",
+    "hosts",
+    "examples",
+    "readme",
+    "site",
+    "packaging",
+  ].map((name) => [name, `tests/${name}`]),
 ];
 
 /** What is true of some of them: what they have installed for themselves, and whether they drive what is not ours. */
@@ -47,6 +58,7 @@ const MORE = {
   client: OUTSIDE,
   react: OUTSIDE,
   examples: { prepare: playground, ...OUTSIDE },
+  site: { prepare: () => docs(), ...OUTSIDE },
 };
 
 /** The server that a test of a store needs is in its path. */

@@ -46,11 +46,13 @@ describe("the tarball", () => {
     expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md"]);
   });
 
-  test("has the licence and the readme of the repository", () => {
-    for (const name of ["LICENSE", "README.md"]) {
-      const packed = readFileSync(join(user.folder, "node_modules/tidegate", name), "utf8");
-      expect(packed).toBe(readFileSync(join(root, name), "utf8"));
-    }
+  test("has the licence of the repository, and its readme, whose links lead to the repository", () => {
+    const packed = (name: string) => readFileSync(join(user.folder, "node_modules/tidegate", name), "utf8");
+    const ours = (name: string) => readFileSync(join(root, name), "utf8");
+    expect(packed("LICENSE")).toBe(ours("LICENSE"));
+    const readme = packed("README.md");
+    expect(readme.match(/\]\((?!https:|#)/g)).toBeNull();
+    expect(readme.replaceAll("](https://github.com/tidegate/tidegate/blob/main/", "](")).toBe(ours("README.md"));
   });
 
   test("runs nothing when it is installed, and brings no dependency along", () => {

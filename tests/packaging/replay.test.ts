@@ -123,11 +123,11 @@ describe("tidegate replay, from the packed tarball", () => {
     },
   );
 
-  test("the README's command prints what the README shows", () => {
+  test("the page's command prints what the page shows", () => {
     cpSync(join(root, "tests/packaging/access.log"), join(user.folder, "access.log"));
-    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const guide = readFileSync(join(root, "npm/site/guide/replay.md"), "utf8");
     const [, command = "", shown = ""] =
-      /^npx (tidegate replay [^\n]+)\n```\n+```text\n([\s\S]+?)^```/m.exec(readme) ?? [];
+      /^npx (tidegate replay [^\n]+)\n```\n+```text\n([\s\S]+?)^```/m.exec(guide) ?? [];
     const args = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
     const { status, stdout, stderr } = tidegate(args);
     expect([status, stderr, stdout]).toEqual([0, "", shown]);

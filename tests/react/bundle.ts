@@ -1,9 +1,9 @@
 // What a page's bundler does, for either version of React.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { readme, root } from "../readme/blocks.ts";
+import { fences, root } from "../readme/blocks.ts";
 
 /** Versions of React that are installed, and the names they are installed by. */
 export const VERSIONS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
@@ -12,7 +12,8 @@ export const VERSIONS: readonly (readonly [string, Readonly<Record<string, strin
 ];
 
 const folder = join(root, "node_modules/.cache/tidegate/react");
-const [, block = ""] = /^```tsx\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+const page = readFileSync(join(root, "npm/site/start/react.md"), "utf8");
+const block = fences(page).find(({ language }) => language === "tsx")?.code ?? "";
 
 /** A module of this folder as one script. */
 export async function bundle(

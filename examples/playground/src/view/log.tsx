@@ -19,7 +19,14 @@ function verdict({ wire, differs }: Entry): string {
   return differs.length === 0 ? "identical" : `differ in ${differs.join("; ")}`;
 }
 
-const Line = memo(({ entry, picked, onPick }: { entry: Entry; picked: boolean; onPick: (entry: Entry) => void }) => (
+interface LineProps {
+  entry: Entry;
+  alone: boolean;
+  picked: boolean;
+  onPick: (entry: Entry) => void;
+}
+
+const Line = memo(({ entry, alone, picked, onPick }: LineProps) => (
   <tr className={entry.outcome} data-picked={picked}>
     <th scope="row">
       <button type="button" aria-pressed={picked} onClick={() => onPick(entry)}>
@@ -36,10 +43,12 @@ const Line = memo(({ entry, picked, onPick }: { entry: Entry; picked: boolean; o
     </td>
     <td className="number">{entry.here.value.toFixed(3)}</td>
     <td className="number">{entry.here.retryAfter === undefined ? "–" : `${entry.here.retryAfter} ms`}</td>
-    <td className="same" title={verdict(entry)}>
-      <span aria-hidden="true">{entry.differs === undefined ? "…" : entry.differs.length === 0 ? "=" : "≠"}</span>
-      <span className="visually-hidden">{verdict(entry)}</span>
-    </td>
+    {alone ? null : (
+      <td className="same" title={verdict(entry)}>
+        <span aria-hidden="true">{entry.differs === undefined ? "…" : entry.differs.length === 0 ? "=" : "≠"}</span>
+        <span className="visually-hidden">{verdict(entry)}</span>
+      </td>
+    )}
   </tr>
 ));
 
@@ -87,7 +96,7 @@ export function Log({ lab }: { lab: Lab }) {
   return (
     <Panel
       title="Decisions"
-      hint="Newest first. In colour: the fields that rateLimitHeaders() wrote, the same on both sides."
+      hint={`Newest first. In colour: the fields that rateLimitHeaders() wrote${lab.alone ? "" : ", the same on both sides"}.`}
     >
       <Switch label="Hold the list" checked={held !== undefined} onChange={hold} />
       <div className="log">
@@ -95,7 +104,7 @@ export function Log({ lab }: { lab: Lab }) {
           <table>
             <thead>
               <tr>
-                {["no.", "time", "tokens", "answer", "value", "wait", "both"].map((name) => (
+                {["no.", "time", "tokens", "answer", "value", "wait", ...(lab.alone ? [] : ["both"])].map((name) => (
                   <th key={name} scope="col">
                     {name}
                   </th>
@@ -104,7 +113,13 @@ export function Log({ lab }: { lab: Lab }) {
             </thead>
             <tbody>
               {shown.map((entry) => (
-                <Line key={entry.number} {...{ entry }} picked={entry.number === chosen?.number} onPick={pick} />
+                <Line
+                  key={entry.number}
+                  {...{ entry }}
+                  alone={lab.alone}
+                  picked={entry.number === chosen?.number}
+                  onPick={pick}
+                />
               ))}
             </tbody>
           </table>

@@ -1,0 +1,73 @@
+// `npm run docs`: the site, whole, in npm/site/dist: guides, API pages, the playground, Rust documentation. Any static
+// server serves it, offline.
+//
+//   npm run docs -- --serve             and serves it (PORT chooses the port)
+//   npm run docs -- --base /tidegate/   where it is not at the root of its host
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "./build.mjs";
+import { root, run } from "./run.mjs";
+import { once } from "./stamp.mjs";
+
+const site = "npm/site";
+const cwd = new URL("../site/", import.meta.url);
+
+/** What is published, and documented. */
+const CRATES = ["tidegate-core", "tidegate-table", "tidegate-policy"];
+
+/** The generator: installed on demand, since nobody needs it for anything else. */
+export function installSite() {
+  once(
+    "site-npm-ci",
+    { inputs: [`${site}/package-lock.json`], outputs: [`${site}/node_modules`], extra: process.version },
+    // Not `npm ci`, for the same reason as in hosts.mjs.
+    () => run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd }),
+  );
+}
+
+function api() {
+  const inputs = ["npm/tidegate/src", "npm/tidegate/package.json", `${site}/api.mjs`, `${site}/package-lock.json`];
+  once("site-api", { inputs, outputs: [`${site}/api/index.md`] }, () => {
+    rmSync(new URL("api", cwd), { recursive: true, force: true });
+    run(process.execPath, ["api.mjs"], { cwd });
+  });
+}
+
+/** The playground without a server beside it. */
+function playground(into) {
+  run("vite", ["build", "examples/playground", "--mode", "site", "--base", "./", "--outDir", into, "--emptyOutDir"]);
+}
+
+function rust(into) {
+  rmSync(join(root, "target", "doc"), { recursive: true, force: true });
+  run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])]);
+  cpSync(join(root, "target", "doc"), into, { recursive: true });
+  rmSync(join(into, ".lock"), { force: true });
+}
+
+export function docs(base = "/") {
+  installSite();
+  const own = [".vitepress", "guide", "migrate", "public", "recipes", "start", "index.md", "api", "package-lock.json"];
+  const others = ["examples/playground/src", "examples/server/sandbox.mjs", "npm/tidegate/dist"];
+  const crates = CRATES.map((crate) => `crates/${crate.replace("tidegate-", "")}/src`);
+  api();
+  const inputs = [...own.map((path) => `${site}/${path}`), ...others, ...crates, "npm/scripts/docs.mjs"];
+  once("site", { inputs, outputs: [`${site}/dist/index.html`], extra: base }, () => {
+    run("npm", ["exec", "--", "vitepress", "build"], { cwd, env: { ...process.env, DOCS_BASE: base } });
+    playground(join(root, site, "dist", "playground"));
+    rust(join(root, site, "dist", "rust"));
+  });
+}
+
+/** What follows a word of the command line. */
+const after = (word) => (process.argv.includes(word) ? process.argv[process.argv.indexOf(word) + 1] : undefined);
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  build();
+  docs(after("--base"));
+  console.log(`\nthe site is in ${site}/dist`);
+  if (process.argv.includes("--serve")) {
+    run("npm", ["exec", "--", "vitepress", "preview", "--port", process.env.PORT ?? "4173"], { cwd });
+  }
+}

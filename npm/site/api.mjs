@@ -1,0 +1,55 @@
+// API pages from the doc comments, as Markdown for the site: one folder for each entry of the package, under its name.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Application, Converter, ReflectionKind } from "typedoc";
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const { exports } = JSON.parse(readFileSync(at("../tidegate/package.json"), "utf8"));
+
+/** The source of each entry, by the name that it is imported by. */
+const entries = new Map(
+  Object.entries(exports)
+    .filter(([, to]) => to.types !== undefined)
+    .map(([entry, { types }]) => [
+      `tidegate${entry.slice(1)}`,
+      types.replace("./dist/", "").replace(".d.ts", entry === "./testing" ? "/index.ts" : ".ts"),
+    ]),
+);
+
+const app = await Application.bootstrapWithPlugins({
+  entryPoints: [...entries.values()].map((source) => at(`../tidegate/src/${source}`)),
+  tsconfig: at("../tidegate/tsconfig.json"),
+  basePath: at("../tidegate/src"),
+  plugin: ["typedoc-plugin-markdown", "typedoc-vitepress-theme"],
+  docsRoot: at("."),
+  out: at("api"),
+  readme: "none",
+  name: "API",
+  // `npm test` has checked them.
+  skipErrorChecking: true,
+  disableSources: true,
+  excludeInternal: true,
+  excludePrivate: true,
+  router: "module",
+  hidePageHeader: true,
+  hideBreadcrumbs: true,
+  useCodeBlocks: true,
+  parametersFormat: "table",
+  interfacePropertiesFormat: "table",
+  expandObjects: true,
+  sidebar: { autoConfiguration: true, format: "vitepress", pretty: false, collapsed: true },
+  logLevel: "Warn",
+});
+app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+  // It names a module by its file, and one in an index.ts by its folder.
+  const names = new Map([...entries].map(([name, source]) => [source.replace(/(.)(\/index)?\.ts$/, "$1"), name]));
+  for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
+    const name = names.get(module.name);
+    if (name === undefined) throw new Error(`${module.name} is no entry of the package`);
+    module.name = name;
+  }
+});
+const project = await app.convert();
+if (project === undefined) process.exit(1);
+await app.generateOutputs(project);
+if (app.logger.hasErrors()) process.exit(1);

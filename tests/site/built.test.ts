@@ -1,0 +1,69 @@
+/** The site as `npm run docs` builds it: whole, and on its own. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { dist, fileOf } from "./served.ts";
+
+const files = readdirSync(dist, { recursive: true }).map((file) => String(file).replaceAll("\\", "/"));
+const read = (file: string): string => readFileSync(join(dist, file), "utf8");
+const html = files.filter((file) => file.endsWith(".html"));
+/** Rust's documentation is rustdoc's; what leads into it is ours. */
+const ours = html.filter((file) => !file.startsWith("rust/"));
+
+test("has every page", () => {
+  const source = join(dist, "..");
+  const pages = ["start", "guide", "recipes", "migrate", "api"].flatMap((folder) =>
+    readdirSync(join(source, folder), { recursive: true })
+      .map((file) => `${folder}/${String(file).replaceAll("\\", "/")}`)
+      .filter((file) => file.endsWith(".md"))
+      .map((file) => file.replace(/\.md$/, ".html")),
+  );
+  expect(pages.length).toBeGreaterThan(40);
+  expect(ours).toEqual(expect.arrayContaining([...pages, "index.html", "playground/index.html"]));
+  for (const crate of ["core", "table", "policy"]) expect(html).toContain(`rust/tidegate_${crate}/index.html`);
+});
+
+test("loads nothing from elsewhere", () => {
+  const LOADS = [
+    /<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\ssrc="((?:https?:)?\/\/[^"]+)"/g,
+    /<link\b[^>]*\shref="((?:https?:)?\/\/[^"]+)"/g,
+    /(?:url\(|@import\s+)["']?((?:https?:)?\/\/[^"')]+)/g,
+    /\b(?:fetch|import|importScripts)\(\s*["'`](https?:\/\/[^"'`]+)/g,
+  ];
+  const found = files
+    .filter((file) => /\.(html|css|js)$/.test(file))
+    .flatMap((file) => {
+      // What is shown as code is not run.
+      const text = file.endsWith(".html") ? read(file).replace(/<pre[\s\S]*?<\/pre>/g, "") : read(file);
+      // The pages' text is in scripts too; what an example asks for there is text.
+      const patterns = /^assets\/.*\.md\./.test(file) ? LOADS.slice(0, 3) : LOADS;
+      return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, url]) => `${file}: ${url}`));
+    });
+  // VitePress would ask there for an icon that it lacks; there is none on these pages, and looks.test.ts sees who is asked.
+  expect(found.filter((line) => !/theme\.[^/]*\.js: https:\/\/api\.iconify\.design\//.test(line))).toEqual([]);
+});
+
+test("every link within it leads to a page that is there, and to a heading of it", () => {
+  const ids = new Map<string, Set<string>>();
+  const idsOf = (file: string): Set<string> => {
+    let known = ids.get(file);
+    if (known === undefined) {
+      known = new Set([...readFileSync(file, "utf8").matchAll(/\s(?:id|name)="([^"]+)"/g)].map(([, id = ""]) => id));
+      ids.set(file, known);
+    }
+    return known;
+  };
+  const lost: string[] = [];
+  for (const page of ours) {
+    for (const [, link = ""] of read(page).matchAll(/\s(?:href|src)="([^"]+)"/g)) {
+      if (/^(https?:|data:|mailto:)/.test(link)) continue;
+      const url = new URL(link.replaceAll("&amp;", "&"), `http://site/${page}`);
+      const file = fileOf(url.pathname);
+      const anchor = decodeURIComponent(url.hash.slice(1));
+      if (file === undefined || (anchor !== "" && file.endsWith(".html") && !idsOf(file).has(anchor))) {
+        lost.push(`${page}: ${link}`);
+      } else if (relative(dist, file).startsWith("..")) lost.push(`${page}: ${link} leaves the site`);
+    }
+  }
+  expect([...new Set(lost)]).toEqual([]);
+});

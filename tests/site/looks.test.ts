@@ -1,0 +1,81 @@
+/** The built site in Chromium, with nothing but itself to talk to. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { pages } from "./pages.ts";
+import { serve } from "./served.ts";
+
+const chromium = findChromium();
+if (chromium === undefined) console.warn(`!!! THE SITE IS NOT LOOKED AT: Chromium is not installed: ${INSTALL}`);
+
+/** A machine that others load takes its time: these are ends, not expectations. */
+const PATIENCE = 90_000;
+const paths = pages.map(({ path }) => path.replace("npm/site/", "/").replace(/\.md$/, ".html"));
+
+describe.skipIf(chromium === undefined)("in Chromium", () => {
+  let site: Awaited<ReturnType<typeof serve>>;
+  let browser: Browser;
+  let page: Page;
+  const errors: string[] = [];
+  beforeAll(async () => {
+    site = await serve();
+    browser = await launch(chromium as string);
+    page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(PATIENCE);
+    page.on("pageerror", (error) => errors.push(`${page.url()}: ${error}`));
+    page.on("console", (message) => message.type() === "error" && errors.push(`${page.url()}: ${message.text()}`));
+    page.on("request", (request) => request.url().startsWith(site.url) || errors.push(`asked for ${request.url()}`));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    site?.close();
+  });
+
+  test.each([
+    [360, 740],
+    [1280, 900],
+  ])("nothing is wider than the window, at %i by %i, light or dark", async (width, height) => {
+    await page.setViewportSize({ width, height });
+    for (const path of [...paths, "/api/index.html", "/api/tidegate/redis.html"]) {
+      await page.emulateMedia({ colorScheme: width > 1000 ? "light" : "dark" });
+      await page.goto(site.url + path);
+      const wide = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      expect(wide, path).toBeLessThanOrEqual(0);
+      const folder = process.env["TIDEGATE_SCREENSHOTS"];
+      if (folder !== undefined) {
+        await page.screenshot({ path: `${folder}/site-${width}${path.replaceAll("/", "-").replace(".html", "")}.png` });
+      }
+    }
+  });
+
+  test("the first screen says what it is, and shows all twelve lines", async () => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${site.url}/`);
+    for (const it of [page.locator("h1"), page.locator(".pitch ul"), page.locator(".code .line").nth(11)]) {
+      const box = await it.boundingBox();
+      expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
+    }
+  });
+
+  test("the search finds pages, offline", async () => {
+    await page.goto(`${site.url}/guide/stores.html`);
+    await page.locator(".VPNavBarSearchButton, .DocSearch-Button").first().click();
+    await page.locator("#localsearch-input").fill("jitter");
+    await page.locator(".VPLocalSearchBox .result").first().waitFor();
+    const hrefs = await page.locator(".VPLocalSearchBox .result").evaluateAll((them) => them.map((it) => `${it}`));
+    expect(hrefs.some((href) => href.includes("/guide/http"))).toBe(true);
+  });
+
+  test("the playground decides in the page, without a server", async () => {
+    await page.goto(`${site.url}/guide/algebra.html`);
+    const frame = page.frameLocator("iframe.playground");
+    // One token in 30 s: none comes back while a slow machine sends.
+    await frame.getByRole("slider", { name: "rate" }).fill("1");
+    await frame.getByRole("slider", { name: "period" }).fill("4");
+    await frame.getByRole("button", { name: "Send a burst of 30", exact: true }).click();
+    await frame.locator(".log tbody tr").first().waitFor();
+    await frame.locator(".log .badge", { hasText: "429 denied" }).first().waitFor();
+    expect(await frame.locator(".side").count()).toBe(1);
+  });
+
+  test("nothing failed, and nobody else was asked", () => expect(errors).toEqual([]));
+});
