@@ -40,6 +40,7 @@ export default defineConfig({
         "examples",
         "readme",
         "site",
+        "house",
         "bench",
       ].map((name) => ({
         plugins: [programs],

@@ -46,6 +46,7 @@ const folders = () => [
     "examples",
     "readme",
     "site",
+    "house",
     "packaging",
   ].map((name) => [name, `tests/${name}`]),
 ];

@@ -1,0 +1,111 @@
+/** Time and chance come in where they are passed in, or at a store's own door. */
+import ts from "typescript";
+import { matching, type Rule, type Tree } from "../tree.ts";
+
+/** What may be read where, by the path below `npm/tidegate/src`. */
+const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
+  // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
+  ["Date.now", /^(limiter|adaptive|resilience|resilience-sync)\.ts$|^lease\/(ask|lease|leases)\.ts$/],
+  ["Date.now", /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|web-storage\/database)\.ts)$/],
+  ["Date.now", /^(cli\/bin|client\/clock|client\/told\/read|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/],
+  // How long something takes, which no step of the host's clock may change.
+  [
+    "performance.now",
+    /^(resilience|stores\/server-clock|stores\/postgres\/(queue|conflict)|react\/(server-clock|remote))\.ts$/,
+  ],
+  // Which two shards are looked at, and how long a loser waits.
+  ["Math.random", /^stores\/(memory|shared|file|addon-calls|spread|transactional)\.ts$/],
+  ["Math.random", /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction)\.ts$/],
+  // The seed of the table's hash; the name of a client among a server's.
+  ["crypto.getRandomValues", /^stores\/memory\.ts$/],
+  ["crypto.randomUUID", /^client\/fetch\/create\.ts$/],
+  // Deadlines and pauses: none of them outlives the call that it is for.
+  ["setTimeout", /^(resilience|budget|client\/clock|react\/observer)\.ts$/],
+  ["setTimeout", /^stores\/(redis\/turn|postgres\/(queue|conflict)|deno-kv\/transaction)\.ts$/],
+  // A test's own clock.
+  ["Math.random", /^testing\/vectors\.ts$/],
+];
+
+const GLOBALS = new Set(["setTimeout", "setInterval", "setImmediate"]);
+const MEMBERS = new Set([
+  "Date.now",
+  "performance.now",
+  "Math.random",
+  "crypto.getRandomValues",
+  "crypto.randomUUID",
+  "process.hrtime",
+]);
+
+/** Where a file reads a clock, draws a number or starts a timer. */
+function reads(text: string): { what: string; line: number }[] {
+  const found: { what: string; line: number }[] = [];
+  const source = ts.createSourceFile("x.tsx", text, ts.ScriptTarget.ESNext, true, ts.ScriptKind.TSX);
+  const add = (what: string, node: ts.Node): void => {
+    found.push({ what, line: source.getLineAndCharacterOfPosition(node.getStart()).line + 1 });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeNode(node)) return;
+    if (ts.isPropertyAccessExpression(node)) {
+      const [what] = [...MEMBERS].filter(
+        (member) => member === node.getText() || `globalThis.${member}` === node.getText(),
+      );
+      if (what !== undefined) add(what, node);
+    }
+    if (ts.isNewExpression(node) && node.expression.getText() === "Date" && !node.arguments?.length)
+      add("new Date", node);
+    if (ts.isCallExpression(node)) {
+      const name = node.expression.getText().replace(/^globalThis\./, "");
+      if (GLOBALS.has(name)) add(name, node);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function inJavaScript(tree: Tree): string[] {
+  return matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/).flatMap(([path, text]) => {
+    const file = path.replace("npm/tidegate/src/", "");
+    return reads(text)
+      .filter(({ what }) => !DOORS.some(([door, files]) => door === what && files.test(file)))
+      .map(({ what, line }) => `${path}:${line} uses ${what}`);
+  });
+}
+
+/** The file store waits for other processes; a hash's secret is drawn where a table is made. */
+const RUST = /^crates\/(file\/src\/(open|store)|node\/src\/shared|replay\/src\/judge)\.rs$/;
+
+function inRust(tree: Tree): string[] {
+  return matching(tree, /^crates\/[\w-]+\/src\/.*\.rs$/)
+    .filter(
+      ([path, text]) => !RUST.test(path) && /\b(SystemTime|Instant|RandomState|getrandom|thread_rng)\b/.test(text),
+    )
+    .map(([path]) => `${path} reads a clock or draws a number`);
+}
+
+const source = (file: string, code: string) => ({ [`npm/tidegate/src/${file}`]: code });
+
+export const clocks: readonly Rule[] = [
+  {
+    name: "JavaScript reads clocks, draws numbers and starts timers only where that is written down",
+    check: inJavaScript,
+    broken: [
+      source("limit.ts", "export const now = Date.now();\n"),
+      source("config.ts", "export const drawn = Math.random();\n"),
+      source("stores/redis/key.ts", "setTimeout(() => {}, 5);\n"),
+      source("limiter.ts", "setInterval(() => {}, 5);\n"),
+      source("stores/memory.ts", "export const clock = globalThis.performance.now;\n"),
+      source("http/fields.ts", "export const today = new Date();\n"),
+      source("engine/engine.ts", "crypto.getRandomValues(new Uint8Array(1));\n"),
+    ],
+  },
+  {
+    name: "so does Rust",
+    check: inRust,
+    broken: [
+      { "crates/core/src/take.rs": "use std::time::SystemTime;\n" },
+      { "crates/table/src/table.rs": "let now = Instant::now();\n" },
+      { "crates/wasm/src/engine.rs": "getrandom::fill(&mut seed);\n" },
+    ],
+  },
+];

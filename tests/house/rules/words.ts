@@ -1,0 +1,59 @@
+/** What is not written here. */
+import type { Rule, Tree } from "../tree.ts";
+
+/** The rules name what they forbid. */
+const OURS = /^tests\/house\//;
+
+const told = (tree: Tree, pattern: RegExp, why: string, isPassedOver = (_path: string): boolean => false): string[] =>
+  [...tree].flatMap(([path, text]) => {
+    if (OURS.test(path) || isPassedOver(path)) return [];
+    return text
+      .split("\n")
+      .flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1} ${why}: ${line.trim()}`] : []));
+  });
+
+/** The names of rooms where everything ends up that has no noun of its own. */
+const NO_NOUN = /(^|[/_.-])(utils?|helpers?|common|misc|managers?)([/_.-]|$)/i;
+/** Apache's Common Log Format is called that. */
+const NOUNS = new Set(["crates/replay/src/format/common.rs"]);
+
+const LATER = /\b(TODO|FIXME|XXX)\b/;
+/** Folders of somebody's machine. What every system has, such as /tmp and /usr, is none. */
+const MACHINE = /(^|[\s"'`(=:])(\/home\/\w|\/Users\/\w|\/root\/|\/work\/|[A-Z]:\\Users\\)/;
+/** A test that is left out, or alone: biome knows those of test runners, and not Rust's. */
+const LEFT_OUT = /^\s*#\[ignore/;
+
+const say = (text: string, path = "npm/tidegate/src/words.ts") => ({ [path]: `${text}\n` });
+
+export const words: readonly Rule[] = [
+  {
+    name: "a file is called by what is in it",
+    check: (tree) =>
+      [...tree.keys()].filter((path) => NO_NOUN.test(path) && !NOUNS.has(path)).map((path) => `${path} names no noun`),
+    broken: [
+      "npm/tidegate/src/utils.ts",
+      "crates/core/src/helpers/one.rs",
+      "tests/common/one.ts",
+      "npm/tidegate/src/key-manager.ts",
+    ].map((path) => say("export {};", path)),
+  },
+  {
+    name: "nothing is left for later",
+    check: (tree) => told(tree, LATER, "is left for later"),
+    broken: [say("// TODO: more"), say("// FIXME", "crates/core/src/take.rs"), say("<!-- TODO -->", "README.md")],
+  },
+  {
+    name: "no path of anybody's machine",
+    check: (tree) => told(tree, MACHINE, "has a path of somebody's machine"),
+    broken: [
+      say('const at = "/home/me/tidegate";'),
+      say("cd /Users/me/tidegate", "CONTRIBUTING.md"),
+      say("/root/x", ".ci/run"),
+    ],
+  },
+  {
+    name: "no test of Rust's is left out",
+    check: (tree) => told(tree, LEFT_OUT, "is left out"),
+    broken: [say("#[ignore]\nfn one() {}", "crates/core/tests/fuzz.rs")],
+  },
+];

@@ -1,0 +1,47 @@
+/** The repository as its rules see it: the text of every file that is in git, or will be, by path. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export type Tree = ReadonlyMap<string, string>;
+
+/** A rule of the house: what in the tree breaks it, each a sentence that begins with the path. */
+export interface Rule {
+  readonly name: string;
+  readonly check: (tree: Tree) => string[];
+  /** Changes to the tree, each of which must be told of: a file's new text, or `null` for one that is gone. */
+  readonly broken: readonly Readonly<Record<string, string | null>>[];
+}
+
+const TEXT = /\.(rs|toml|ts|tsx|mts|js|mjs|jsx|cjs|json|jsonc|md|lua|sql|css|html|svg|yml|yaml)$|^\.ci\/run$/;
+/** Written by tools: nobody reads them line by line. */
+const BY_TOOLS = /(^|\/)(package-lock\.json|Cargo\.lock)$|^tests\/vectors\/|^tests\/bench\/results\.json$/;
+
+export function tree(): Tree {
+  const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+  const paths = execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 }).split("\0");
+  const files = new Map<string, string>();
+  for (const path of new Set(paths)) {
+    if (!TEXT.test(path) || BY_TOOLS.test(path)) continue;
+    const file = join(root, path);
+    if (existsSync(file) && statSync(file).isFile()) files.set(path, readFileSync(file, "utf8"));
+  }
+  return files;
+}
+
+/** The tree with some files changed. */
+export function changed(tree: Tree, files: Readonly<Record<string, string | null>>): Tree {
+  const other = new Map(tree);
+  for (const [path, text] of Object.entries(files)) {
+    if (text === null) other.delete(path);
+    else other.set(path, text);
+  }
+  return other;
+}
+
+/** The paths that match, with their text. */
+export const matching = (tree: Tree, pattern: RegExp): [string, string][] =>
+  [...tree].filter(([path]) => pattern.test(path));
