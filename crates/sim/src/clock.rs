@@ -44,28 +44,54 @@ impl Mark {
     }
 }
 
+/// How much two clocks may drift apart in a ms.
+const DRIFT: f64 = 1e-3;
+
 /// The store's clock as a node knows it: the rule of `npm/tidegate/src/stores/server-clock.ts`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerClock {
-    ahead: Option<(f64, f64)>,
+    known: Option<Known>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// The most that it is ahead of the steady clock, ms.
+    ahead: f64,
+    /// When that was learned, by the steady clock.
+    at: f64,
+    /// By how many whole ms it is ahead of the wall clock.
+    of_wall: f64,
 }
 
 impl ServerClock {
-    /// Learns from an answer that the store stamped `now` some time after the mark.
-    pub fn learn(&mut self, mark: Mark, now: f64) {
-        self.ahead = Some((now + 1.0 - mark.wall, now + 1.0 - mark.steady));
+    /// Learns from an answer, which came just now, that the store stamped `now` some time after the mark.
+    pub fn learn(&mut self, mark: Mark, now: f64, clock: &NodeClock, at: Us) {
+        let (most, least) = (now + 1.0 - mark.steady, now - clock.steady(at));
+        let of_wall = now - mark.wall;
+        let before = self.known.map(|known| Known { ahead: known.most(mark.steady), ..known });
+        // Every answer narrows it down; what cannot be any more is from before somebody set a clock.
+        let narrower = before.filter(|known| known.ahead > least && known.ahead < most);
+        let (ahead, of_wall) = narrower.map_or((most, of_wall), |known| (known.ahead, known.of_wall.min(of_wall)));
+        self.known = Some(Known { ahead, at: mark.steady, of_wall });
     }
 
     /// A quick look, which a clock that is set back puts off; the node's own clock before the first answer.
     #[must_use]
     pub fn usual(&self, clock: &NodeClock, at: Us) -> f64 {
-        clock.wall(at) + self.ahead.map_or(0.0, |(of_wall, _)| of_wall)
+        clock.wall(at) + self.known.map_or(0.0, |known| known.of_wall)
     }
 
-    /// The latest that it can be at the store.
+    /// The latest that it can be at the store, whole ms.
     #[must_use]
     pub fn latest(&self, clock: &NodeClock, at: Us) -> f64 {
-        let Some((of_wall, of_steady)) = self.ahead else { return clock.wall(at) };
-        (clock.wall(at) + of_wall).max(clock.steady(at) + of_steady).ceil()
+        let Some(known) = self.known else { return clock.wall(at) };
+        let steady = clock.steady(at);
+        (clock.wall(at) + known.of_wall).max((steady + known.most(steady)).ceil() - 1.0)
+    }
+}
+
+impl Known {
+    fn most(&self, steady: f64) -> f64 {
+        self.ahead + (steady - self.at).max(0.0) * DRIFT
     }
 }

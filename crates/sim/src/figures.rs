@@ -1,13 +1,13 @@
 //! What comes of a run: the figures of the report.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::meter::HAIR;
 use crate::scenario::Scenario;
 use crate::tally::{Hot, Tally};
 
 /// What came of a run. Shares are from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Figures {
     /// Calls that arrived.
     pub calls: u64,

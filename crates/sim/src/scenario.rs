@@ -1,10 +1,10 @@
 //! What is simulated: plain numbers, all of them in the report.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::{Config, InputError, Kind, Policy};
 
 /// One run. Two runs of equal scenarios come to equal figures, to the bit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Scenario {
     /// What it is called in the report.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct Scenario {
 }
 
 /// Requests arrive as a Poisson process, at any node, whatever became of those before.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Demand {
     /// Requests a second, of all nodes together.
     pub per_second: f64,
@@ -42,7 +42,7 @@ pub struct Demand {
 }
 
 /// The limit on each key.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Limit {
     /// Whether tokens come at once, at the start of each period (a fixed window), or evenly (a token bucket).
     pub windows: bool,
@@ -55,7 +55,7 @@ pub struct Limit {
 }
 
 /// How nodes use the store.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Each call is a round trip and one atomic step.
@@ -75,7 +75,7 @@ pub enum Mode {
 }
 
 /// The settings of a lease, as `lease: { … }` has them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Lending {
     /// ms of a key's own demand to hold in hand.
     pub ahead: f64,
@@ -86,7 +86,7 @@ pub struct Lending {
 }
 
 /// One way takes a log-normal time, and some messages are lost.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Network {
     /// Median microseconds of one way.
     pub median_us: f64,
@@ -97,7 +97,7 @@ pub struct Network {
 }
 
 /// What goes wrong, at random times.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Faults {
     /// How many times a node is killed, with all that it has in hand; it is back, empty, after `down_ms`.
     pub crashes: u32,

@@ -87,6 +87,17 @@ fn a_lease_grants_what_there_is_and_asks_less_where_there_is_enough() {
 }
 
 #[test]
+fn a_lease_lets_no_line_grow_where_there_is_too_little() {
+    for (nodes, rate) in [(1, 1_000.0), (1, 10_000.0), (5, 1_000.0), (50, 200.0)] {
+        for times in [1.1, 4.0] {
+            let figures = figures(&cases::scarce("small", nodes, rate, times, Mode::Lease(Lending::DEFAULT)));
+            // Of the simulation's time: a few round trips.
+            assert!(figures.unanswered == 0.0 && figures.wait_p99_ms < 10.0, "{nodes} {rate} {times}: {figures:?}");
+        }
+    }
+}
+
+#[test]
 fn equals_get_equal_shares_but_for_chance() {
     each(
         |mode| cases::hot("small", 20, 2.0, mode),

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::{Config, Kind, Policy, State};
 
 use super::aimd::{AdaptiveRate, Settings};
@@ -20,7 +20,7 @@ const BACKLOG: Us = SECOND;
 const LATENCY: Us = 300 * MS;
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Adapted {
     /// Instances, with as much demand each: twice what the server can do, together.
     pub instances: u32,
@@ -34,7 +34,7 @@ pub struct Adapted {
 }
 
 /// What came of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Phase {
     /// Requests a second that the server can do.
     pub capacity: f64,

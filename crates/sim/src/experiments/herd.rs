@@ -1,6 +1,6 @@
 //! Clients that were denied together, and when they come back.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::{Rule, State, default_start};
 
 use crate::figures::rounded;
@@ -10,7 +10,7 @@ use crate::scenario::Limit;
 use crate::time::EPOCH_MS;
 
 /// What a denied client does.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Back {
     /// It comes back at `retryAt`.
@@ -22,7 +22,7 @@ pub enum Back {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Herd {
     /// The limit.
     pub limit: Limit,

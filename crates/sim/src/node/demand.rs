@@ -12,7 +12,7 @@ pub(super) struct Demand {
     pub(super) spent: f64,
     since: Option<f64>,
     /// A running mean of tokens in each ms.
-    per_ms: f64,
+    pub(super) per_ms: f64,
 }
 
 impl Demand {

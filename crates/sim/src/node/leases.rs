@@ -60,7 +60,11 @@ impl Leases {
         let rule = io.rule;
         let by = (&rule, &self.lending);
         // Who waits goes first, as they would at the store.
-        let spent = if lease.waiting.is_empty() { lease.spend(by, &link.clock, io.now, call.count) } else { None };
+        let spent = if lease.waiting.first().is_none() {
+            lease.spend(by, &link.clock, io.now, call.count)
+        } else {
+            lease.behind(by, lease.now(&link.clock, io.now), call.count)
+        };
         match spent {
             Some(spent) => {
                 settle(io, call, &spent);
@@ -69,7 +73,7 @@ impl Leases {
                 }
             }
             None => {
-                lease.waiting.push_back(call);
+                lease.waiting.push(call);
                 begin(lease, by, link, io, call.key);
             }
         }
@@ -93,7 +97,7 @@ impl Leases {
             None => fail(lease, by, link, io),
             Some(reply) => {
                 let lent = if matches!(stage, Stage::Lend) { reply.taken } else { 0.0 };
-                lease.told(by.1, &reply.decision, reply.now, lent, mark);
+                lease.told(by, (&link.clock, io.now, mark), reply, lent);
                 answer(lease, by, link, io, key, stage, reply);
             }
         }
@@ -138,17 +142,17 @@ impl Leases {
 type By<'a> = (&'a Rule, &'a Lending);
 
 fn settle(io: &mut Io, call: Call, spent: &Spent) {
-    let Spent { decision, hand } = *spent;
+    let Spent { decision, hand, .. } = *spent;
     io.settle(call, if decision.ok { Verdict::Granted } else { Verdict::Denied { retry_at: decision.retry_at, hand } });
 }
 
 /// Begins to ask, unless somebody is at it.
 fn begin(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io, key: u32) {
-    let is_quiet = lease.waiting.is_empty() && link.clock.wall(io.now) < lease.quiet_until;
+    let is_quiet = lease.waiting.first().is_none() && link.clock.wall(io.now) < lease.quiet_until;
     if lease.asking.is_some() || is_quiet {
         return;
     }
-    let first = lease.waiting.front().map(|call| call.id);
+    let first = lease.waiting.first().map(|call| call.id);
     attempt(lease, by, link, io, key, (1, first));
 }
 
@@ -173,7 +177,7 @@ fn attempt(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io, key: u32, (t
 }
 
 fn straight(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io, key: u32) {
-    if let Some(first) = lease.waiting.front() {
+    if let Some(first) = lease.waiting.first() {
         let step = Step { op: Op::Take, key, shard: 0, count: first.count };
         put(lease, by, link, io, step, Stage::Straight);
     } else {
@@ -193,22 +197,22 @@ fn answer(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io, key: u32, sta
     match stage {
         Stage::Back => return straight(lease, by, link, io, key),
         Stage::Straight => {
-            if let Some(first) = lease.waiting.pop_front() {
-                settle(io, first, &Spent { decision: reply.decision, hand: 0.0 });
+            if let Some(first) = lease.waiting.shift() {
+                settle(io, first, &Spent { decision: reply.decision, hand: 0.0, left: 0.0 });
             }
         }
         Stage::Lend => {
-            while let Some(&call) = lease.waiting.front() {
+            while let Some(call) = lease.waiting.first() {
                 let Some(spent) = lease.spend_at(by, reply.now, call.count) else { break };
-                lease.waiting.pop_front();
+                lease.waiting.shift();
                 settle(io, call, &spent);
             }
         }
     }
-    while lease.waiting.front().is_some_and(|call| call.at + DEADLINE <= io.now) {
+    while lease.waiting.first().is_some_and(|call| call.at + DEADLINE <= io.now) {
         give_up(lease, by, link, io);
     }
-    let Some(first) = lease.waiting.front().map(|call| call.id) else {
+    let Some(first) = lease.waiting.first().map(|call| call.id) else {
         lease.asking = None;
         return;
     };
@@ -223,14 +227,14 @@ fn answer(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io, key: u32, sta
 fn fail(lease: &mut Lease, by: By, link: &mut Link, io: &mut Io) {
     lease.quiet_until = link.clock.wall(io.now) + QUIET;
     lease.asking = None;
-    while !lease.waiting.is_empty() {
+    while lease.waiting.first().is_some() {
         give_up(lease, by, link, io);
     }
 }
 
 /// Decides on the first who waits without the store: out of hand, if there is enough.
 fn give_up(lease: &mut Lease, by: By, link: &Link, io: &mut Io) {
-    let Some(call) = lease.waiting.pop_front() else { return };
+    let Some(call) = lease.waiting.shift() else { return };
     match lease.spend(by, &link.clock, io.now, call.count) {
         Some(spent) => settle(io, call, &spent),
         None => io.settle(call, Verdict::Failed),

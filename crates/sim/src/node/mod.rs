@@ -6,6 +6,7 @@ mod direct;
 mod lease;
 mod leases;
 mod spread;
+mod waiting;
 
 use crate::clock::Mark;
 use crate::demand::Call;

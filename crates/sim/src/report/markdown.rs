@@ -6,6 +6,14 @@ use crate::scenario::Mode;
 
 type Column = (&'static str, fn(&Run) -> String);
 
+const WHAT: Column = ("demand", |run| {
+    let what = match run.scenario.name.as_str() {
+        "fleet" => "a million keys",
+        "hot" => "one key, half of what it grants",
+        _ => "one key, four times of what it grants",
+    };
+    what.into()
+});
 const MODE: Column = ("mode", |run| run.scenario.mode.name().into());
 const NODES: Column = ("nodes", |run| whole(f64::from(run.scenario.nodes)));
 const UTILIZATION: Column = ("utilization", |run| percent(run.figures.utilization));
@@ -25,9 +33,9 @@ const DENIED: Column = ("denied", |run| percent(run.figures.denied));
 const UNANSWERED: Column = ("unanswered", |run| percent(run.figures.unanswered));
 const STRANDED: Column = ("stranded", |run| percent(run.figures.stranded));
 const BURST: Column = ("burst", |run| tokens(run.figures.burst));
-const LARGE: Column = ("the large one got", |run| percent(run.figures.large_share));
-const SMALL: Column = ("the others got", |run| percent(run.figures.small_share));
-const TIMES: Column = ("demand", |run| {
+const LARGE: Column = ("it got", |run| percent(run.figures.large_share));
+const SMALL: Column = ("others got", |run| percent(run.figures.small_share));
+const DEMAND: Column = ("demand", |run| {
     format!("{}x", (run.scenario.demand.per_second / run.scenario.limit.rate * 100.0).round() / 100.0)
 });
 const AHEAD: Column = ("ahead, ms", |run| lending(run).0);
@@ -37,6 +45,9 @@ fn lending(run: &Run) -> (String, String) {
     let Mode::Lease(lending) = run.scenario.mode else { return ("–".into(), "–".into()) };
     (whole(lending.ahead), lending.share.to_string())
 }
+
+/// Columns of words; all others are numbers.
+const WORDS: [&str; 5] = ["demand", "mode", "rates", "limit", "a denied client comes back"];
 
 /// All tables.
 #[must_use]
@@ -58,11 +69,11 @@ pub fn markdown(report: &Report) -> String {
         "## Killed processes, partitions, losses and wrong clocks".into(),
         table(&[MODE, OVER, UTILIZATION, UNANSWERED, STRANDED, BURST, PER_CALL], &report.faulty),
         "## `ahead` and `share` of a lease, 100 nodes on 1,000 tokens a second".into(),
-        table(&[TIMES, AHEAD, SHARE, UTILIZATION, STEPS, PER_CALL, P50, UNANSWERED, JAIN, BURST], &report.sweep),
+        table(&[DEMAND, AHEAD, SHARE, UTILIZATION, STEPS, PER_CALL, P50, UNANSWERED, JAIN, BURST], &report.sweep),
         "## A rate that adapts".into(),
         adaptive(report),
         "## Clients that come back".into(),
-        herd(report),
+        herd(report, &[Back::AsTold, Back::Jitter(0.5), Back::Jitter(1.0), Back::Reserve]),
     ]
     .join("\n\n")
 }
@@ -70,21 +81,30 @@ pub fn markdown(report: &Report) -> String {
 /// The tables that the README quotes.
 #[must_use]
 pub fn summary(report: &Report) -> String {
-    let scarce: Vec<_> = report.scarce.iter().filter(|run| run.scenario.nodes >= 10).cloned().collect();
-    let ends: Vec<_> =
-        report.fleet.iter().filter(|run| [1, 100, 10_000].contains(&run.scenario.nodes)).cloned().collect();
+    let of = |runs: &[Run], nodes: u32| -> Vec<Run> {
+        runs.iter().filter(|run| run.scenario.nodes == nodes).cloned().collect()
+    };
+    let sizes = [of(&report.fleet, 10_000), of(&report.hot, 1_000), of(&report.scarce, 1_000)].concat();
     [
-        "A million keys of 100 tokens a second each, 100 requests a second at each node by Zipf's law:".into(),
-        table(&[NODES, MODE, OVER, UTILIZATION, STEPS, PER_CALL, P50, P99], &ends),
-        "One key of 1,000 tokens a second, asked for four times of that:".into(),
-        table(&[NODES, MODE, OVER, UTILIZATION, STEPS, PER_CALL, P99, HONEST, JAIN], &scarce),
-        "Everything wrong at once (each of 100 nodes is killed once, cut off once, its clock a minute off; messages are lost):"
-            .into(),
-        table(&[MODE, OVER, UTILIZATION, UNANSWERED, STRANDED], &report.faulty),
+        table(&[WHAT, NODES, MODE, UTILIZATION, STEPS, PER_CALL, P50, P99, JAIN], &sizes),
+        "100 nodes when everything goes wrong, and when one of them has half of the demand:".into(),
+        wrong_and_uneven(report),
         "5,000 clients come within a second, for 500 tokens a second:".into(),
-        herd(report),
+        herd(report, &[Back::AsTold, Back::Jitter(0.5), Back::Reserve]),
     ]
     .join("\n\n")
+}
+
+/// Both have a row for each mode.
+fn wrong_and_uneven(report: &Report) -> String {
+    let wrong = [MODE, OVER, UTILIZATION, UNANSWERED, STRANDED];
+    let uneven = [LARGE, SMALL];
+    let head: Vec<_> = wrong.iter().chain(&uneven).map(|(name, _)| (*name).to_string()).collect();
+    let rows = report.faulty.iter().zip(&report.uneven).map(|(one, other)| {
+        let cells = wrong.iter().map(|(_, cell)| cell(one));
+        cells.chain(uneven.iter().map(|(_, cell)| cell(other))).collect()
+    });
+    lines(&head, rows)
 }
 
 fn adaptive(report: &Report) -> String {
@@ -99,10 +119,10 @@ fn adaptive(report: &Report) -> String {
     lines(&head.map(String::from), rows)
 }
 
-fn herd(report: &Report) -> String {
+fn herd(report: &Report, ways: &[Back]) -> String {
     let head =
         ["limit", "a denied client comes back", "retries in 1 ms", "in 100 ms", "questions a token", "all served, s"];
-    let rows = report.herd.iter().map(|one| {
+    let rows = report.herd.iter().filter(|one| ways.contains(&one.back)).map(|one| {
         let back = match one.back {
             Back::AsTold => "at `retryAt`".into(),
             Back::Jitter(fraction) => format!("with `jitter`, fraction {fraction}"),
@@ -123,7 +143,8 @@ fn table(columns: &[Column], runs: &[Run]) -> String {
 
 fn lines(head: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
     let row = |cells: &[String]| format!("| {} |", cells.join(" | "));
-    let rule: Vec<_> = (0..head.len()).map(|i| if i == 0 { "---" } else { "---:" }.to_string()).collect();
+    let rule: Vec<_> =
+        head.iter().map(|name| if WORDS.contains(&name.as_str()) { "---" } else { "---:" }.into()).collect();
     let rows = rows.map(|cells| row(&cells));
     [row(head), row(&rule)].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
 }

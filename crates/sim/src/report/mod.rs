@@ -2,7 +2,7 @@
 
 mod markdown;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_core::InputError;
 
 use crate::cases::{self, MODES, SEED};
@@ -15,7 +15,7 @@ use crate::world;
 pub use markdown::{markdown, summary};
 
 /// A scenario, and what came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Run {
     /// What was simulated.
     pub scenario: Scenario,
@@ -24,7 +24,7 @@ pub struct Run {
 }
 
 /// All that is reported.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Report {
     /// A growing fleet on a million keys: [`cases::fleet`].
     pub fleet: Vec<Run>,
@@ -68,6 +68,11 @@ impl Plan {
         Plan::new(10_000, 1_000_000)
     }
 
+    /// All scenarios.
+    pub fn all(&self) -> impl Iterator<Item = &Scenario> {
+        [&self.fleet, &self.hot, &self.scarce, &self.uneven, &self.faulty, &self.sweep].into_iter().flatten()
+    }
+
     /// A plan with fleets of up to `most` nodes on `keys` keys.
     #[must_use]
     pub fn new(most: u32, keys: u32) -> Plan {
@@ -79,7 +84,7 @@ impl Plan {
         Plan {
             // Fewer seconds for more nodes: about as many requests.
             fleet: each(&|nodes, mode| {
-                cases::fleet("fleet", nodes, keys, if nodes > 1_000 { 2_000 } else { 10_000 }, mode)
+                cases::fleet("fleet", nodes, keys, if nodes > 1_000 { 1_000 } else { 10_000 }, mode)
             }),
             hot: each(&|nodes, mode| Scenario {
                 lasts_ms: if nodes > 1_000 { 1_000 } else { 5_000 },
@@ -106,13 +111,20 @@ fn sweep(nodes: u32) -> Vec<Scenario> {
     all
 }
 
+impl Run {
+    /// Runs a scenario.
+    pub fn of(scenario: &Scenario) -> Result<Run, InputError> {
+        Ok(Run { scenario: scenario.clone(), figures: world::run(scenario)? })
+    }
+}
+
 impl Report {
     /// Runs a plan, and tells of each run that begins. The error is that of a limit which is out of range.
     pub fn of(plan: &Plan, tell: &mut dyn FnMut(&str)) -> Result<Report, InputError> {
         let mut all = |scenarios: &[Scenario]| -> Result<Vec<Run>, InputError> {
             let run = |scenario: &Scenario| {
                 tell(&format!("{}, {} nodes, {}", scenario.name, scenario.nodes, scenario.mode.name()));
-                Ok(Run { scenario: scenario.clone(), figures: world::run(scenario)? })
+                Run::of(scenario)
             };
             scenarios.iter().map(run).collect()
         };
@@ -133,13 +145,29 @@ impl Report {
     /// As it is committed: a run a line, so that a change shows where it is.
     #[must_use]
     pub fn json(&self) -> String {
-        let value = serde_json::to_value(self).expect("plain numbers");
-        let tables = value.as_object().into_iter().flatten().map(|(name, rows)| {
-            let rows = rows.as_array().into_iter().flatten().map(|row| format!("    {row}"));
-            format!("  \"{name}\": [\n{}\n  ]", rows.collect::<Vec<_>>().join(",\n"))
-        });
-        format!("{{\n{}\n}}\n", tables.collect::<Vec<_>>().join(",\n"))
+        let tables = [
+            table("fleet", &self.fleet),
+            table("hot", &self.hot),
+            table("scarce", &self.scarce),
+            table("uneven", &self.uneven),
+            table("faulty", &self.faulty),
+            table("sweep", &self.sweep),
+            table("adaptive", &self.adaptive),
+            table("herd", &self.herd),
+        ];
+        format!("{{\n{}\n}}\n", tables.join(",\n"))
     }
+}
+
+/// A line of the report.
+#[must_use]
+pub fn line(row: &impl Serialize) -> String {
+    serde_json::to_string(row).expect("plain numbers")
+}
+
+fn table(name: &str, rows: &[impl Serialize]) -> String {
+    let rows: Vec<_> = rows.iter().map(|row| format!("    {}", line(row))).collect();
+    format!("  \"{name}\": [\n{}\n  ]", rows.join(",\n"))
 }
 
 /// The default of `increase`, and a fifth of it.
