@@ -66,6 +66,23 @@ fn every_token_is_granted_in_hand_or_stranded() {
 }
 
 #[test]
+fn no_token_is_granted_twice_where_others_are_mostly_quicker() {
+    // Round trips take as long as the tokens for a call, and some far longer.
+    let contended = |mode| {
+        let scenario = cases::scarce("small", 20, 100.0, 3.0, mode);
+        Scenario {
+            network: Network { median_us: 8_000.0, sigma: 1.0, loss: 0.0 },
+            demand: Demand { most: 20, ..scenario.demand },
+            limit: Limit { capacity: 40.0, ..scenario.limit },
+            ..scenario
+        }
+    };
+    each(contended, |scenario, figures| {
+        assert_eq!((figures.over_admitted, figures.unaccounted), (0.0, 0.0), "{scenario:?}");
+    });
+}
+
+#[test]
 fn all_that_there_is_is_granted_where_each_call_asks_the_store() {
     for mode in [Mode::Exact, Mode::Batch { turn_us: 1_000 }, Mode::Shards { shards: 8 }] {
         for times in [0.5, 1.0, 3.0] {
