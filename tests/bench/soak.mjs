@@ -1,0 +1,118 @@
+// node soak.mjs [--seconds 600] [--only memory,shared,file,lease] [--warm 300]
+//
+// One process decides at full speed for new keys all the time, on each store in turn and again, and its memory is watched:
+// RSS and the JavaScript heap (after a full collection) each tenth of the run, at most each 10 s. It fails where either is
+// more than BOUND above what it was after the warm-up: a leak of one byte a decision would be far more than that.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Redis } from "ioredis";
+import { defineLimits, memory, SECOND } from "tidegate";
+import { file } from "tidegate/file";
+import { redis } from "tidegate/redis";
+import { shared } from "tidegate/shared";
+import { startServer } from "./redis/server.mjs";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string" }, only: { type: "string" }, warm: { type: "string" } },
+});
+const seconds = Number(values.seconds ?? 600);
+const warm = Number(values.warm ?? seconds / 2);
+const only = values.only?.split(",");
+/** Most that may be added after the warm-up, in bytes: RSS (allocators round, and give back late), and heap. */
+const BOUND = { rss: 64 * 2 ** 20, heap: 4 * 2 ** 20 };
+const MAX_KEYS = 20_000;
+const SLICE_MS = 250;
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc");
+const LIMITS = {
+  bucket: { kind: "token bucket", rate: 10, period: SECOND },
+  window: { kind: "fixed window", rate: 10, period: SECOND },
+  shards: { kind: "token bucket", rate: 10, period: SECOND, shards: 4 },
+};
+const folder = mkdtempSync(join(tmpdir(), "tidegate-soak-"));
+const closers = [() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })];
+
+const OPEN = {
+  memory: () => defineLimits(LIMITS, { store: memory({ maxKeys: MAX_KEYS }) }),
+  shared: () => defineLimits(LIMITS, { store: shared({ maxKeys: MAX_KEYS }) }),
+  file: () => {
+    const store = file(join(folder, "states"), { maxKeys: MAX_KEYS });
+    closers.unshift(() => store.close());
+    return defineLimits(LIMITS, { store });
+  },
+  lease: async () => {
+    const server = await startServer();
+    const client = new Redis({ host: "127.0.0.1", port: server.port });
+    const { shards, ...leased } = LIMITS; // leases spread a hot key by themselves
+    const limits = defineLimits(leased, { store: redis(client, { lease: true }), timeout: 10_000 });
+    closers.unshift(async () => {
+      await limits.release();
+      client.disconnect();
+      server.stop();
+    });
+    return limits;
+  },
+};
+
+let made = 0;
+/** Decides until the slice is over; returns how often. */
+async function slice({ limits, names }, until) {
+  let decided = 0;
+  while (performance.now() < until) {
+    const keys = Array.from({ length: 100 }, () => `${(made++).toString(36)}-a-user`);
+    // Granted, then denied.
+    for (let turn = 0; turn < 2; turn++) {
+      const answers = [];
+      for (const key of keys) for (const name of names) answers.push(limits.limit(name, { key, count: 6 }));
+      decided += answers.length;
+      if (answers[0] instanceof Promise) await Promise.all(answers);
+    }
+    await new Promise(setImmediate);
+  }
+  return decided;
+}
+
+function weigh() {
+  collect();
+  collect();
+  const { rss, heapUsed } = process.memoryUsage();
+  return { rss, heap: heapUsed };
+}
+
+const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+const stores = [];
+for (const [name, open] of Object.entries(OPEN)) {
+  if (only === undefined || only.includes(name)) {
+    const names = Object.keys(LIMITS).filter((limit) => name !== "lease" || limit !== "shards");
+    stores.push({ name, names, limits: await open(), decided: 0 });
+  }
+}
+const began = performance.now();
+const passed = () => (performance.now() - began) / 1000;
+let [base, told, most] = [undefined, 0, { rss: 0, heap: 0 }];
+const step = Math.min(10, seconds / 10);
+let weighed = 0;
+// On a machine that hardly comes to it, at least so often.
+while (passed() < seconds || weighed < 3) {
+  for (const store of stores) store.decided += await slice(store, performance.now() + SLICE_MS);
+  if (passed() - told < step) continue;
+  told = passed();
+  const now = weigh();
+  if (told >= warm) base ??= now;
+  if (base) weighed++;
+  if (base) most = { rss: Math.max(most.rss, now.rss - base.rss), heap: Math.max(most.heap, now.heap - base.heap) };
+  console.log(`${told.toFixed(0).padStart(4)} s  RSS ${mb(now.rss)}  heap ${mb(now.heap)}  keys ${made}`);
+}
+for (const close of closers) await close();
+for (const { name, decided } of stores) console.log(`${name}: ${decided} decisions`);
+const flat = base !== undefined && most.rss <= BOUND.rss && most.heap <= BOUND.heap;
+console.log(
+  `${flat ? "flat" : "GROWS"}: after ${warm} s at most RSS +${mb(most.rss)} (bound ${mb(BOUND.rss)}), ` +
+    `heap +${mb(most.heap)} (bound ${mb(BOUND.heap)})`,
+);
+process.exitCode = flat ? 0 : 1;
