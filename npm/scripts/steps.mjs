@@ -113,12 +113,18 @@ export function steps() {
   ];
 }
 
+/** Builds each crate from what would be uploaded; those with `publish = false` are left out. */
+const PUBLISH = ["publish", "--dry-run", "--workspace", "--allow-dirty", "--target-dir", "target/publish"];
+
 /** What keeps the house in order; slower, and no user's concern. */
 export function upkeep() {
   return [
     check("rust layout", "cargo", "fmt", "--all", "--check"),
     check("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"),
     check("biome", "biome", "check", "--error-on-warnings"),
+    check("rust docs", "cargo", "--config", 'build.rustdocflags=["-D","warnings"]', "doc", "--workspace", "--no-deps"),
+    check("crates as crates.io takes them", "cargo", ...PUBLISH),
+    check("packages as npm takes them", process.execPath, "npm/scripts/publish.mjs", "--dry-run"),
     check("nothing generated is stale", "git", "diff", "--exit-code", "--stat"),
   ];
 }

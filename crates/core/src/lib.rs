@@ -66,3 +66,8 @@ pub use policy::{Config, Kind, Policy};
 pub use rule::{MAX_NOW_MS, MAX_SKEW_MS, Rule};
 pub use shards::{Pool, join, pick_two, split_into, take_better};
 pub use state::State;
+
+/// The code in README.md runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

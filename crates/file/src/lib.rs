@@ -36,3 +36,8 @@ pub use options::{DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Sync};
 pub use registry::open;
 pub use stats::Stats;
 pub use store::FileStore;
+
+/// The code in README.md runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

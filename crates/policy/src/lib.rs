@@ -33,3 +33,8 @@ pub use rule::Rule;
 pub use schema::schema;
 pub use tiers::Tiers;
 pub use tree::Tree;
+
+/// The code in README.md runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

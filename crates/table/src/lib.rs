@@ -47,3 +47,8 @@ pub use limit::{Digest, Limit};
 #[cfg(feature = "std")]
 pub use shared::SharedTable;
 pub use table::{Stats, Table};
+
+/// The code in README.md runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
