@@ -1,7 +1,8 @@
 // `npm run bump -- 0.2.0`: the one version that all crates and packages have. Without a version it says whether they agree.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { PLATFORMS } from "./linked.mjs";
 import { root, run, stop } from "./run.mjs";
 
 /** https://semver.org, without build metadata, which npm drops. */
@@ -9,19 +10,19 @@ const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\da-z-]+(\.[\da-z-]
 
 const read = (file) => readFileSync(join(root, file), "utf8");
 
-/** The packages that are published: npm's folders that have a package.json. */
-const manifests = () =>
-  readdirSync(join(root, "npm"))
-    .map((folder) => `npm/${folder}/package.json`)
-    .filter((file) => existsSync(join(root, file)));
+/** The packages that are published. */
+const MANIFESTS = ["tidegate", ...Object.keys(PLATFORMS)].map((name) => `npm/${name}/package.json`);
 
 /** Where a version is written: the file, and what is before it and behind it. */
 const places = () => [
   { file: "Cargo.toml", pattern: /^(version = ")([^"]+)(")/gm },
   { file: "Cargo.toml", pattern: /^(tidegate-[\w-]+ = \{.*\bversion = ")([^"]+)(")/gm },
   { file: "Cargo.lock", pattern: /^(name = "tidegate-[\w-]+"\nversion = ")([^"]+)(")/gm },
-  ...manifests().map((file) => ({ file, pattern: /^( {2}"version": ")([^"]+)(")/gm })),
-  { file: "package-lock.json", pattern: /^( {4}"npm\/tidegate": \{\n(?: {6}"name": .*\n)? {6}"version": ")([^"]+)(")/gm },
+  ...MANIFESTS.map((file) => ({ file, pattern: /^( {2}"version": ")([^"]+)(")/gm })),
+  {
+    file: "package-lock.json",
+    pattern: /^( {4}"npm\/tidegate": \{\n(?: {6}"name": .*\n)? {6}"version": ")([^"]+)(")/gm,
+  },
 ];
 
 /** Every place with the version that it has, as `[file, version]`. A file without one is a mistake. */
@@ -50,6 +51,11 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [version] = process.argv.slice(2);
   if (version !== undefined) bump(version);
   const all = new Set(versions().map(([, found]) => found));
-  if (all.size > 1) stop(`versions differ:\n${versions().map((row) => row.join(" ")).join("\n")}`);
+  if (all.size > 1)
+    stop(
+      `versions differ:\n${versions()
+        .map((row) => row.join(" "))
+        .join("\n")}`,
+    );
   if (version === undefined) console.log([...all][0]);
 }

@@ -123,8 +123,8 @@ export function upkeep() {
     check("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"),
     check("biome", "biome", "check", "--error-on-warnings"),
     check("rust docs", "cargo", "--config", 'build.rustdocflags=["-D","warnings"]', "doc", "--workspace", "--no-deps"),
-    check("crates as crates.io takes them", "cargo", ...PUBLISH),
-    check("packages as npm takes them", process.execPath, "npm/scripts/publish.mjs", "--dry-run"),
+    { ...check("crates as crates.io takes them", "cargo", ...PUBLISH), ...OUTSIDE },
+    { ...check("packages as npm takes them", "node", "npm/scripts/publish.mjs", "--dry-run"), ...OUTSIDE },
     check("nothing generated is stale", "git", "diff", "--exit-code", "--stat"),
   ];
 }

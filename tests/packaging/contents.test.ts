@@ -19,7 +19,7 @@ afterAll(() => user.remove());
 
 /** Files that package.json does not name: parts that entries share, and what the hosts load. */
 const BESIDES = [
-  /^(LICENSE|README\.md|package\.json)$/,
+  /^(LICENSE|README\.md|THIRD-PARTY-LICENSES|package\.json)$/,
   /^dist\/engine\/generated\/((speed|small|policy_bg)\.wasm|wasm-source\.js|pure\.js)$/,
   /^dist\/policy\.schema\.json$/,
   /^dist\/[\w/-]+\.(js|d\.ts)$/,

@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 import { remove, temporaryFolder } from "../support/folders.ts";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
-const source = join(root, "npm", "tidegate");
 
 interface Packed {
+  name: string;
   filename: string;
   version: string;
   size: number;
@@ -28,9 +28,11 @@ export function output(command: string, args: string[], options: ExecFileSyncOpt
 }
 
 export interface Installed {
-  /** The tarball as `npm pack` made it. */
+  /** The tarball as it is published. */
   readonly tarball: string;
   readonly packed: Packed;
+  /** Those of the addons that are built here, where they are asked for. */
+  readonly addons: readonly { readonly name: string; readonly tarball: string; readonly packed: Packed }[];
   /** An empty project that has nothing but the tarball. */
   readonly folder: string;
   /** Writes a file into that project and returns its path. */
@@ -38,13 +40,20 @@ export interface Installed {
   remove(): void;
 }
 
-/** Packs what the build made and installs it where nothing else is: no network, no install scripts. */
-export function install(): Installed {
+/**
+ * Packs what the build made and installs the package where nothing else is: no network, no install scripts. Its optional
+ * dependencies are not there, as on a system for which there is no addon.
+ */
+export function install({ addons: wanted = false } = {}): Installed {
   const folder = temporaryFolder("packed");
-  const [packed] = JSON.parse(
-    output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], { cwd: source }),
-  ) as [Packed];
-  const tarball = join(folder, packed.filename);
+  const args = ["npm/scripts/packages.mjs", folder, "--as-built", "--json", ...(wanted ? [] : ["--no-addons"])];
+  const all = JSON.parse(output(process.execPath, args, { cwd: root })) as Packed[];
+  const pathOf = ({ filename }: Packed) => join(folder, filename);
+  const packed = all.find(({ name }) => name === "tidegate") as Packed;
+  const tarball = pathOf(packed);
+  const addons = all
+    .filter((one) => one !== packed)
+    .map((one) => ({ name: one.name, tarball: pathOf(one), packed: one }));
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
@@ -52,7 +61,7 @@ export function install(): Installed {
   };
   write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
   output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
-  return { tarball, packed, folder, write, remove: () => remove(folder) };
+  return { tarball, packed, addons, folder, write, remove: () => remove(folder) };
 }
 
 interface Manifest {

@@ -82,6 +82,23 @@ describe("shared() without its addon", () => {
     warn.mockRestore();
   });
 
+  test("does not take an addon of another version", async () => {
+    const { shared } = await fresh();
+    const { VERSION } = await import("../../npm/tidegate/src/engine/generated/bounds.ts");
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const other = { version: () => "0.0.9", decide: () => 0, open: () => 0 };
+    expect(
+      shared(
+        {},
+        broken(() => other),
+      ).name,
+    ).toBe("memory");
+    expect(warn.mock.calls[0]?.[0]).toContain(
+      `@tidegate/linux-x64-gnu is 0.0.9, and tidegate is ${VERSION}: install both at one version`,
+    );
+    warn.mockRestore();
+  });
+
   test("names the package of each platform as napi does", async () => {
     const { packageOf } = await import("../../npm/tidegate/src/engine/addon.ts");
     const require = (): unknown => undefined;

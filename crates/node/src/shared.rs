@@ -33,6 +33,13 @@ pub(crate) fn borrow(numbers: Float64Array) -> Result<()> {
     Ok(())
 }
 
+/// The package takes an addon of its own version alone.
+#[napi(catch_unwind)]
+#[must_use]
+pub(crate) fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
 /// Makes the process's table if it is not there, and lends this thread's eight doubles for numbers: a `Float64Array` on
 /// an `ArrayBuffer` of its own. Returns how many states the table may hold: as the first caller said.
 #[napi(catch_unwind)]

@@ -46,6 +46,8 @@ fn source() -> Result<String> {
     writeln!(out, "export const MAX_NOW_MS: number = {};", number(MAX_NOW_MS))?;
     writeln!(out, "/** How far ahead of the clock a state may be before its writer's clock counts as broken, ms. */")?;
     writeln!(out, "export const MAX_SKEW_MS: number = {};", number(MAX_SKEW_MS))?;
+    writeln!(out, "/** Of every crate and package. */")?;
+    writeln!(out, "export const VERSION: string = {:?};", env!("CARGO_PKG_VERSION"))?;
     Ok(out)
 }
 

@@ -1,7 +1,10 @@
 import { createRequire } from "node:module";
+import { VERSION } from "./generated/bounds.ts";
 
 /** What the addon exports: see crates/node. */
 export interface Addon {
+  /** That of the crates it was built from. */
+  version(): string;
   open(numbers: Float64Array, maxKeys: number): number;
   limitNew(name: string, kind: number, given: number): number;
   decide(limit: number, flags: number, key: string | undefined): number;
@@ -78,14 +81,20 @@ export interface AddonSource {
 
 /** This process's. */
 export function here(): AddonSource {
-  const report = process.platform === "linux" ? process.report?.getReport() : undefined;
-  const header = (report as { header?: { glibcVersionRuntime?: string } } | undefined)?.header;
-  return {
-    platform: process.platform,
-    arch: process.arch,
-    musl: process.platform === "linux" && header?.glibcVersionRuntime === undefined,
-    require: createRequire(import.meta.url),
-  };
+  const { platform, arch } = process;
+  return { platform, arch, musl: platform === "linux" && isMusl(), require: createRequire(import.meta.url) };
+}
+
+/** Whether this process's C library is musl: only glibc tells its version. A host without reports is taken for glibc's. */
+function isMusl(): boolean {
+  const report = process.report as (NodeJS.ProcessReport & { excludeNetwork?: boolean }) | undefined;
+  if (report === undefined) return false;
+  // Else it asks the name server who the process is connected to, and waits.
+  const { excludeNetwork } = report;
+  report.excludeNetwork = true;
+  const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  report.excludeNetwork = excludeNetwork ?? false;
+  return header?.glibcVersionRuntime === undefined;
 }
 
 /** The package with the addon for a platform, named as napi names them. */
@@ -99,8 +108,13 @@ export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Err
   const name = packageOf(source);
   try {
     const addon = source.require(name) as Partial<Addon>;
-    if (typeof addon?.decide === "function" && typeof addon.open === "function") return { addon: addon as Addon };
-    return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
+    if (typeof addon?.decide !== "function" || typeof addon.open !== "function") {
+      return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
+    }
+    // The two talk by position: another version could take one number for another, and decide by it.
+    const version = addon.version?.() ?? "older";
+    if (version === VERSION) return { addon: addon as Addon };
+    return { causes: [new Error(`${name} is ${version}, and tidegate is ${VERSION}: install both at one version`)] };
   } catch (error) {
     const causes: Error[] = [];
     for (let cause: unknown = error; cause instanceof Error && causes.length < 8; cause = cause.cause) {

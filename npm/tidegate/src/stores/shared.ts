@@ -122,8 +122,8 @@ let opened: SharedStore | MemoryStore | undefined;
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: shared() });
  * ```
  *
- * Where the addon is missing or broken, it is this thread's own memory instead: a warning with every cause is emitted
- * once, and the store's `name` is `"memory"`.
+ * Where the addon is missing, broken or of another version, it is this thread's own memory instead: a warning with every
+ * cause is emitted, once in each thread, and the store's `name` is `"memory"`.
  *
  * Throws an `InputError` where `maxKeys` is out of range, or not what the process's table was made with.
  */

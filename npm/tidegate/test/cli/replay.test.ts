@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { replayWith } from "../../src/cli/commands/replay.ts";
 import type { Terminal } from "../../src/cli/command.ts";
 import type { AddonSource } from "../../src/engine/addon.ts";
+import { VERSION } from "../../src/engine/generated/bounds.ts";
 import { tidegate } from "./terminal.ts";
 
 const linux = { platform: "linux", arch: "x64", musl: false };
@@ -21,7 +22,7 @@ function asked(): { source: () => AddonSource; options: Record<string, unknown>[
     }
     return Promise.resolve(JSON.stringify({ report, text: "told\n", svg: null, html: null }));
   };
-  const require = () => ({ decide: () => 0, open: () => 0, replay });
+  const require = () => ({ version: () => VERSION, decide: () => 0, open: () => 0, replay });
   return { source: () => ({ ...linux, require }), options };
 }
 

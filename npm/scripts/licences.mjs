@@ -1,0 +1,48 @@
+// THIRD-PARTY-LICENSES: what is linked into a package, under which licence, and the text of each licence once.
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { linked, read } from "./linked.mjs";
+import { root, stop } from "./run.mjs";
+
+const LINE = "-".repeat(80);
+
+/** The MIT licence for those who name it and publish no text. */
+const mit = (authors) =>
+  read(join(root, "LICENSE")).replace(/^Copyright .*$/m, `Copyright (c) ${authors.join(", ") || "its authors"}`);
+
+/** The texts of a part; where it has none, the licence that it names, as others have it. */
+function textsOf(part, parts) {
+  if (part.files.length > 0) return part.files.map(read);
+  if (/\bMIT\b/.test(part.licence)) return [mit(part.authors)];
+  const apache = parts.flatMap(({ files }) => files).find((file) => /LICENSE-APACHE$/.test(file));
+  if (part.licence === "Apache-2.0" && apache !== undefined) return [read(apache)];
+  throw new Error(`${part.name} ${part.version} is ${part.licence}, and has no text of it`);
+}
+
+/**
+ * The file for one package: `tidegate`, or a platform.
+ *
+ * @param {string} name
+ */
+export function thirdParty(name) {
+  const parts = linked(name);
+  const texts = new Map();
+  for (const part of parts) {
+    for (const text of textsOf(part, parts)) {
+      texts.set(text, [...(texts.get(text) ?? []), `${part.name} ${part.version}`]);
+    }
+  }
+  const what = name === "tidegate" ? "The WebAssembly (and the JavaScript made of it)" : "The addon";
+  return [
+    `${what} in this package is Tidegate's own code (MIT, see LICENSE) and what is linked with it:`,
+    parts.map(({ name: part, version, licence, about }) => `${part} ${version}, ${licence}, ${about}`).join("\n"),
+    ...[...texts].map(([text, of]) => `${LINE}\n${of.join(", ")}\n${LINE}\n\n${text}`),
+    "",
+  ].join("\n\n");
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [name] = process.argv.slice(2);
+  if (name === undefined) stop("node npm/scripts/licences.mjs tidegate|<platform>");
+  process.stdout.write(thirdParty(name));
+}

@@ -1,0 +1,122 @@
+// What is linked into what we publish: crates, the C code that some of them build, and Rust's own library.
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { root } from "./run.mjs";
+
+/**
+ * @typedef {{ name: string, version: string, licence: string, about: string, purl?: string, authors: string[], files: string[] }} Part
+ *   `files`: where its licences and notices are; none, where its authors published none.
+ */
+
+/** napi's name of a platform, and Rust's. */
+export const PLATFORMS = {
+  "darwin-arm64": "aarch64-apple-darwin",
+  "darwin-x64": "x86_64-apple-darwin",
+  "linux-arm64-gnu": "aarch64-unknown-linux-gnu",
+  "linux-arm64-musl": "aarch64-unknown-linux-musl",
+  "linux-x64-gnu": "x86_64-unknown-linux-gnu",
+  "linux-x64-musl": "x86_64-unknown-linux-musl",
+  "win32-arm64-msvc": "aarch64-pc-windows-msvc",
+  "win32-x64-msvc": "x86_64-pc-windows-msvc",
+};
+
+const WASM = "wasm32-unknown-unknown";
+/** The crates that end up in a package, and for which target. */
+const CRATES = (name) =>
+  name === "tidegate"
+    ? [
+        ["tidegate-wasm", WASM],
+        ["tidegate-policy-wasm", WASM],
+      ]
+    : [["tidegate-node", PLATFORMS[name]]];
+
+/** What crates build from C, which cargo knows nothing about. */
+const NATIVE = {
+  "lmdb-master-sys": { name: "LMDB", licence: "OLDAP-2.8", folder: "lmdb/libraries/liblmdb" },
+};
+/** A crate with one of these may link what is not Rust. */
+const COMPILERS = ["cc", "cmake", "bindgen", "pkg-config"];
+
+const ask = (args) =>
+  execFileSync("cargo", args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+
+let packages;
+const metadata = () => {
+  packages ??= new Map(
+    JSON.parse(ask(["metadata", "--format-version", "1", "--locked"])).packages.map((one) => [
+      `${one.name} ${one.version}`,
+      one,
+    ]),
+  );
+  return packages;
+};
+
+const texts = (folder) =>
+  readdirSync(folder)
+    .filter((file) => /^(licen[cs]e|copying|copyright|notice|unlicense)/i.test(file))
+    .sort()
+    .map((file) => join(folder, file));
+
+function part(one) {
+  const { name, version, license, repository, authors } = one;
+  if (license === null) throw new Error(`${name} ${version} names no licence`);
+  // A slash is how crates said OR before SPDX.
+  const licence = license.replaceAll(/\s*\/\s*/g, " OR ");
+  const about = repository ?? `https://crates.io/crates/${name}`;
+  const files = texts(dirname(one.manifest_path));
+  return { name, version, licence, about, purl: `pkg:cargo/${name}@${version}`, authors, files };
+}
+
+/** C code of a crate, as a part of its own. */
+function native(one) {
+  const known = NATIVE[one.name];
+  if (known === undefined) {
+    const compiles = one.dependencies.some(({ kind, name }) => kind === "build" && COMPILERS.includes(name));
+    // It may compile C: somebody must look, and say here what it is.
+    if (compiles) throw new Error(`${one.name} may build C: name what it builds in NATIVE, npm/scripts/linked.mjs`);
+    return [];
+  }
+  const folder = join(dirname(one.manifest_path), known.folder);
+  if (!existsSync(folder)) throw new Error(`${one.name} has no ${known.folder}: see NATIVE in npm/scripts/linked.mjs`);
+  const about = `C, as ${one.name} ${one.version} has it`;
+  return [{ name: known.name, version: one.version, licence: known.licence, about, authors: [], files: texts(folder) }];
+}
+
+/** Rust's own library, which every target links. */
+function standard() {
+  const version = execFileSync("rustc", ["--version"], { cwd: root, encoding: "utf8" }).split(" ")[1];
+  const about = "https://github.com/rust-lang/rust";
+  const authors = ["The Rust Project contributors"];
+  return { name: "the Rust standard library", version, licence: "MIT OR Apache-2.0", about, authors, files: [] };
+}
+
+/**
+ * Everything that is linked into a package, sorted by name, without our own crates.
+ *
+ * @param {string} name `tidegate`, or a platform as {@link PLATFORMS} has it
+ * @returns {Part[]}
+ */
+export function linked(name) {
+  const found = new Map();
+  for (const [crate, target] of CRATES(name)) {
+    const edges = ["--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--format", "{p}"];
+    for (const line of ask(["tree", "--locked", "--package", crate, "--target", target, ...edges])
+      .trim()
+      .split("\n")) {
+      const [, crateName, version] = /^(\S+) v(\S+)/.exec(line);
+      const one = metadata().get(`${crateName} ${version}`);
+      if (one.source === null) continue; // ours
+      for (const each of [part(one), ...native(one)]) found.set(`${each.name} ${each.version}`, each);
+    }
+  }
+  const sorted = [...found.values()].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
+  return [standard(), ...sorted];
+}
+
+export const read = (file) => readFileSync(file, "utf8").trim();

@@ -1,0 +1,82 @@
+// The packages as they are published: `node npm/scripts/packages.mjs [folder]` makes their tarballs.
+//
+// What npm publishes is not npm/tidegate itself but a copy with what only a release has: the addon's packages as optional
+// dependencies, at the very version, and the licences of what is linked. In the repository those packages cannot be named:
+// npm would look for them in the registry, or refuse to link those of other systems.
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "./build.mjs";
+import { thirdParty } from "./licences.mjs";
+import { PLATFORMS } from "./linked.mjs";
+import { ask, root, stop } from "./run.mjs";
+
+const source = (name) => join(root, "npm", name);
+const addonOf = (platform) => `tidegate.${platform}.node`;
+
+/** The platforms whose addon has been built here, or brought here. */
+export const built = () => Object.keys(PLATFORMS).filter((name) => existsSync(join(source(name), addonOf(name))));
+
+function manifestOf(name) {
+  const manifest = JSON.parse(readFileSync(join(source(name), "package.json"), "utf8"));
+  manifest.files = [...manifest.files, "THIRD-PARTY-LICENSES"];
+  if (name !== "tidegate") return manifest;
+  const { version } = manifest;
+  const platforms = Object.keys(PLATFORMS).map((platform) => [`@tidegate/${platform}`, version]);
+  return { ...manifest, optionalDependencies: Object.fromEntries(platforms) };
+}
+
+/** Copies one package into a folder of its own there, ready to be packed. */
+function stage(name, folder) {
+  const place = join(folder, name);
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  const manifest = manifestOf(name);
+  writeFileSync(join(place, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  writeFileSync(join(place, "THIRD-PARTY-LICENSES"), thirdParty(name));
+  cpSync(join(root, "LICENSE"), join(place, "LICENSE"));
+  if (name === "tidegate") {
+    cpSync(join(root, "README.md"), join(place, "README.md"));
+    cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
+  } else {
+    cpSync(join(source(name), addonOf(name)), join(place, addonOf(name)));
+    writeFileSync(join(place, "README.md"), `# ${manifest.name}\n\n${manifest.description}. npm installs it along.\n`);
+  }
+  return place;
+}
+
+/**
+ * Stages the packages, those of platforms first: nobody can install one that names what is not there yet.
+ *
+ * @param {string} folder
+ * @param {string[]} [platforms] default: those that are built
+ */
+export const stageAll = (folder, platforms = built()) => [...platforms, "tidegate"].map((name) => stage(name, folder));
+
+/**
+ * Makes their tarballs in the folder, and returns what npm says of each.
+ *
+ * @param {string} folder
+ * @param {string[]} [platforms]
+ */
+export function packAll(folder, platforms = built()) {
+  mkdirSync(folder, { recursive: true });
+  const staged = stageAll(join(folder, "staged"), platforms);
+  const json = ask("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...staged]);
+  if (json === undefined) stop("npm pack failed");
+  rmSync(join(folder, "staged"), { recursive: true });
+  return JSON.parse(json);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+  // `--as-built`: what is there is packed, and nothing is built; `--no-addons`: the main package alone; `--json`: npm's own
+  // words about each tarball.
+  if (!process.argv.includes("--as-built")) build();
+  const packed = packAll(
+    words[0] ?? join(root, "target", "packages"),
+    process.argv.includes("--no-addons") ? [] : built(),
+  );
+  if (process.argv.includes("--json")) console.log(JSON.stringify(packed));
+  else for (const { filename, size } of packed) console.log(`${filename}, ${size} bytes`);
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
+import satisfies from "spdx-satisfies";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { remove, temporaryFolder } from "../support/folders.ts";
+import { install, type Installed, output, root } from "./installed.ts";
+
+/** Whoever redistributes our packages need only keep the notices, which THIRD-PARTY-LICENSES has. As in deny.toml. */
+const ALLOWED = ["MIT", "Apache-2.0", "BSL-1.0", "ISC", "OLDAP-2.8", "Unicode-3.0", "Zlib"];
+
+interface Bill {
+  metadata: { component: { name: string; version: string } };
+  components: { name: string; version: string; licenses: { expression?: string; license?: { id: string } }[] }[];
+}
+
+let user: Installed;
+let folder: string;
+let bills: { name: string; text: string; bill: Bill }[];
+
+beforeAll(() => {
+  user = install({ addons: true });
+  folder = temporaryFolder("sbom");
+  const files = output(process.execPath, ["npm/scripts/sbom.mjs", folder], { cwd: root }).trim().split("\n");
+  bills = files.map((file) => {
+    const text = readFileSync(file, "utf8");
+    const bill = JSON.parse(text) as Bill;
+    return { name: bill.metadata.component.name, text, bill };
+  });
+});
+afterAll(() => {
+  user.remove();
+  remove(folder);
+});
+
+const expression = ({ licenses: [one] }: Bill["components"][number]): string =>
+  one?.expression ?? one?.license?.id ?? "none";
+
+describe("what is linked into a package", () => {
+  test("is under a licence that is allowed, on every platform, the C code too", () => {
+    expect(bills).toHaveLength(9);
+    for (const { name, bill } of bills) {
+      expect(bill.components.length, name).toBeGreaterThan(10);
+      const wrong = bill.components.filter((part) => !satisfies(expression(part), ALLOWED));
+      expect(
+        wrong.map((part) => `${part.name}: ${expression(part)}`),
+        name,
+      ).toEqual([]);
+      const c = bill.components.filter((part) => part.name === "LMDB").map(expression);
+      expect(c, name).toEqual(name === "tidegate" ? [] : ["OLDAP-2.8"]);
+    }
+  });
+
+  test("is told in a bill of materials that is CycloneDX", async () => {
+    const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot6);
+    for (const { name, text } of bills) expect(await validator.validate(text), name).toBeNull();
+  });
+
+  test("is what cargo links: a crate for the engine and for the addon that only cargo tells of", () => {
+    const names = (of: string) => bills.find(({ name }) => name === of)?.bill.components.map(({ name }) => name);
+    expect(names("tidegate")).toEqual(expect.arrayContaining(["talc", "serde-wasm-bindgen", "xxhash-rust"]));
+    expect(names("@tidegate/linux-x64-gnu")).toEqual(
+      expect.arrayContaining(["napi", "heed", "lmdb-master-sys", "LMDB"]),
+    );
+    expect(names("@tidegate/win32-x64-msvc")).toContain("windows-sys");
+  });
+
+  test("is named with its licence's text in the tarball's THIRD-PARTY-LICENSES", () => {
+    const packed = [{ name: "tidegate", tarball: user.tarball }, ...user.addons];
+    for (const { name, tarball } of packed) {
+      const notices = output("tar", ["-xzOf", tarball, "package/THIRD-PARTY-LICENSES"]);
+      const { components = [] } = bills.find((one) => one.name === name)?.bill ?? {};
+      const [list = "", ...texts] = notices.split(/^-{80}$/m);
+      // Headings and texts take turns.
+      const headings = texts.filter((_, index) => index % 2 === 0).join(", ");
+      for (const { name: part, version } of components) {
+        expect(list, name).toContain(`\n${part} ${version}, `);
+        expect(headings, name).toContain(`${part} ${version}`);
+      }
+      expect(texts.filter((_, index) => index % 2 === 1).every((text) => text.trim().length > 50)).toBe(true);
+      if (name !== "tidegate") expect(notices).toContain("The OpenLDAP Public License");
+    }
+  });
+});
+
+test("deny.toml allows the same licences", () => {
+  const deny = readFileSync(join(root, "deny.toml"), "utf8");
+  const list = /^allow = \[([^\]]+)\]/m.exec(deny)?.[1] ?? "";
+  const allowed = [...list.matchAll(/"([^"]+)"/g)].map(([, id]) => id as string);
+  // What is only built with, or only tested with, is not given to anybody.
+  expect(allowed).toEqual(expect.arrayContaining(ALLOWED));
+});

@@ -1,0 +1,135 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { here, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
+import { install, type Installed, type Manifest, output, root } from "./installed.ts";
+
+let user: Installed;
+/** This machine's package, and the file with the addon in it, as it came out of the tarball. */
+const name = packageOf(here());
+let addon: string;
+let whole: Buffer;
+
+beforeAll(() => {
+  user = install({ addons: true });
+  const own = user.addons.find((one) => one.name === name);
+  if (own === undefined) throw new Error(`${name} is not built: npm run build`);
+  const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
+  output("npm", ["install", ...options, user.tarball, own.tarball], { cwd: user.folder });
+  addon = createRequire(join(user.folder, "package.json")).resolve(name);
+  whole = readFileSync(addon);
+  user.write(
+    "shared.mjs",
+    `import { shared } from "tidegate/shared";
+    process.on("warning", ({ code, message, detail }) => console.log(code, message, detail));
+    shared();
+    console.log(shared().name);`,
+  );
+  user.write("wasm.mjs", 'import { defineLimits } from "tidegate"; defineLimits({}); console.log("answers");');
+  user.write(
+    "file.mjs",
+    `import { file } from "tidegate/file";
+    try { file("./limits"); } catch (error) { console.log(error.code, error.message); }`,
+  );
+});
+afterAll(() => user.remove());
+
+const run = (file: string) => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [file], { cwd: user.folder, encoding: "utf8" });
+  return { stdout, stderr, status };
+};
+
+/** Another file in the addon's place: not over it, for a process may have it loaded. */
+const put = (bytes: Uint8Array | undefined) => {
+  rmSync(addon);
+  if (bytes !== undefined) writeFileSync(addon, bytes);
+};
+
+describe("the package for this platform", () => {
+  test("is installed beside the main one, of the very version that it asks for, and is used without a word", () => {
+    const read = (of: string) =>
+      JSON.parse(readFileSync(join(user.folder, "node_modules", of, "package.json"), "utf8")) as {
+        version: string;
+        optionalDependencies: Record<string, string>;
+      };
+    expect(read("tidegate").optionalDependencies[name]).toBe(read(name).version);
+    expect(run("shared.mjs")).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
+  });
+
+  test("holds the addon, the licences of what is linked, and nothing else; it runs nothing when it is installed", () => {
+    for (const one of user.addons) {
+      const platform = one.name.replace("@tidegate/", "");
+      const files = one.packed.files.map(({ path }) => path).sort();
+      expect(files).toEqual(
+        ["LICENSE", "README.md", "THIRD-PARTY-LICENSES", "package.json", `tidegate.${platform}.node`].sort(),
+      );
+    }
+  });
+
+  const broken: { what: string; cause: RegExp; bytes: () => Uint8Array | undefined }[] = [
+    { what: "missing", cause: /Cannot find module/, bytes: () => undefined },
+    { what: "empty", cause: /\.node: /, bytes: () => new Uint8Array(0) },
+    { what: "no library at all", cause: /\.node: /, bytes: () => Buffer.from("<!doctype html>".repeat(100)) },
+    // A library's header names its machine at byte 18: 0xb7 is arm64, 0x3e is x64.
+    {
+      what: "of another architecture",
+      cause: /\.node: /,
+      bytes: () => Buffer.from(whole).fill(whole[18] === 0xb7 ? 0x3e : 0xb7, 18, 19),
+    },
+    { what: "for a newer C library", cause: /GLIBC_9/, bytes: () => Buffer.from(glibc9(whole), "latin1") },
+  ];
+
+  test.skipIf(process.platform !== "linux").each(broken)(
+    "$what: what needs it says so once, and the rest answers",
+    ({ cause, bytes }) => {
+      if (String(cause).includes("GLIBC") && here().musl) return;
+      put(bytes());
+      try {
+        const { stdout, stderr, status } = run("shared.mjs");
+        expect(status).toBe(0);
+        const told = "memory\nTIDEGATE_ADDON tidegate's addon is not there, so shared() is this thread's own memory: ";
+        expect(stdout.slice(0, told.length)).toBe(told);
+        expect(stdout.match(/TIDEGATE_ADDON/g)).toHaveLength(1);
+        expect(stdout.slice(told.length)).toMatch(cause);
+        expect(stdout).toContain(`It is the package ${name}; install it`);
+        expect(stderr).toContain("tidegate's addon is not there");
+        expect(run("wasm.mjs")).toEqual({ stdout: "answers\n", stderr: "", status: 0 });
+        const file = run("file.mjs");
+        expect(file.stdout).toMatch(/^TIDEGATE_STORE .*tidegate's addon is not there: /);
+        expect(file.stdout).toMatch(cause);
+      } finally {
+        if (existsSync(addon)) rmSync(addon);
+        writeFileSync(addon, whole);
+      }
+    },
+  );
+});
+
+/** The same library, asking for a C library that nobody has. */
+function glibc9(library: Buffer): string {
+  const text = library.toString("latin1");
+  const newest = [...text.matchAll(/\0GLIBC_2\.\d\d(?=\0)/g)]
+    .map(([found]) => found.slice(1))
+    .sort()
+    .at(-1) as string;
+  return text.replaceAll(`\0${newest}\0`, `\0${newest.replace("GLIBC_2", "GLIBC_9")}\0`);
+}
+
+test("every platform has a package that npm installs there alone, at one version", () => {
+  const main = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest;
+  const optional = main["optionalDependencies"] as Record<string, string>;
+  const folders = readdirSync(join(root, "npm")).filter((folder) => /^(darwin|linux|win32)-/.test(folder));
+  expect(Object.keys(optional).sort()).toEqual(folders.map((folder) => `@tidegate/${folder}`).sort());
+  expect(new Set(Object.values(optional))).toEqual(new Set([main["version"]]));
+  for (const platform of folders) {
+    const manifest = JSON.parse(readFileSync(join(root, "npm", platform, "package.json"), "utf8")) as Manifest;
+    const [os, cpu, abi] = platform.split("-");
+    const libc = abi === "gnu" ? ["glibc"] : abi === "musl" ? ["musl"] : undefined;
+    const file = `tidegate.${platform}.node`;
+    expect(manifest).toMatchObject({ name: `@tidegate/${platform}`, os: [os], cpu: [cpu], main: file, files: [file] });
+    expect(manifest["libc"]).toEqual(libc);
+    expect(manifest["scripts"]).toBeUndefined();
+  }
+});

@@ -1,0 +1,117 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { output, root } from "./installed.ts";
+
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+const platforms = readdirSync(join(root, "npm"))
+  .filter((folder) => /^(darwin|linux|win32)-/.test(folder))
+  .sort();
+
+interface Crate {
+  name: string;
+  version: string;
+  publish: string[] | null;
+  manifest_path: string;
+  [field: string]: unknown;
+}
+
+const { packages } = JSON.parse(
+  output("cargo", ["metadata", "--format-version", "1", "--no-deps", "--locked"], { cwd: root, maxBuffer: 2 ** 26 }),
+) as { packages: Crate[] };
+
+describe("one version", () => {
+  const version = output("npm", ["run", "--silent", "bump"], { cwd: root }).trim();
+
+  test("is in every crate and every package, as `npm run bump` says", () => {
+    expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+    expect(new Set(packages.map((crate) => crate.version))).toEqual(new Set([version]));
+    for (const folder of ["tidegate", ...platforms]) {
+      expect((JSON.parse(read(`npm/${folder}/package.json`)) as Crate).version, folder).toBe(version);
+    }
+  });
+
+  test("has its heading in CHANGELOG.md, with a day, or still unreleased", () => {
+    const headings = read("CHANGELOG.md").match(/^## .*$/gm) ?? [];
+    expect(headings[0]).toMatch(/^## \[?\d+\.\d+\.\d+[^ ]*( - (unreleased|\d{4}-\d\d-\d\d))$/);
+    expect(headings[0]).toContain(version);
+  });
+
+  test("is not changed to what is none", () => {
+    for (const wrong of ["1.0", "v1.0.0", "1.0.0+build", "01.0.0"]) {
+      const { status, stderr } = spawnSync(process.execPath, ["npm/scripts/bump.mjs", wrong], {
+        cwd: root,
+        encoding: "utf8",
+      });
+      expect([status, stderr]).toEqual([
+        1,
+        `\ntidegate: a version is three numbers, as 0.2.0, and perhaps -rc.1; got ${wrong}\n`,
+      ]);
+    }
+  });
+});
+
+describe("the crates that are published", () => {
+  // `null` is crates.io, and an empty list is `publish = false`.
+  const published = packages.filter(({ publish }) => publish === null);
+
+  test("are those that a server in Rust can use", () => {
+    const names = published.map(({ name }) => name).sort();
+    expect(names).toEqual(["tidegate-core", "tidegate-file", "tidegate-policy", "tidegate-table"]);
+  });
+
+  test.each(published)("$name tells crates.io what it asks for, and has the licence", (crate) => {
+    for (const field of ["description", "license", "repository", "readme", "rust_version"]) {
+      expect(crate[field], field).toEqual(expect.stringMatching(/./));
+    }
+    // The most that crates.io takes.
+    for (const field of ["keywords", "categories"]) {
+      expect((crate[field] as string[]).length, field).toBeGreaterThan(0);
+      expect((crate[field] as string[]).length, field).toBeLessThanOrEqual(5);
+    }
+    for (const keyword of crate["keywords"] as string[]) expect(keyword).toMatch(/^[a-z\d][\w+-]{0,19}$/i);
+    const folder = crate.manifest_path.replace(/Cargo\.toml$/, "");
+    expect(readFileSync(`${folder}LICENSE`, "utf8")).toBe(read("LICENSE"));
+  });
+});
+
+describe("the workflows", () => {
+  const files = readdirSync(join(root, ".github/workflows")).map((file) => `.github/workflows/${file}`);
+
+  test.each(files)("%s is one that GitHub can read", (file) => {
+    const validator = join(root, "node_modules/@action-validator/cli/cli.mjs");
+    const { status, stdout, stderr } = spawnSync(process.execPath, [validator, join(root, file)], { encoding: "utf8" });
+    expect([status, stdout + stderr]).toEqual([0, ""]);
+  });
+
+  test.each(files)(
+    "%s pins every action to a commit, keeps no token, and is allowed to read, unless a job says more",
+    (file) => {
+      const text = read(file);
+      const uses = text.match(/^.*\buses: .*$/gm) ?? [];
+      expect(uses.length).toBeGreaterThan(0);
+      expect(uses.filter((line) => !/uses: [\w./-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+      expect(text).toMatch(/^permissions:\n {2}contents: read\n\n/m);
+      expect(text).not.toContain("secrets.");
+      expect(text.match(/actions\/checkout@/g)?.length).toBe(text.match(/persist-credentials: false/g)?.length);
+    },
+  );
+
+  test("run the commands of the README, and those that exist", () => {
+    const scripts = Object.keys((JSON.parse(read("package.json")) as { scripts: object }).scripts);
+    const text = files.map(read).join("\n");
+    expect(text.match(/^ +- run: \.ci\/run$/gm)).toHaveLength(2);
+    for (const [, name] of text.matchAll(/npm (?:run (?:--silent )?)([\w:]+)/g)) expect(scripts).toContain(name);
+    for (const [, file] of text.matchAll(/node \/?(npm\/scripts\/[\w-]+\.mjs)/g))
+      expect(read(file as string)).not.toBe("");
+  });
+
+  test("the release builds the addon of every platform", () => {
+    const built = [...read(".github/workflows/release.yml").matchAll(/- \{ platform: ([\w-]+),/g)].map(
+      ([, name]) => name,
+    );
+    expect(built.sort()).toEqual(platforms);
+  });
+});
