@@ -11,8 +11,10 @@ import { PLATFORMS } from "./linked.mjs";
 import { ask, root, run, stop } from "./run.mjs";
 
 const SOURCES = "lib/rustlib/src/rust/library";
-const sysroot = ask("rustc", ["--print", "sysroot"]) ?? stop("Rust is needed: https://rustup.rs");
-const host = ask("rustc", ["-vV"])
+/** As cargo has it. */
+const RUSTC = process.env.RUSTC ?? "rustc";
+const sysroot = ask(RUSTC, ["--print", "sysroot"]) ?? stop("Rust is needed: https://rustup.rs");
+const host = ask(RUSTC, ["-vV"])
   ?.split("\n")
   .find((line) => line.startsWith("host: "))
   ?.slice(6);

@@ -15,7 +15,7 @@ function entries(): Record<string, string> {
   const named = [...Object.values(exports), ...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
   const found: Record<string, string> = {};
   for (const target of named) {
-    const name = /^\.\/dist\/(.+)\.js$/.exec(typeof target === "string" ? target : target.default)?.[1];
+    const name = /^(?:\.\/)?dist\/(.+)\.js$/.exec(typeof target === "string" ? target : target.default)?.[1];
     if (name === undefined) continue;
     const source = [`src/${name}.ts`, `src/${name}/index.ts`].find((file) =>
       existsSync(new URL(file, import.meta.url)),
