@@ -43,7 +43,7 @@ describe("the tarball", () => {
       .flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))
       .map((path) => path.replace("./", ""));
     const led = reached(join(user.folder, "node_modules/tidegate"), named, new Set(paths));
-    expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md"]);
+    expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md", "THIRD-PARTY-LICENSES"]);
   });
 
   test("has the licence of the repository, and its readme, whose links lead to the repository", () => {
