@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { linked, read } from "./linked.mjs";
 import { root, stop } from "./run.mjs";
 
-const LINE = "-".repeat(80);
+const LINE = "=".repeat(80);
 
 /** The MIT licence for those who name it and publish no text. */
 const mit = (authors) =>

@@ -61,7 +61,9 @@ const texts = (folder) =>
   readdirSync(folder)
     .filter((file) => /^(licen[cs]e|copying|copyright|notice|unlicense)/i.test(file))
     .sort()
-    .map((file) => join(folder, file));
+    .map((file) => join(folder, file))
+    // A link that was packed on Windows is a file with nothing but the path that it led to.
+    .filter((file) => read(file).length > 50);
 
 function part(one) {
   const { name, version, license, repository, authors } = one;

@@ -70,7 +70,7 @@ describe("what is linked into a package", () => {
     for (const { name, tarball } of packed) {
       const notices = output("tar", ["-xzOf", tarball, "package/THIRD-PARTY-LICENSES"]);
       const { components = [] } = bills.find((one) => one.name === name)?.bill ?? {};
-      const [list = "", ...texts] = notices.split(/^-{80}$/m);
+      const [list = "", ...texts] = notices.split(/^={80}$/m);
       // Headings and texts take turns.
       const headings = texts.filter((_, index) => index % 2 === 0).join(", ");
       for (const { name: part, version } of components) {
