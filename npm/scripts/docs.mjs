@@ -41,7 +41,9 @@ function playground(into) {
 
 function rust(into) {
   rmSync(join(root, "target", "doc"), { recursive: true, force: true });
-  run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])]);
+  // A link that leads nowhere is a warning.
+  const env = { ...process.env, RUSTDOCFLAGS: "-D warnings" };
+  run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])], { env });
   cpSync(join(root, "target", "doc"), into, { recursive: true });
   rmSync(join(into, ".lock"), { force: true });
 }

@@ -52,4 +52,5 @@ app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
 const project = await app.convert();
 if (project === undefined) process.exit(1);
 await app.generateOutputs(project);
-if (app.logger.hasErrors()) process.exit(1);
+// A link in a comment that leads nowhere is a warning.
+if (app.logger.hasErrors() || app.logger.hasWarnings()) process.exit(1);

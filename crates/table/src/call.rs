@@ -54,7 +54,7 @@ impl Call {
 
     /// The call on a state that somebody keeps: pure. What it would write is told.
     ///
-    /// It is [`apply`](Call::apply) as one piece of code, for wherever a copy of its own is not worth its size.
+    /// It is `apply` as one piece of code, for wherever a copy of its own is not worth its size.
     #[inline(never)]
     #[must_use]
     pub fn on(&self, rule: &Rule, state: Option<State>) -> Outcome {

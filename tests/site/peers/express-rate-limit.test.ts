@@ -1,0 +1,92 @@
+/** express-rate-limit, as its page says that it behaves. */
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { MemoryStore, type Options, rateLimit as expressRateLimit, type Store } from "express-rate-limit";
+import { describe, expect } from "vitest";
+import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
+import { transactional } from "../../../npm/tidegate/src/store.ts";
+import { suite } from "./rows.ts";
+
+const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
+
+describe("express-rate-limit", () => {
+  /** Statuses of so many requests, and what the last answer said. */
+  async function statuses(middleware: express.RequestHandler, times: number) {
+    const app = express().set("env", "test");
+    app.use(middleware, (_request, response) => void response.send("hello"));
+    app.use(((_error, _request, response, _next) => void response.status(500).end()) as express.ErrorRequestHandler);
+    const listening = app.listen(0, "127.0.0.1");
+    await new Promise((resolve) => listening.once("listening", resolve));
+    try {
+      const answers = [];
+      const { port } = listening.address() as AddressInfo;
+      for (let i = 0; i < times; i++) answers.push(await fetch(`http://127.0.0.1:${port}/`));
+      return { statuses: answers.map(({ status }) => status), last: answers.at(-1) as Response };
+    } finally {
+      listening.closeAllConnections();
+      listening.close();
+    }
+  }
+  const settings: Partial<Options> = { windowMs: MINUTE, limit: 2, standardHeaders: "draft-6", legacyHeaders: false };
+
+  suite("express-rate-limit", {
+    "a denied request": async () => {
+      const store = new MemoryStore();
+      const denied = await statuses(expressRateLimit({ ...settings, store, keyGenerator: () => "k" }), 5);
+      expect(denied.statuses).toEqual([200, 200, 429, 429, 429]);
+      expect((await store.get("k"))?.totalHits).toBe(5);
+      store.shutdown();
+      const limits = defineLimits({ api: { ...six, rate: 2 } }, { now: () => 0 });
+      expect((await statuses(rateLimit(limits, { name: "api", key: "k" }), 5)).statuses).toEqual(denied.statuses);
+      expect(limits.getValue("api", { key: "k" })).toMatchObject({ value: 0, ts: 0 });
+    },
+    "a request that costs more than one": async () => {
+      // Its stores are asked for one hit at a time.
+      expect(MemoryStore.prototype.increment.length).toBe(1);
+      const limits = defineLimits({ api: six });
+      expect((await statuses(rateLimit(limits, { name: "api", cost: 4 }), 2)).statuses).toEqual([200, 429]);
+    },
+    "when a window begins": async () => {
+      const store = new MemoryStore();
+      store.init({ windowMs: MINUTE } as Options);
+      const before = Date.now();
+      const first = (await store.increment("k")).resetTime as Date;
+      expect(first.getTime()).toBeGreaterThanOrEqual(before + MINUTE);
+      store.shutdown();
+      const window = { kind: "fixed window", rate: 2, period: MINUTE } as const;
+      const at = (now: number, key: string, start?: number) =>
+        defineLimits({ api: start === undefined ? window : { ...window, start } }, { now: () => now }).limit("api", {
+          key,
+        });
+      expect(at(90_000, "a").resetAt).toBe(at(90_000, "a").resetAt);
+      expect(at(90_000, "a").resetAt % MINUTE).not.toBe(at(90_000, "b").resetAt % MINUTE);
+      expect(at(90_000, "a", 0).resetAt).toBe(2 * MINUTE);
+    },
+    "a store that fails": async () => {
+      const down = () => Promise.reject(new Error("connection refused"));
+      const store = { increment: down, decrement: down, resetKey: down } as unknown as Store;
+      const silent = { ...settings, store, validate: false, logger: { error() {}, warn() {} } } as Partial<Options>;
+      expect((await statuses(expressRateLimit(silent), 1)).statuses).toEqual([500]);
+      expect((await statuses(expressRateLimit({ ...silent, passOnStoreError: true }), 1)).statuses).toEqual([200]);
+      const with_ = (onStoreError: "deny" | "allow" | { local: number }) =>
+        defineLimits({ api: six }, { store: transactional({ name: "down", transaction: down }), onStoreError });
+      const denied = await statuses(rateLimit(with_("deny"), { name: "api" }), 1);
+      expect(denied.statuses).toEqual([503]);
+      expect((await statuses(rateLimit(with_("allow"), { name: "api" }), 1)).statuses).toEqual([200]);
+      const half = await statuses(rateLimit(with_({ local: 0.5 }), { name: "api" }), 4);
+      expect(half.statuses).toEqual([200, 200, 200, 429]);
+    },
+    "`Retry-After`": async () => {
+      const there = await statuses(expressRateLimit({ ...settings, validate: false }), 3);
+      // All that is left of the minute, whatever the request needs.
+      expect(Number(there.last.headers.get("Retry-After"))).toBeGreaterThan(30);
+      const limits = defineLimits({ api: six }, { now: () => 0 });
+      const here = await statuses(rateLimit(limits, { name: "api", jitter: 0 }), 7);
+      expect(here.last.headers.get("Retry-After")).toBe("10");
+      const spread = await statuses(rateLimit(limits, { name: "api" }), 1);
+      expect(Number(spread.last.headers.get("Retry-After"))).toBeGreaterThanOrEqual(10);
+      expect(Number(spread.last.headers.get("Retry-After"))).toBeLessThanOrEqual(15);
+    },
+  });
+});

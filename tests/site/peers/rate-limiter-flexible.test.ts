@@ -1,0 +1,76 @@
+/** rate-limiter-flexible, as its page says that it behaves. */
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible";
+import { describe, expect } from "vitest";
+import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { noRedis, onRedis, refused, suite } from "./rows.ts";
+
+const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
+
+const client = onRedis();
+
+describe("rate-limiter-flexible", () => {
+  const points = (options = {}) => new RateLimiterMemory({ points: 5, duration: 60, ...options });
+  const denial = (call: Promise<unknown>): Promise<unknown> => call.then(() => undefined).catch((denied) => denied);
+  const limits = () => defineLimits({ api: { ...six, rate: 5 }, other: { ...six, rate: 1 } }, { now: () => 0 });
+
+  suite("rate-limiter-flexible", {
+    "a denial": async () => {
+      expect(await denial(points().consume("a", 6))).toBeInstanceOf(RateLimiterRes);
+      expect(limits().limit("api", { count: 6 }).ok).toBe(false);
+    },
+    "a denied call": async () => {
+      const limiter = points();
+      for (let i = 0; i < 7; i++) await denial(limiter.consume("a"));
+      expect((await limiter.get("a"))?.consumedPoints).toBe(7);
+      const ours = limits();
+      for (let i = 0; i < 7; i++) ours.limit("api");
+      expect(ours.getValue("api")).toMatchObject({ value: 0, ts: 0 });
+    },
+    "a count below 0": async () => {
+      expect((await points().consume("a", -100)).remainingPoints).toBe(105);
+      expect(refused(() => limits().limit("api", { count: -100 }))).toBe(true);
+      const ours = limits();
+      expect(ours.give("api", { count: 100 }).value).toBe(5);
+    },
+    "a count of NaN": async () => {
+      const limiter = points();
+      await limiter.consume("a", Number.NaN);
+      for (let i = 0; i < 50; i++) expect(await denial(limiter.consume("a"))).toBeUndefined();
+      expect(refused(() => limits().limit("api", { count: Number.NaN }))).toBe(true);
+    },
+    "a count of 0.1": async () => {
+      const limiter = points();
+      for (let i = 0; i < 100; i++) expect(await denial(limiter.consume("a", 0.1))).toBeUndefined();
+      if (!noRedis) {
+        const there = new RateLimiterRedis({ storeClient: client(), points: 5, duration: 60 });
+        expect(String(await denial(there.consume("a", 0.1)))).toContain("decimal");
+      }
+      const ours = limits();
+      for (let i = 0; i < 40; i++) expect(ours.limit("api", { count: 0.125 }).ok).toBe(true);
+      expect(ours.limit("api", { count: 0.125 }).ok).toBe(false);
+    },
+    "several limits, one denies": async () => {
+      const [a, b] = [points({ keyPrefix: "a" }), points({ keyPrefix: "b", points: 1 })];
+      const union = new RateLimiterUnion(a, b);
+      for (let i = 0; i < 3; i++) await denial(union.consume("k"));
+      expect((await a.get("k"))?.consumedPoints).toBe(3);
+      const ours = limits();
+      for (let i = 0; i < 3; i++) ours.limitAll([{ name: "api" }, { name: "other" }]);
+      expect(ours.getValue("api").value).toBe(4);
+    },
+    "prefix `a:b` with key `c`, and `a` with `b:c`": () => {
+      expect(points({ keyPrefix: "a:b" }).getKey("c")).toBe(points({ keyPrefix: "a" }).getKey("b:c"));
+      // A name has no colon, so what comes before the first one is always the name.
+      expect(refused(() => defineLimits({ "a:b": six }))).toBe(true);
+    },
+    "points come back": async () => {
+      const limiter = points();
+      await limiter.consume("a", 5);
+      const { msBeforeNext } = (await denial(limiter.consume("a"))) as InstanceType<typeof RateLimiterRes>;
+      expect(msBeforeNext).toBeGreaterThan(30_000);
+      const ours = limits();
+      ours.limit("api", { count: 5 });
+      expect(ours.limit("api").retryAfter).toBe(12_000);
+    },
+  });
+});

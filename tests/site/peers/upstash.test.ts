@@ -1,0 +1,117 @@
+/** @upstash/ratelimit, as its page says that it behaves. */
+import { Ratelimit } from "@upstash/ratelimit";
+import { describe, expect } from "vitest";
+import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { transactional } from "../../../npm/tidegate/src/store.ts";
+import { noRedis, onRedis, refused, suite } from "./rows.ts";
+
+const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
+
+const client = onRedis();
+
+describe.skipIf(noRedis)("@upstash/ratelimit", () => {
+  type Client = ConstructorParameters<typeof Ratelimit>[0]["redis"];
+  const asked: { args: unknown[] }[] = [];
+  /** Upstash's client by shape, on this server; without the first line of a script, which only Upstash's takes. */
+  const shape = (strip: boolean): Client =>
+    ({
+      evalsha: () => Promise.reject(new Error("NOSCRIPT")),
+      eval: (script: string, keys: string[], args: unknown[]) => {
+        asked.push({ args });
+        const whole = strip ? script.replace(/^\s*#!lua[^\n]*\n/, "") : script;
+        return client().eval(whole, keys.length, ...keys, ...args.map((arg) => `${arg ?? ""}`));
+      },
+      get: (key: string) => client().get(key),
+    }) as unknown as Client;
+  const limiter = (algorithm: ReturnType<typeof Ratelimit.fixedWindow>, prefix: string, strip = true) =>
+    new Ratelimit({ redis: shape(strip), limiter: algorithm, prefix, ephemeralCache: false, timeout: 60_000 });
+  const ours = (config: Parameters<typeof defineLimits>[0][string], prefix: string) =>
+    defineLimits({ api: config }, { store: redis(client(), { prefix }), timeout: 60_000 });
+
+  suite("upstash", {
+    "a server that does not answer in time": async () => {
+      const never = () => new Promise<never>(() => {});
+      const there = new Ratelimit({
+        redis: { evalsha: never, eval: never } as unknown as Client,
+        limiter: Ratelimit.fixedWindow(1, "60 s"),
+        timeout: 20,
+        ephemeralCache: false,
+      });
+      expect(await there.limit("a")).toMatchObject({ success: true, reason: "timeout" });
+      const store = transactional({ name: "silent", transaction: never });
+      expect(await defineLimits({ api: six }, { store, timeout: 20 }).limit("api")).toMatchObject({ ok: false });
+    },
+    "a plain Redis server": async () => {
+      await expect(limiter(Ratelimit.fixedWindow(1, "60 s"), "raw", false).limit("a")).rejects.toThrow(/shebang/);
+      expect((await ours(six, "raw-ours:").limit("api")).ok).toBe(true);
+    },
+    "a denied call, fixed window": async () => {
+      // A window of a year: none ends meanwhile.
+      const there = limiter(Ratelimit.fixedWindow(2, "365 d"), "fixed");
+      for (let i = 0; i < 5; i++) expect((await there.limit("a")).success).toBe(i < 2);
+      const [key = ""] = await client().keys("fixed:*");
+      expect(await client().get(key)).toBe("5");
+      const here = ours({ kind: "fixed window", rate: 2, period: 365 * 86_400_000, start: 0 }, "fixed-ours:");
+      for (let i = 0; i < 5; i++) expect((await here.limit("api")).ok).toBe(i < 2);
+      expect((await here.getValue("api")).value).toBe(0);
+    },
+    "a denied call of more than one token, sliding window": async () => {
+      const there = limiter(Ratelimit.slidingWindow(10, "365 d"), "sliding");
+      expect((await there.limit("a", { rate: 8 })).success).toBe(true);
+      expect((await there.limit("a", { rate: 8 })).success).toBe(false);
+      expect((await there.limit("a")).success).toBe(false);
+      const here = ours({ kind: "token bucket", rate: 10, period: 365 * 86_400_000 }, "sliding-ours:");
+      expect((await here.limit("api", { count: 8 })).ok).toBe(true);
+      expect((await here.limit("api", { count: 8 })).ok).toBe(false);
+      expect((await here.limit("api")).ok).toBe(true);
+    },
+    "`reset` of a denied call of three tokens": async () => {
+      const there = limiter(Ratelimit.tokenBucket(1, "1 d", 5), "bucket");
+      await there.limit("a", { rate: 5 });
+      const { success, reset } = await there.limit("a", { rate: 3 });
+      expect([success, Math.ceil((reset - Date.now()) / 86_400_000)]).toEqual([false, 1]);
+      const here = ours({ kind: "token bucket", rate: 1, period: 86_400_000, capacity: 5 }, "bucket-ours:");
+      await here.limit("api", { count: 5 });
+      const { retryAfter = 0 } = await here.limit("api", { count: 3 });
+      expect(Math.ceil(retryAfter / 86_400_000)).toBe(3);
+    },
+    "a bucket refills": async () => {
+      // Its clock is this process's: half an interval later nothing has come.
+      const there = limiter(Ratelimit.tokenBucket(10, "1 d", 10), "refill");
+      await there.limit("a", { rate: 10 });
+      const real = Date.now;
+      try {
+        Date.now = () => real() + 43_200_000;
+        expect((await there.limit("a")).success).toBe(false);
+      } finally {
+        Date.now = real;
+      }
+      let now = 0;
+      const here = defineLimits({ api: { kind: "token bucket", rate: 10, period: 86_400_000 } }, { now: () => now });
+      here.limit("api", { count: 10 });
+      now = 43_200_000;
+      expect(here.limit("api", { count: 5 }).ok).toBe(true);
+    },
+    "a negative count": async () => {
+      expect((await limiter(Ratelimit.tokenBucket(1, "1 d", 5), "negative").limit("a", { rate: -100 })).remaining).toBe(
+        105,
+      );
+      expect(refused(() => defineLimits({ api: six }).limit("api", { count: -100 }))).toBe(true);
+    },
+    "whose clock": async () => {
+      asked.length = 0;
+      const before = Date.now();
+      await limiter(Ratelimit.tokenBucket(1, "1 d", 5), "clock").limit("a");
+      expect(asked[0]?.args.some((arg) => Number(arg) >= before && Number(arg) <= Date.now())).toBe(true);
+      const real = Date.now;
+      try {
+        Date.now = () => real() + 365 * 86_400_000;
+        const { now } = await ours(six, "clock-ours:").limit("api");
+        expect(now).toBeLessThan(before + 86_400_000);
+      } finally {
+        Date.now = real;
+      }
+    },
+  });
+});
