@@ -214,6 +214,10 @@ pub(crate) fn used(head: &[u8]) -> Result<u64, String> {
 /// Checks the file as the next reader would find it; says what is wrong with it.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
     let meta = newest(bytes)?;
+    // LMDB would map, and lengthen the file to, whatever its last page is said to be.
+    if used(bytes)? > bytes.len() as u64 {
+        return Err(format!("it ends before page {}, its last", meta.last));
+    }
     let less: Less = |a, b| a < b;
     let mut walk = Walk {
         bytes,
