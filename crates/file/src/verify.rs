@@ -14,6 +14,8 @@ const META: u16 = 8;
 /// A node's value stands on pages of its own.
 const BIG: u16 = 1;
 const MAGIC: u32 = 0xbeef_c0de;
+/// What the list of free pages is ordered by: numbers. The states' tree has no such flag.
+const INTEGER_KEY: u16 = 8;
 /// No tree is this deep.
 const DEEPEST: u16 = 32;
 
@@ -40,6 +42,8 @@ fn u64_at(bytes: &[u8], from: usize) -> Result<u64, String> {
 
 /// One tree as its meta page tells it.
 struct Tree {
+    /// How its keys and values are ordered.
+    flags: u16,
     depth: u16,
     entries: u64,
     root: u64,
@@ -57,6 +61,7 @@ fn meta(bytes: &[u8], from: usize) -> Result<Meta, String> {
     let body = from + HEADER;
     let tree = |from: usize| -> Result<Tree, String> {
         Ok(Tree {
+            flags: u16_at(bytes, from + 4)?,
             depth: u16_at(bytes, from + 6)?,
             entries: u64_at(bytes, from + 32)?,
             root: u64_at(bytes, from + 40)?,
@@ -217,6 +222,9 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
     // LMDB would map, and lengthen the file to, whatever its last page is said to be.
     if used(bytes)? > bytes.len() as u64 {
         return Err(format!("it ends before page {}, its last", meta.last));
+    }
+    if (meta.main.flags, meta.free.flags) != (0, INTEGER_KEY) {
+        return Err("it has a tree of another order".into());
     }
     let less: Less = |a, b| a < b;
     let mut walk = Walk {
