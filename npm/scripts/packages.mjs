@@ -36,7 +36,8 @@ function stage(name, folder) {
   writeFileSync(join(place, "THIRD-PARTY-LICENSES"), thirdParty(name));
   cpSync(join(root, "LICENSE"), join(place, "LICENSE"));
   if (name === "tidegate") {
-    cpSync(join(root, "README.md"), join(place, "README.md"));
+    // The build has made its links lead to the repository.
+    cpSync(join(source(name), "README.md"), join(place, "README.md"));
     cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
   } else {
     cpSync(join(source(name), addonOf(name)), join(place, addonOf(name)));
