@@ -1,15 +1,21 @@
-// The runtimes of tests/hosts: installed on demand, since they are large, and nobody needs them to work on anything else.
+// The runtimes of tests/hosts, and the compilers and the test runner of tests/packaging/stranger: installed on demand, since
+// they are large, and nobody needs them to work on anything else.
 import { run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 
-const cwd = new URL("../../tests/hosts/", import.meta.url);
-
-export function installRuntimes() {
+/** What a folder has dependencies of its own for. */
+function install(name, folder) {
   once(
-    "hosts-npm-ci",
-    { inputs: ["tests/hosts/package-lock.json"], outputs: ["tests/hosts/node_modules"], extra: process.version },
+    `${name}-npm-ci`,
+    { inputs: [`${folder}/package-lock.json`], outputs: [`${folder}/node_modules`], extra: process.version },
     // Not `npm ci`: it refuses a lock file that lacks a platform's package which the registry does not have. The lock is
     // followed all the same, and not written.
-    () => run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd }),
+    () =>
+      run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"], {
+        cwd: new URL(`../../${folder}/`, import.meta.url),
+      }),
   );
 }
+
+export const installRuntimes = () => install("hosts", "tests/hosts");
+export const installStranger = () => install("stranger", "tests/packaging/stranger");

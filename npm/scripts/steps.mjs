@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { installPeers } from "./bench.mjs";
 import { docs } from "./docs.mjs";
-import { installRuntimes } from "./hosts.mjs";
+import { installRuntimes, installStranger } from "./hosts.mjs";
 import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
 
@@ -60,6 +60,7 @@ const MORE = {
   react: OUTSIDE,
   examples: { prepare: playground, ...OUTSIDE },
   site: { prepare: () => docs(), ...OUTSIDE },
+  packaging: { prepare: installStranger },
 };
 
 /** The server that a test of a store needs is in its path. */

@@ -12,6 +12,9 @@ function finite(value: number, ts: number, got: string): State {
   throw new TypeError(`a state must be ${WHAT}; got ${got}`);
 }
 
+/** Bytes over an `ArrayBuffer`, in words that TypeScript before 5.7 knows too. */
+type Bytes = ReturnType<Uint8Array["slice"]>;
+
 /**
  * A state as 16 bytes: `value`, then `ts`, little-endian doubles.
  *
@@ -22,7 +25,7 @@ function finite(value: number, ts: number, got: string): State {
  *
  * Throws a `TypeError` where one of the numbers is not finite.
  */
-export function encode(state: State): Uint8Array<ArrayBuffer> {
+export function encode(state: State): Bytes {
   const { value, ts } = finite(state.value, state.ts, `${state.value} and ${state.ts}`);
   const bytes = new Uint8Array(STATE_BYTES);
   const view = new DataView(bytes.buffer);

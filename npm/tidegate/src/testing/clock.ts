@@ -56,6 +56,10 @@ const settled = (): Promise<void> =>
  * limits.limit("login").ok; // true
  * ```
  *
+ * A runner's fake timers move limits too: `vi.useFakeTimers()` in Vitest; in Jest the same of `jest`, in ES modules (`node
+ * --experimental-vm-modules node_modules/jest/bin/jest.js`). What waits, such as `throttle`, needs `await
+ * advanceTimersByTimeAsync(ms)`.
+ *
  * `start` is ms since the Unix epoch; default 2025-01-01T00:00:00Z. Throws a `TypeError` for anything but a finite
  * number. Whether a time is one that limits take (0 to 2^52) is for the limiter to say.
  */

@@ -1,0 +1,73 @@
+/** What a stranger's project may have: another compiler, other libraries of types, another test runner. */
+import { existsSync, readFileSync, symlinkSync, cpSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
+
+const here = join(root, "tests/packaging/stranger");
+const theirs = join(here, "node_modules");
+const ours = join(root, "node_modules");
+if (!existsSync(theirs)) throw new Error("npm install --ignore-scripts --prefix tests/packaging/stranger");
+
+let user: Installed;
+let all: string[];
+beforeAll(() => {
+  user = install();
+  const link = (from: string, name: string) =>
+    symlinkSync(join(from, name), join(user.folder, "node_modules", name), "junction");
+  for (const name of ["jest", "@jest", "@types", "undici-types"]) link(theirs, name);
+  link(ours, "vitest");
+  all = entries(JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest);
+});
+afterAll(() => user.remove());
+
+const COMPILERS: Readonly<Record<string, string>> = {
+  "5.4, the least": join(theirs, "typescript-5.4"),
+  "5.9": join(theirs, "typescript-5.9"),
+  "of today": join(ours, "typescript"),
+};
+
+/** Entries whose declarations name what only a page or a server has, such as `AbortSignal` and `Request`. */
+const NOT_BARE = ["file", "hono", "fetch", "budget", "client", "client/node"].map((name) => `tidegate/${name}`);
+/** Where types of Node.js are, every entry compiles; in a page, all that is for one; without both, what needs neither. */
+const LIBRARIES: Readonly<Record<string, { lib: string[]; types: string[]; but: readonly string[] }>> = {
+  "Node.js": { lib: ["es2022"], types: ["node"], but: [] },
+  "a page": { lib: ["es2022", "dom"], types: [], but: ["tidegate/client/node"] },
+  "the language alone": { lib: ["es2022"], types: [], but: NOT_BARE },
+};
+describe.each(Object.keys(COMPILERS))("TypeScript %s", (version) => {
+  test.each(Object.keys(LIBRARIES))("every declaration compiles strictly with the types of %s", (library) => {
+    const { lib, types, but } = LIBRARIES[library] as (typeof LIBRARIES)[string];
+    const chosen = all.filter((entry) => !but.includes(entry));
+    user.write("all.mts", chosen.map((entry, i) => `export * as e${i} from "${entry}";\n`).join(""));
+    // Other ways to resolve modules are in types.test.ts.
+    const compilerOptions = {
+      ...{ module: "nodenext", moduleResolution: "nodenext", target: "es2022", lib, types, noEmit: true },
+      ...{ strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+    };
+    const project = user.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["all.mts"] }));
+    const tsc = join(COMPILERS[version] as string, "bin/tsc");
+    expect(output(process.execPath, [tsc, "--project", project], { cwd: user.folder })).toBe("");
+  });
+});
+
+describe("fake timers move the time of limits, and nothing hangs", () => {
+  beforeAll(() => cpSync(join(here, "timers"), user.folder, { recursive: true }));
+  const run = (args: string[]) =>
+    output(process.execPath, args, { cwd: user.folder, env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" } });
+
+  test("Jest's, with ES modules", () => {
+    const config = JSON.stringify({ rootDir: user.folder, testMatch: ["**/jest.test.mjs"], transform: {} });
+    const jest = join(theirs, "jest/bin/jest.js");
+    const report = join(user.folder, "report.json");
+    run(["--experimental-vm-modules", jest, "--config", config, "--json", "--outputFile", report]);
+    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ success: true, numPassedTests: 6 });
+  });
+
+  test("Vitest's", () => {
+    const report = join(user.folder, "report.json");
+    const vitest = join(ours, "vitest/vitest.mjs");
+    run([vitest, "run", "--root", user.folder, "--reporter=json", `--outputFile=${report}`, "vitest.test.mjs"]);
+    expect(JSON.parse(readFileSync(report, "utf8"))).toMatchObject({ success: true, numPassedTests: 6 });
+  });
+});

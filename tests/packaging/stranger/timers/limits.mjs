@@ -1,0 +1,68 @@
+// What a user's program does with time: the runner's fake timers are all that moves it.
+import { defineLimits, MINUTE, SECOND } from "tidegate";
+import { concurrent, throttle } from "tidegate/client";
+import { transactional } from "tidegate/store";
+
+/** A store that answers with promises; with `stuck` it never does. */
+function later({ stuck = false } = {}) {
+  const states = new Map();
+  const tx = {
+    get: (id) => (stuck ? new Promise(() => {}) : (states.get(id) ?? null)),
+    set: (id, state) => void states.set(id, state),
+    delete: (id) => void states.delete(id),
+  };
+  return transactional({ name: "later", transaction: (body) => body(tx) });
+}
+
+/** The same tests for every runner: `timers` is `jest` or `vi`. */
+export function timing({ test, expect, timers }) {
+  const send = { kind: "token bucket", rate: 1, period: MINUTE };
+
+  test("tokens come back when time is moved on, and not before", () => {
+    const limits = defineLimits({ send });
+    expect(limits.limit("send").ok).toBe(true);
+    expect(limits.limit("send").retryAfter).toBe(MINUTE);
+    timers.advanceTimersByTime(MINUTE - 1);
+    expect(limits.limit("send").ok).toBe(false);
+    timers.advanceTimersByTime(1);
+    expect(limits.limit("send").ok).toBe(true);
+  });
+
+  test("a system time that is set is the time of the limit", () => {
+    timers.setSystemTime(new Date("2030-01-01T00:00:00Z"));
+    expect(defineLimits({ send }).limit("send").now).toBe(Date.UTC(2030, 0));
+  });
+
+  test("a store with promises answers although nothing moves the time", async () => {
+    const limits = defineLimits({ send }, { store: later() });
+    expect((await limits.limit("send")).ok).toBe(true);
+    timers.advanceTimersByTime(MINUTE);
+    expect((await limits.limit("send")).ok).toBe(true);
+    expect(timers.getTimerCount()).toBe(0);
+  });
+
+  test("one that never answers is answered for when its deadline comes", async () => {
+    const limits = defineLimits({ send }, { store: later({ stuck: true }), timeout: 100 });
+    const answer = limits.limit("send");
+    await timers.advanceTimersByTimeAsync(100);
+    expect(await answer).toMatchObject({ ok: false, degraded: true });
+  });
+
+  test("what waits for its turn runs when its time is moved to", async () => {
+    const calls = [];
+    const ask = throttle((n) => calls.push(n), { kind: "token bucket", rate: 1, period: SECOND });
+    const all = Promise.all([ask(1), ask(2), ask(3)]);
+    await timers.advanceTimersByTimeAsync(0);
+    expect(calls).toEqual([1]);
+    await timers.advanceTimersByTimeAsync(SECOND);
+    expect(calls).toEqual([1, 2]);
+    await timers.advanceTimersByTimeAsync(SECOND);
+    await all;
+    expect(calls).toEqual([1, 2, 3]);
+  });
+
+  test("what runs one at a time does so on promises alone", async () => {
+    const ask = concurrent(async (n) => n, 1);
+    expect(await Promise.all([ask(1), ask(2)])).toEqual([1, 2]);
+  });
+}
