@@ -18,7 +18,9 @@ pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool
 #[cfg_attr(not(feature = "small"), inline(always))]
 fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
     let mut no = no;
-    if last <= no {
+    // Asked this way round, so that bounds that are no numbers end here: no step from them leads anywhere.
+    let is_ahead = no < last;
+    if !is_ahead {
         return None;
     }
     let mut at = min(max(ceil(estimate), no + 1.0), last);
@@ -100,5 +102,8 @@ mod tests {
         assert_eq!(least(0.0, 10.0, 3.0, |_| false), None);
         assert_eq!(least(10.0, 10.0, 3.0, |_| true), None);
         assert_eq!(least(7.0, 10.0, 0.0, |_| true), Some(8.0));
+        for (no, last) in [(f64::NAN, 10.0), (0.0, f64::NAN), (f64::INFINITY, f64::INFINITY)] {
+            assert_eq!(least(no, last, 3.0, |_| false), None);
+        }
     }
 }
