@@ -4,6 +4,7 @@
 //! cargo run -p tidegate-xtask -- wasm <folder>     both modules with their glue, bounds.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts alone
+//! cargo run -p tidegate-xtask -- fuzz [target …]   every target of crates/fuzz (or these), 10 s each; --seconds, --keep
 //! ```
 //!
 //! Each is safe to repeat: cargo builds what changed, and a file whose content stays the same is not touched.
@@ -12,6 +13,7 @@ mod addon;
 mod bounds;
 mod cargo;
 mod files;
+mod fuzz;
 mod schema;
 mod wasm;
 
@@ -20,7 +22,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|bounds [folder]
-       cargo run -p tidegate-xtask -- addon [folder] [--target triple]";
+       cargo run -p tidegate-xtask -- addon [folder] [--target triple]
+       cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]";
 
 fn main() -> ExitCode {
     match run() {
@@ -35,6 +38,9 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let task = words.next().unwrap_or_default();
+    if task == "fuzz" {
+        return fuzz::run(words);
+    }
     let (mut folder, mut triple) = (None, None);
     while let Some(word) = words.next() {
         match word.as_str() {

@@ -1,0 +1,251 @@
+use crate::draw::Draw;
+use std::sync::{Mutex, PoisonError};
+use tidegate_core::{MAX_KEY_BYTES, MAX_NOW_MS, check_now};
+use tidegate_oracle::key::bytes;
+use tidegate_table::wire::{self, BROKEN, INPUT_ERROR, OK};
+use tidegate_table::{Call, Limit, Table};
+use tidegate_wasm as engine;
+
+const NO_KEY: u32 = u32::MAX;
+/// The engine is one to a thread in JavaScript, and one to the process here.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The raw exports, as a host calls them that checks nothing: keys of any code units, any doubles, any numbers of limits
+/// and tables. They answer a decision whose numbers are numbers, or name the field; and what they answer is what the
+/// table itself answers.
+pub fn boundary(data: &[u8]) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut draw = Draw::new(data);
+    let secret = [draw.bits(), draw.bits()];
+    write_key(&secret.map(u64::to_le_bytes).concat());
+    let max_keys = 1 + u32::from(draw.below(50));
+    let mut host =
+        Host { table: engine::table_new(max_keys), twin: Table::new(max_keys as usize, secret), limits: vec![] };
+    for _ in 0..60 {
+        if draw.is_empty() {
+            break;
+        }
+        host.step(&mut draw);
+    }
+    for (number, _) in &host.limits {
+        engine::limit_drop(*number);
+    }
+    engine::table_drop(host.table);
+    assert_eq!(engine::stats(host.table), BROKEN);
+    engine::all_clear();
+}
+
+/// Where a host writes keys: this is the one thing that takes a pointer.
+fn write_key(key: &[u8]) -> u32 {
+    let key = &key[..key.len().min(MAX_KEY_BYTES)];
+    // Safety: there is room for the longest key, and nobody else calls the engine (see `ALONE`).
+    unsafe { std::ptr::copy_nonoverlapping(key.as_ptr(), engine::key_at() as *mut u8, key.len()) };
+    key.len() as u32
+}
+
+fn numbers() -> [f64; wire::NUMBERS] {
+    // Safety: as above; the place is that many doubles.
+    unsafe { *(engine::numbers_at() as *const [f64; wire::NUMBERS]) }
+}
+
+fn fails(status: u32) -> bool {
+    status & (INPUT_ERROR | BROKEN) != 0
+}
+
+/// All that a decision tells is finite, but for a time that there is not.
+fn sound(status: u32) {
+    if !fails(status) {
+        let [value, ts, remaining, retry_at, reset_at, ..] = numbers();
+        assert!([value, ts, remaining, reset_at].iter().all(|x| x.is_finite()), "{:?}", numbers());
+        assert!(retry_at.is_nan() || (0.0..=MAX_NOW_MS).contains(&retry_at), "{retry_at}");
+        assert!(remaining >= 0.0 && (status & OK == 0 || reset_at <= MAX_NOW_MS));
+    }
+}
+
+struct Host {
+    table: u32,
+    twin: Table,
+    limits: Vec<(u32, Limit)>,
+}
+
+impl Host {
+    fn step(&mut self, draw: &mut Draw<'_>) {
+        let key = draw.yes().then(|| bytes(&draw.units(40)));
+        let now = if draw.yes() { 1e12 + f64::from(draw.below(60_000)) } else { draw.double() };
+        let (count, flags) = (draw.double(), u32::from(draw.byte()));
+        let random = f64::from(draw.below(1 << 15)) / 32_768.0;
+        match draw.byte() % 12 {
+            0 | 1 => self.make(draw),
+            2..=5 => self.decide(draw, key.as_deref(), now, count, flags, random),
+            6 => self.value(draw, key.as_deref(), now),
+            7 => self.all(draw, key.as_deref(), now, count, random),
+            8 => self.pool(draw, now, count, flags, random),
+            9 => self.pure(draw, now, count, flags),
+            10 => self.forget(draw, key.as_deref()),
+            _ => self.dump(),
+        }
+    }
+
+    /// A limit that is there, mostly.
+    fn limit(&self, draw: &mut Draw<'_>) -> (u32, Option<Limit>) {
+        let at = usize::from(draw.byte());
+        if self.limits.is_empty() || at > 250 {
+            return (1_000_000 + at as u32, None);
+        }
+        let (number, limit) = &self.limits[at % self.limits.len()];
+        (*number, Some(limit.clone()))
+    }
+
+    fn make(&mut self, draw: &mut Draw<'_>) {
+        let name = draw.name();
+        let (kind, given) = (u32::from(draw.byte() & 1), u32::from(draw.byte()));
+        let policy: [f64; 6] = match draw.yes() {
+            true => {
+                let limit = draw.limit();
+                let shards = f64::from(1 + draw.below(6));
+                let most = limit.max_reserved.unwrap_or(7.0);
+                [limit.rate, limit.period, limit.most(), most, limit.start.unwrap_or(0.0), shards]
+            }
+            false => std::array::from_fn(|_| draw.double()),
+        };
+        let [rate, period, capacity, max_reserved, start, shards] = policy;
+        // What takes a second of work is legal, and not for here.
+        if shards > 300.0 || self.limits.len() > 8 {
+            return;
+        }
+        let length = write_key(name.as_bytes());
+        let made =
+            engine::limit_new(self.table, length, kind, given, rate, period, capacity, max_reserved, start, shards);
+        match wire::policy(kind, given, policy) {
+            Ok(policy) => {
+                assert!(made >= 0, "{policy:?} is refused: {made}");
+                self.limits.push((made as u32, Limit::new(self.twin.secret(), &name, policy)));
+            }
+            Err(error) => assert_eq!(made, -(wire::refuse(error) as i32)),
+        }
+    }
+
+    fn decide(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64, flags: u32, random: f64) {
+        let (number, limit) = self.limit(draw);
+        let length = key.map_or(NO_KEY, write_key);
+        let status = engine::decide(self.table, number, length, now, count, flags, random);
+        sound(status);
+        match (wire::call(now, count, flags, random), limit) {
+            (Err(refused), _) => assert_eq!(status, refused),
+            (Ok(_), None) => assert_eq!(status, BROKEN),
+            (Ok(call), Some(limit)) => {
+                let answered = numbers();
+                let mut expected = [0.0; wire::NUMBERS];
+                let decision = self.twin.decide(&limit, key, call);
+                assert_eq!(status, wire::tell(&decision, &mut expected));
+                assert_eq!(answered.map(f64::to_bits)[..5], expected.map(f64::to_bits)[..5]);
+                // Again, as a host does that knows the key to be the same.
+                assert_eq!(decision_again(self.table, number, call), {
+                    let decision = self.twin.decide(&limit, key, call);
+                    wire::tell(&decision, &mut expected)
+                });
+            }
+        }
+    }
+
+    fn value(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64) {
+        let (number, limit) = self.limit(draw);
+        let status = engine::value(self.table, number, key.map_or(NO_KEY, write_key), now);
+        if let (0, Some(limit)) = (status, limit) {
+            let state = self.twin.value(&limit, key, check_now(now).expect("a time that was taken"));
+            assert_eq!(numbers()[..2], [state.value(), state.ts()]);
+        } else {
+            assert!(fails(status));
+        }
+    }
+
+    fn all(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64, random: f64) {
+        let mut staged = 0;
+        for _ in 0..1 + draw.below(4) {
+            let (number, _) = self.limit(draw);
+            let status =
+                engine::all_stage(number, key.map_or(NO_KEY, write_key), count, u32::from(draw.byte()), random);
+            staged = if fails(status) { 0 } else { staged + 1 };
+        }
+        let status = engine::all_commit(self.table, now, 0);
+        let at = engine::pool_at(4 * staged) as *const [f64; wire::NUMBERS];
+        for i in 0..if fails(status) { 0 } else { staged as usize } {
+            // Safety: that many decisions were written there.
+            let told = unsafe { *at.add(i) };
+            assert!(told[0].is_finite() && told[4].is_finite(), "{told:?}");
+        }
+        // It took nothing.
+        self.dump();
+    }
+
+    fn pool(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32, random: f64) {
+        let (number, limit) = self.limit(draw);
+        let shards = limit.as_ref().map_or(2, |limit| limit.policy().shards());
+        let at = engine::pool_at(shards) as *mut f64;
+        for i in 0..2 * shards as usize {
+            let x = if draw.yes() { draw.double() } else { 1e12 };
+            // Shards beyond this have no sum that is a number; a store reads none such back.
+            let x = if x.abs() > 1e300 { f64::NAN } else { x };
+            // Safety: there is room for two numbers of each.
+            unsafe { *at.add(i) = x };
+        }
+        if let Some(limit) = limit.filter(|limit| limit.policy().shards() > 1) {
+            let picked = engine::pool_pick(number, random);
+            let (first, second) = (picked & 0xffff, picked >> 16);
+            assert!(first != second && first.max(second) < limit.policy().shards());
+        }
+        let start = f64::from(draw.below(1000));
+        sound(engine::pool_decide(number, shards, 0, start, now, count, flags));
+        let value = engine::pool_value(number, shards, start, now);
+        assert!(fails(value) || numbers()[..2].iter().all(|x| x.is_finite()));
+        if shards >= 2 {
+            sound(engine::pool_decide(number, 2, 1, start, now, count, flags));
+        }
+    }
+
+    fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
+        let (number, _) = self.limit(draw);
+        let (start, value, ts, part) = (draw.double(), draw.double(), draw.double(), u32::from(draw.byte() & 1));
+        // Where the grid is no grid, nothing is promised but an end.
+        let legal = start.abs() <= MAX_NOW_MS && start.floor() == start;
+        let told = [
+            engine::evaluate(number, part, start, value, ts, now, count, flags),
+            engine::lease_spend(number, start, value, ts, f64::from(draw.below(100)), now, count),
+        ];
+        if legal {
+            told.into_iter().for_each(|status| assert!(fails(status) || numbers()[..2].iter().all(|x| x.is_finite())));
+        }
+        for status in
+            [engine::project(number, start, value, ts, now), engine::full_at(number, part, start, value, ts, now)]
+        {
+            assert!(fails(status) || !legal || numbers()[0].is_finite());
+        }
+        assert!(engine::start(number, 0).is_finite());
+        let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
+    }
+
+    fn forget(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>) {
+        let (number, limit) = self.limit(draw);
+        let status = engine::reset(self.table, number, key.map_or(NO_KEY, write_key));
+        assert_eq!(status == 0, limit.is_some());
+        if let Some(limit) = limit {
+            self.twin.reset(&limit, key);
+        }
+    }
+
+    fn dump(&self) {
+        assert_eq!(engine::dump(self.table), 0);
+        let [at, length, ..] = numbers();
+        // Safety: the engine says so, and keeps it until it is asked for room.
+        let dump = unsafe { std::slice::from_raw_parts(at as usize as *const u8, length as usize) };
+        assert_eq!(dump, self.twin.dump());
+        let restored = engine::restore(1000);
+        assert!(restored >= 0, "its own dump");
+        engine::table_drop(restored as u32);
+    }
+}
+
+fn decision_again(table: u32, limit: u32, call: Call) -> u32 {
+    let op = call.op as u32 | if call.reserve { wire::RESERVE } else { 0 };
+    engine::decide(table, limit, u32::MAX - 1, call.now, call.count, op, call.random)
+}

@@ -1,0 +1,132 @@
+//! Lets libFuzzer loose on the targets of crates/fuzz, from the inputs that were kept, for a bounded time each.
+//!
+//! It is what cargo-fuzz does with `--sanitizer none` (which works without a nightly toolchain), so that a fresh machine
+//! need not build cargo-fuzz first. New inputs go to `target/fuzz-corpus`; `--keep` reduces them, together with those that
+//! were kept, to the fewest and smallest that reach as much.
+
+use crate::cargo::workspace_root;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Edges and comparisons are counted for libFuzzer.
+const FLAGS: [&str; 7] = [
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Cdebug-assertions",
+];
+/// Inputs longer than this find nothing that shorter ones do not.
+const LONGEST: &str = "-max_len=4096";
+
+pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
+    let (mut seconds, mut keep, mut names) = (10, false, Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--seconds" => seconds = words.next().unwrap_or_default().parse().context("--seconds takes a number")?,
+            "--keep" => keep = true,
+            flag if flag.starts_with('-') => bail!("unknown option {flag}"),
+            _ => names.push(word),
+        }
+    }
+    let root = workspace_root()?;
+    if names.is_empty() {
+        names = targets(&root)?;
+    }
+    let programs = build(&root, &names)?;
+    let (mut passed, mut failed) = (0, 0);
+    for name in &names {
+        let found =
+            fs::read_dir(root.join("crates/fuzz/corpus").join(name)).with_context(|| format!("corpus/{name}"))?;
+        print!("fuzz {name}: from {} inputs, {seconds} s ... ", found.count());
+        let output = fuzz(&root, &programs, name, seconds)?;
+        if output.status.success() {
+            println!("ok: {}", last_line(&output));
+            passed += 1;
+            if keep {
+                minimise(&root, &programs, name)?;
+            }
+        } else {
+            println!("FAILED\n{}", String::from_utf8_lossy(&output.stderr));
+            failed += 1;
+        }
+    }
+    println!("\ntest result: {passed} passed; {failed} failed; 0 ignored");
+    if failed == 0 {
+        Ok(())
+    } else {
+        bail!("a promise is broken; cargo test -p tidegate-fuzz repeats what is in corpus/")
+    }
+}
+
+fn targets(root: &Path) -> Result<Vec<String>> {
+    let files = fs::read_dir(root.join("crates/fuzz/fuzz_targets")).context("fuzz_targets")?;
+    let mut names = Vec::new();
+    for file in files {
+        names.extend(file?.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Returns the folder of the programs. A target triple keeps the flags from what runs at build time.
+fn build(root: &Path, names: &[String]) -> Result<PathBuf> {
+    let version = Command::new("rustc").arg("-vV").output().context("rustc")?;
+    let version = String::from_utf8(version.stdout)?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV tells no host")?;
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}"));
+    cargo.args(["build", "--package", "tidegate-fuzz", "--features", "libfuzzer", "--profile", "fuzz"]);
+    cargo.args(["--target-dir", "target/fuzz", "--target", host]);
+    for name in names {
+        cargo.args(["--bin", name]);
+    }
+    if !cargo.status().context("cargo build")?.success() {
+        bail!("the targets do not build");
+    }
+    Ok(root.join("target/fuzz").join(host).join("fuzz"))
+}
+
+fn folder(path: PathBuf) -> Result<PathBuf> {
+    fs::create_dir_all(&path).with_context(|| format!("create {}", path.display()))?;
+    Ok(path)
+}
+
+fn fuzz(root: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Output> {
+    let found = folder(root.join("target/fuzz-corpus").join(name))?;
+    let broken = folder(root.join("target/fuzz-artifacts"))?;
+    let mut program = Command::new(programs.join(name));
+    program.arg(found).arg(root.join("crates/fuzz/corpus").join(name)).arg(LONGEST).arg("-timeout=60");
+    program.arg(format!("-max_total_time={seconds}")).arg("-rss_limit_mb=4096");
+    program.arg(format!("-artifact_prefix={}/{name}-", broken.display()));
+    program.output().with_context(|| format!("run {name}"))
+}
+
+/// libFuzzer's own sum, at the end of what it writes.
+fn last_line(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned()
+}
+
+fn minimise(root: &Path, programs: &Path, name: &str) -> Result<()> {
+    let kept = root.join("crates/fuzz/corpus").join(name);
+    let fresh = root.join("target/fuzz-corpus").join(format!("{name}.kept"));
+    let _ = fs::remove_dir_all(&fresh);
+    let fresh = folder(fresh)?;
+    let mut program = Command::new(programs.join(name));
+    program.args(["-merge=1", LONGEST]).args([&fresh, &kept, &root.join("target/fuzz-corpus").join(name)]);
+    let output = program.output().context("merge")?;
+    if !output.status.success() {
+        bail!("{name} cannot be reduced\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    fs::remove_dir_all(&kept)?;
+    folder(kept.clone())?;
+    for file in fs::read_dir(&fresh)? {
+        let path = file?.path();
+        fs::copy(&path, kept.join(path.file_name().context("a file")?))?;
+    }
+    Ok(())
+}
