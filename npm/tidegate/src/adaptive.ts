@@ -24,7 +24,7 @@ export interface AdaptiveOptions {
   latency?: number | undefined;
   /** The share of bad requests that is no reason to slow down: 0 up to, but not, 1; default 0.1. */
   tolerance?: number | undefined;
-  /** Tokens per period that a good step adds; default a twentieth of the way from `floor` to `ceiling`. */
+  /** Tokens per period that a good step adds; default a hundredth of the way from `floor` to `ceiling`. */
   increase?: number | undefined;
   /** What a bad step multiplies the rate by: above 0, below 1; default 0.7. */
   decrease?: number | undefined;
@@ -84,7 +84,7 @@ export class AdaptiveRate {
       (n) => n >= floor && n <= MOST,
     );
     const { period, start = floor, burst = period, latency = Number.POSITIVE_INFINITY, tolerance = 0.1 } = options;
-    const { increase = (ceiling - floor) / 20, decrease = 0.7, every = 1000, now = Date.now } = options;
+    const { increase = (ceiling - floor) / 100, decrease = 0.7, every = 1000, now = Date.now } = options;
     within("period", period, EXPECTS.period, (n) => Number.isInteger(n) && n >= 1 && n <= MOST);
     within(
       "start",

@@ -24,7 +24,7 @@ const LATENCY: Us = 300 * MS;
 pub struct Adapted {
     /// Instances, with as much demand each: twice what the server can do, together.
     pub instances: u32,
-    /// What a good step adds, as a part of the way from the floor to the ceiling (a twentieth is the default); absent where
+    /// What a good step adds, as a part of the way from the floor to the ceiling (a hundredth is the default); absent where
     /// rates do not adapt: each has twice its share, and keeps it.
     pub increase: Option<f64>,
     /// In each phase.

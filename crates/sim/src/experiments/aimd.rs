@@ -42,7 +42,7 @@ impl Settings {
     /// The defaults, between a floor and a ceiling.
     #[must_use]
     pub fn between(floor: f64, ceiling: f64, latency: Us) -> Settings {
-        let increase = (ceiling - floor) / 20.0;
+        let increase = (ceiling - floor) / 100.0;
         Settings { floor, ceiling, latency, tolerance: 0.1, increase, decrease: 0.7, every: SECOND }
     }
 }
@@ -113,16 +113,16 @@ mod tests {
     #[test]
     fn it_goes_as_the_example_in_the_readme() {
         let ms = 1_000;
-        let set = Settings::between(5.0, 105.0, 300 * ms);
+        let set = Settings::between(5.0, 205.0, 300 * ms);
         let mut upstream = AdaptiveRate::new(set, 50.0, 0);
         // 40 tokens in one request there.
         let requests: Vec<_> = (0..40).map(|_| upstream.begin(0)).collect();
         for request in requests {
             upstream.done(request, false, 0);
         }
-        assert_eq!(upstream.rate(1_000 * ms), 55.0);
+        assert_eq!(upstream.rate(1_000 * ms), 52.0);
         let late = upstream.begin(1_000 * ms);
         upstream.done(late, false, 1_301 * ms);
-        assert_eq!(upstream.rate(2_301 * ms), 38.5);
+        assert_eq!(upstream.rate(2_301 * ms), 36.4);
     }
 }

@@ -135,7 +135,7 @@ impl Report {
             uneven: all(&plan.uneven)?,
             faulty: all(&plan.faulty)?,
             sweep: all(&plan.sweep)?,
-            adaptive: [(2, DEFAULT), (2, SMALL), (10, DEFAULT), (10, SMALL), (100, DEFAULT), (100, SMALL), (10, None)]
+            adaptive: [(2, DEFAULT), (2, LARGE), (10, DEFAULT), (10, LARGE), (100, DEFAULT), (100, LARGE), (10, None)]
                 .map(|(instances, increase)| adaptive::run(SEED, instances, 1_000.0, increase))
                 .into(),
             herd: herds(),
@@ -170,9 +170,9 @@ fn table(name: &str, rows: &[impl Serialize]) -> String {
     format!("  \"{name}\": [\n{}\n  ]", rows.join(",\n"))
 }
 
-/// The default of `increase`, and a fifth of it.
-const DEFAULT: Option<f64> = Some(0.05);
-const SMALL: Option<f64> = Some(0.01);
+/// The default of `increase`, and five times as much.
+const DEFAULT: Option<f64> = Some(0.01);
+const LARGE: Option<f64> = Some(0.05);
 
 /// A fixed window and a token bucket of equal rates.
 fn herds() -> Vec<Herd> {
