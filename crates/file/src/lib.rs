@@ -21,6 +21,7 @@ mod disk;
 mod error;
 mod fork;
 mod keeper;
+mod meta;
 mod open;
 mod options;
 mod registry;
