@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 const INSTALL = {
+  "c++": "apt-get install -y g++   (macOS: xcode-select --install)",
   "redis-server": "apt-get install -y redis-server   (macOS: brew install redis)",
   postgres: "apt-get install -y postgresql   (macOS: brew install postgresql)",
 };

@@ -122,6 +122,13 @@ export function upkeep() {
   return [
     check("rust layout", "cargo", "fmt", "--all", "--check"),
     check("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"),
+    {
+      // From the inputs that were kept, 5 s a target, and always the same way: news are for those who look for them.
+      name: "fuzz",
+      command: ["cargo", "run", "--quiet", "--package", "tidegate-xtask", "--", "fuzz", "--seconds", "5", "--seed", "1"],
+      counts: "cargo",
+      needs: ["c++"],
+    },
     check("biome", "biome", "check", "--error-on-warnings"),
     check("rust docs", "cargo", "--config", 'build.rustdocflags=["-D","warnings"]', "doc", "--workspace", "--no-deps"),
     { ...check("crates as crates.io takes them", "cargo", ...PUBLISH), ...OUTSIDE },

@@ -14,6 +14,8 @@ const OVERFLOW: u16 = 4;
 const BIG: u16 = 1;
 /// What the list of free pages is ordered by: numbers. The states' tree has no such flag.
 const INTEGER_KEY: u16 = 8;
+/// Bytes of the longest key.
+const LONGEST: usize = 511;
 /// No tree is this deep.
 const DEEPEST: u16 = 32;
 
@@ -28,6 +30,8 @@ struct Walk<'a> {
     /// Pages that something stands on, or that are free: each once.
     taken: HashSet<u64>,
     entries: u64,
+    /// Bytes of each key, where all have as many.
+    key: Option<usize>,
     less: Less,
     /// The last key that was met, and what the next may not come before.
     before: Option<&'a [u8]>,
@@ -68,6 +72,7 @@ impl<'a> Walk<'a> {
             return Err(wrong("has impossible bounds"));
         }
         let nodes = (low - HEADER) / 2;
+        let mut spans = Vec::with_capacity(nodes);
         if nodes == 0 || (kind == BRANCH && nodes < 2) {
             return Err(wrong("is empty"));
         }
@@ -80,7 +85,11 @@ impl<'a> Walk<'a> {
             let (flags, length) = (u16_at(page, node + 4)?, usize::from(u16_at(page, node + 6)?));
             let key =
                 page.get(node + NODE..node + NODE + length).ok_or_else(|| wrong("has a key outside of itself"))?;
+            if length > LONGEST || (self.key.is_some_and(|own| own != length) && (kind == LEAF || i > 0)) {
+                return Err(wrong("has a key of another length"));
+            }
             if kind == BRANCH {
+                spans.push((node, node + NODE + length));
                 // The first key of all is left out: nothing comes before it.
                 if i > 0 && self.before.is_some_and(|before| !(self.less)(before, key)) {
                     return Err(wrong("is out of order"));
@@ -95,6 +104,7 @@ impl<'a> Walk<'a> {
             if flags & !BIG != 0 {
                 return Err(wrong("has a value of another kind"));
             }
+            spans.push((node, from + if flags & BIG == 0 { size } else { 8 }));
             let value = if flags & BIG == 0 {
                 inline().ok_or_else(|| wrong("has a value outside of itself"))?
             } else {
@@ -115,7 +125,10 @@ impl<'a> Walk<'a> {
             check(self, key, value).map_err(|what| wrong(&what))?;
             self.entries += 1;
         }
-        Ok(())
+        // LMDB moves all that stands before a node where one goes: they stand side by side, on even bytes.
+        spans.sort_unstable();
+        let end = spans.iter().try_fold(high, |next, &(from, to)| (from == next).then(|| to.next_multiple_of(2)));
+        if end == Some(page.len()) { Ok(()) } else { Err(wrong("has nodes that overlap, or gaps")) }
     }
 
     fn whole(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Told {
@@ -175,6 +188,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         last: meta.last,
         taken: HashSet::new(),
         entries: 0,
+        key: None,
         less,
         before: None,
         least: None,
@@ -184,11 +198,24 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         if sound { Ok(()) } else { Err("has a state that is not what was written".into()) }
     })?;
     // What is free must be nobody's. A list of pages begins with its length.
+    walk.key = Some(8);
     walk.whole(&meta.free, before_as_number, &mut |walk, key, value| {
         let count = u64_at(value, 0)?;
-        if key.len() != 8 || value.len() as u64 != count.saturating_mul(8).saturating_add(8) {
+        if value.len() as u64 != count.saturating_mul(8).saturating_add(8) {
             return Err("has a list of another length".into());
         }
-        value.as_chunks::<8>().0.iter().skip(1).try_for_each(|page| walk.take(u64::from_le_bytes(*page), 1))
+        // LMDB reads a list of step 0 again and again.
+        if !(1..=meta.txn).contains(&u64_at(key, 0)?) {
+            return Err("has a list of no step that was".into());
+        }
+        let mut before = u64::MAX;
+        for page in value.as_chunks::<8>().0.iter().skip(1).map(|page| u64::from_le_bytes(*page)) {
+            if page >= before {
+                return Err("has a list that is out of order".into());
+            }
+            before = page;
+            walk.take(page, 1)?;
+        }
+        Ok(())
     })
 }

@@ -145,3 +145,30 @@ fn full_states_are_dropped_in_passing() {
     assert!(stats.keys < 2500 && stats.evicted == 0, "{stats:?}");
     assert_eq!(stats.keys + stats.expired, 4000);
 }
+
+#[test]
+fn however_much_came_and_went_the_file_is_found_sound_when_it_is_opened_again() {
+    let folder = Temporary::new();
+    let open = || folder.open_with(Options { max_keys: Some(3000), sync: None }).expect("a sound file");
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut next = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let mut now = NOW;
+    for round in 0..60 {
+        let store = open();
+        let limit = bucket(&store, 1000.0);
+        for _ in 0..next(40) {
+            // Old states are full and go in passing, others for want of room; some rounds know few keys.
+            now += if next(10) == 0 { 1e7 } else { 1.0 };
+            let range = if round % 3 == 0 { 50 } else { 20_000 };
+            let keys: Vec<_> = (0..1 + next(400)).map(|_| format!("key {}", next(range))).collect();
+            let calls: Vec<_> = keys.iter().map(|key| (Some(key.as_bytes()), 0.0)).collect();
+            store.decide_many(&limit, &calls, Call::at(now)).expect("answers");
+        }
+    }
+    assert!(open().stats().expect("stats").keys > 0);
+}

@@ -9,6 +9,8 @@ mod codec;
 mod draw;
 mod file;
 mod identity;
+#[path = "../../file/src/meta.rs"]
+mod meta;
 mod policy;
 mod replay;
 // The very code, without the store around it, whose crate lends neither.

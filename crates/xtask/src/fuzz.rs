@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Edges and comparisons are counted for libFuzzer.
 const FLAGS: [&str; 7] = [
@@ -22,12 +24,15 @@ const FLAGS: [&str; 7] = [
 ];
 /// Inputs longer than this find nothing that shorter ones do not.
 const LONGEST: &str = "-max_len=4096";
+/// Seconds beyond its time after which a target hangs. An input may take 60.
+const GRACE: u64 = 120;
 
 pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
-    let (mut seconds, mut keep, mut names) = (10, false, Vec::new());
+    let (mut seconds, mut seed, mut keep, mut names) = (10, 0, false, Vec::new());
     while let Some(word) = words.next() {
         match word.as_str() {
             "--seconds" => seconds = words.next().unwrap_or_default().parse().context("--seconds takes a number")?,
+            "--seed" => seed = words.next().unwrap_or_default().parse().context("--seed takes a number")?,
             "--keep" => keep = true,
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
             _ => names.push(word),
@@ -43,7 +48,7 @@ pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
         let found =
             fs::read_dir(root.join("crates/fuzz/corpus").join(name)).with_context(|| format!("corpus/{name}"))?;
         print!("fuzz {name}: from {} inputs, {seconds} s ... ", found.count());
-        let output = fuzz(&root, &programs, name, seconds)?;
+        let output = fuzz(&root, &programs, name, (seconds, seed))?;
         if output.status.success() {
             println!("ok: {}", last_line(&output));
             passed += 1;
@@ -96,14 +101,29 @@ fn folder(path: PathBuf) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn fuzz(root: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Output> {
+fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -> Result<Output> {
     let found = folder(root.join("target/fuzz-corpus").join(name))?;
     let broken = folder(root.join("target/fuzz-artifacts"))?;
     let mut program = Command::new(programs.join(name));
     program.arg(found).arg(root.join("crates/fuzz/corpus").join(name)).arg(LONGEST).arg("-timeout=60");
     program.arg(format!("-max_total_time={seconds}")).arg("-rss_limit_mb=4096");
+    // 0: another one each time.
+    program.arg(format!("-seed={seed}"));
     program.arg(format!("-artifact_prefix={}/{name}-", broken.display()));
-    program.output().with_context(|| format!("run {name}"))
+    // A program whose memory is broken may also hang where it tells of that.
+    let log = folder(root.join("target/fuzz-logs"))?.join(name);
+    let mut child = program.stderr(fs::File::create(&log)?).spawn().with_context(|| format!("run {name}"))?;
+    let last = Instant::now() + Duration::from_secs(u64::from(seconds) + GRACE);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() > last {
+            child.kill()?;
+        }
+        sleep(Duration::from_millis(100));
+    };
+    Ok(Output { status, stdout: Vec::new(), stderr: fs::read(log)? })
 }
 
 /// libFuzzer's own sum, at the end of what it writes.
