@@ -10,9 +10,8 @@ const NO_KEY: u32 = u32::MAX;
 /// The engine is one to a thread in JavaScript, and one to the process here.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The raw exports, as a host calls them that checks nothing: keys of any code units, any doubles, any numbers of limits
-/// and tables. They answer a decision whose numbers are numbers, or name the field; and what they answer is what the
-/// table itself answers.
+/// The raw exports, as a host calls them that checks nothing: any keys, any doubles, any numbers of limits and tables.
+/// They answer numbers, or name the field; and what they answer is what the table itself answers.
 pub fn boundary(data: &[u8]) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut draw = Draw::new(data);
