@@ -123,7 +123,10 @@ async function fromPool(server: Shards, call: Call, start: number, now: number |
   for (let round = 1; ; round++) {
     const denied = server.look?.(limit, call.key);
     const seen = await read(server, limit, call.key, start, now);
-    const { decision } = limit.pool(seen.states, { op: "check", count: left, reserve }, seen.now, start);
+    let { decision } = limit.pool(seen.states, { op: "check", count: left, reserve }, seen.now, start);
+    // Parts that were taken before may have left the sum a hair short of what is there.
+    if (!decision.ok && left > hair)
+      decision = limit.pool(seen.states, { op: "check", count: left - hair, reserve }, seen.now, start).decision;
     if (op === "check" || (decision.ok && count === 0)) return decision;
     if (!decision.ok && taken.size === 0) {
       denied?.(seen.states);
