@@ -6,6 +6,7 @@ const INSTALL = {
   "c++": "apt-get install -y g++   (macOS: xcode-select --install)",
   "redis-server": "apt-get install -y redis-server   (macOS: brew install redis)",
   postgres: "apt-get install -y postgresql   (macOS: brew install postgresql)",
+  memcached: "apt-get install -y memcached   (macOS: brew install memcached)",
 };
 
 /** Debian keeps PostgreSQL's server programs off the PATH. */

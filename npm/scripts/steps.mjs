@@ -64,7 +64,7 @@ const MORE = {
 };
 
 /** The server that a test of a store needs is in its path. */
-const SERVERS = { redis: "redis-server", postgres: "postgres" };
+const SERVERS = { redis: "redis-server", postgres: "postgres", memcached: "memcached" };
 
 /** Each server's tests have their own line: without the server they are skipped, and say what installs it. */
 const stores = () => {

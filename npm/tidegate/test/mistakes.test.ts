@@ -1,6 +1,7 @@
 /** What the package says to the mistakes of a first day, word for word. `any` stands for what a compiler would refuse. */
 import { inspect } from "node:util";
 import { Redis } from "ioredis";
+import { MemcacheClient } from "memcache-client";
 import pg from "pg";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { type Decision, defineLimits, InputError, MINUTE } from "../src/index.ts";
@@ -11,6 +12,7 @@ import { transactional } from "../src/store.ts";
 import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
 import { durableObject } from "../src/stores/durable-object.ts";
+import { memcached } from "../src/stores/memcached.ts";
 import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
 import { workersKv } from "../src/stores/workers-kv.ts";
@@ -144,6 +146,8 @@ describe("a client", () => {
   const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
   const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
   const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
+  const MEMCACHED =
+    "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";
   const url = "redis://localhost";
   says([
     ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
@@ -168,6 +172,23 @@ describe("a client", () => {
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
     ["Deno KV: not awaited", () => denoKv(any(Promise.resolve())), `${DENO}a promise; \`await\` it first`],
+    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}"localhost:11211"`],
+    [
+      "Memcached: its class",
+      () => memcached(any(class Memcached {})),
+      `${MEMCACHED}the class Memcached; pass one that is made: new Memcached(…)`,
+    ],
+    ["Memcached: memjs, which has no cas", () => memcached(any({ servers: [] })), `${MEMCACHED}an object with servers`],
+    [
+      "Memcached: copies that are none",
+      () => memcached(any(new MemcacheClient({ server: { servers: [{ server: "a:1" }, { server: "b:1" }] } }))),
+      "`client` must be one of a single server; got one that asks any of 2",
+    ],
+    [
+      "Memcached: a prefix with a space",
+      () => memcached(any(new MemcacheClient({ server: "a:1" })), { prefix: "my app" }),
+      '`prefix` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "my app"',
+    ],
     [
       "Convex: all of ctx",
       () => convex(any({ db: {} })),

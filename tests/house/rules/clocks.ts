@@ -6,22 +6,28 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
   ["Date.now", /^(limiter|adaptive|resilience|resilience-sync)\.ts$|^lease\/(ask|lease|leases)\.ts$/],
-  ["Date.now", /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|web-storage\/database)\.ts)$/],
+  [
+    "Date.now",
+    /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|memcached\/line|web-storage\/database)\.ts)$/,
+  ],
   ["Date.now", /^(cli\/bin|client\/clock|client\/told\/read|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/],
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(resilience|stores\/server-clock|stores\/postgres\/(queue|conflict)|react\/(server-clock|remote))\.ts$/,
+    /^(resilience|stores\/server-clock|stores\/postgres\/(queue|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|shared|file|addon-calls|spread|transactional)\.ts$/],
-  ["Math.random", /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction)\.ts$/],
+  [
+    "Math.random",
+    /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
+  ],
   // The seed of the table's hash; the name of a client among a server's.
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
   ["crypto.randomUUID", /^client\/fetch\/create\.ts$/],
   // Deadlines and pauses: none of them outlives the call that it is for.
   ["setTimeout", /^(resilience|budget|client\/clock|react\/observer)\.ts$/],
-  ["setTimeout", /^stores\/(redis\/turn|postgres\/(queue|conflict)|deno-kv\/transaction)\.ts$/],
+  ["setTimeout", /^stores\/(redis\/turn|postgres\/(queue|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/],
   // A test's own clock.
   ["Math.random", /^testing\/vectors\.ts$/],
 ];

@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { type FileStore, file } from "../../../npm/tidegate/src/stores/file.ts";
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
-import { vectors } from "../redis/vectors.ts";
+import { vectors } from "../vectors.ts";
 import { addon, clear, folder } from "./fixture.ts";
 
 afterAll(clear);

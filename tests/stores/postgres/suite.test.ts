@@ -5,7 +5,7 @@ import { migrate, postgres } from "../../../npm/tidegate/src/stores/postgres.ts"
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
 import { type Server, startServer } from "./server.ts";
 import { type Rows, stateOf } from "./stored.ts";
-import { vectors } from "./vectors.ts";
+import { vectors } from "../vectors.ts";
 
 const EMPTY = "DELETE FROM tidegate.states";
 

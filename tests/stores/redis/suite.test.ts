@@ -7,7 +7,7 @@ import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
 import { clustered, type Open, sentinels, single } from "./clients.ts";
 import { RedisCluster, RedisServer, startSentinel } from "./server.ts";
 import { storedIn, storedOn } from "./stored.ts";
-import { vectors } from "./vectors.ts";
+import { vectors } from "../vectors.ts";
 
 /** Many callers on one limit, by the server's own clock, through two stores: how many were granted of 100. */
 async function granted(open: Open, options: RedisOptions = {}): Promise<number> {

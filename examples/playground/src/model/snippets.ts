@@ -72,6 +72,13 @@ const STORES = {
     store: "denoKv(await Deno.openKv())",
     note: "One read and one atomic step, again on a conflict.",
   },
+  memcached: {
+    title: "Memcached",
+    imports: ['import Memcached from "memcached";', 'import { memcached } from "tidegate/memcached";'],
+    before: ['const client = new Memcached("localhost:11211");'],
+    store: "memcached(client)",
+    note: "One look and one swap, again on a conflict. What it evicts is full again.",
+  },
   "web storage": {
     title: "Browser",
     imports: ['import { webStorage } from "tidegate/web-storage";'],

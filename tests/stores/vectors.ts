@@ -1,8 +1,8 @@
 /** The shared vectors, by the name of their file. */
 import { readdirSync, readFileSync } from "node:fs";
-import type { VectorFile } from "../../../npm/tidegate/src/testing/index.ts";
+import type { VectorFile } from "../../npm/tidegate/src/testing/index.ts";
 
-const folder = new URL("../../vectors/", import.meta.url);
+const folder = new URL("../vectors/", import.meta.url);
 
 export const vectors: Record<string, VectorFile> = Object.fromEntries(
   readdirSync(folder)

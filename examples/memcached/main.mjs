@@ -1,0 +1,17 @@
+// Searches in Memcached, for all processes on one server (MEMCACHED chooses which):
+//   node examples/memcached/main.mjs
+import Memcached from "memcached";
+import { defineLimits, MINUTE, SECOND } from "tidegate";
+import { memcached } from "tidegate/memcached";
+
+const client = new Memcached(process.env.MEMCACHED ?? "localhost:11211");
+const limits = defineLimits(
+  { search: { kind: "token bucket", rate: 2, period: MINUTE } },
+  { store: memcached(client), onStoreError: "allow", timeout: 2 * SECOND },
+);
+
+for (const query of ["tide", "gate", "weir"]) {
+  const { ok, remaining } = await limits.limit("search", { key: "user 7" });
+  console.log(query, ok ? `found, ${remaining} left` : "slow down");
+}
+client.end();

@@ -1,0 +1,111 @@
+/** The clients that can compare and swap, told apart by their shape; and one way to ask each of them. */
+import { InputError, showInstead } from "../../errors.ts";
+
+/** The npm package `memcached`, which answers by callbacks. */
+export interface CallbackMemcached {
+  gets(key: string, done: (error: unknown, found: unknown) => void): void;
+  add(key: string, value: string, lifetime: number, done: (error: unknown, stored: boolean) => void): void;
+  cas(key: string, value: string, cas: string, lifetime: number, done: (error: unknown, stored: boolean) => void): void;
+  del(key: string, done: (error: unknown, deleted: boolean) => void): void;
+}
+
+/** The npm package `memcache-client`, which answers with promises. */
+export interface PromiseMemcached {
+  gets(key: string): Promise<unknown>;
+  add(key: string, value: string, options: { lifetime: number }): Promise<unknown>;
+  cas(key: string, value: string, options: { lifetime: number; casUniq: string }): Promise<unknown>;
+  delete(key: string): Promise<unknown>;
+  /** Tells it from clients whose `gets` keeps the version to itself. */
+  cmd(line: string): Promise<unknown>;
+}
+
+/** Any of the clients that {@link memcached} takes. */
+export type MemcachedLike = CallbackMemcached | PromiseMemcached;
+
+/** A value, and the version that a swap names. */
+export interface Found {
+  readonly value: unknown;
+  readonly version: string;
+}
+
+/** A client, as the store uses it. `exptime` is the protocol's: see `expiry.ts`. */
+export interface Link {
+  find(key: string): Promise<Found | undefined>;
+  /** Stores what is not there. `false`: it is, or there was no room. */
+  add(key: string, value: string, exptime: number): Promise<boolean>;
+  /** Stores over this version. `false`: it is another by now, or gone. */
+  swap(key: string, value: string, exptime: number, version: string): Promise<boolean>;
+  delete(key: string): Promise<void>;
+}
+
+const CLIENTS = "a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes";
+
+/** Says how to ask this client, or throws where it is none that is known. */
+export function linkTo(client: MemcachedLike): Link {
+  const at = Object(client) as Record<string, unknown>;
+  const has = (...methods: string[]): boolean => methods.every((method) => typeof at[method] === "function");
+  if (has("gets", "add", "cas", "del")) return byCallback(client as CallbackMemcached);
+  if (!has("gets", "add", "cas", "delete", "cmd")) throw new InputError("client", CLIENTS, client, showInstead(client));
+  const { server } = Object(at["options"]) as { server?: { servers?: unknown[] } };
+  const many = server?.servers?.length ?? 1;
+  // It asks any of them, each time another: they are meant to be copies, and memcached copies nothing.
+  if (many > 1) throw new InputError("client", "one of a single server", client, `one that asks any of ${many}`);
+  return byPromise(client as PromiseMemcached);
+}
+
+/** A server that keeps no versions (`-C`) tells 0 for all of them, and swaps whatever is there. */
+function found(value: unknown, version: unknown): Found {
+  if (typeof version === "string" && version !== "0") return { value, version };
+  throw new Error("the server tells no version to compare; it must run without -C");
+}
+
+function byCallback(client: CallbackMemcached): Link {
+  const ask = (send: (done: (error: unknown, answer: unknown) => void) => void): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      send((error, answer) => {
+        const [first] = Array.isArray(error) ? error : [error];
+        // What is there already comes as an error.
+        if ((first as { notStored?: unknown } | undefined)?.notStored === true) resolve(false);
+        else if (first) reject(first instanceof Error ? first : new Error(String(first)));
+        else resolve(answer);
+      });
+    });
+  return {
+    find: async (key) => {
+      const answer = await ask((done) => client.gets(key, done));
+      if (answer === undefined) return undefined;
+      if (typeof answer !== "object" || answer === null) throw new Error("the server could not answer");
+      // The value is under the key as the client sent it, with a namespace of its own; ours is never "cas".
+      const { cas, ...values } = answer as Record<string, unknown>;
+      return found(Object.values(values)[0], cas);
+    },
+    add: async (key, value, exptime) => (await ask((done) => client.add(key, value, exptime, done))) === true,
+    swap: async (key, value, exptime, version) =>
+      (await ask((done) => client.cas(key, value, version, exptime, done))) === true,
+    delete: async (key) => void (await ask((done) => client.del(key, done))),
+  };
+}
+
+/** Answers of the protocol that are no failure, and come as errors. */
+const NOT_DONE = /^(NOT_STORED|EXISTS|NOT_FOUND)\b/;
+
+function byPromise(client: PromiseMemcached): Link {
+  const done = async (sent: Promise<unknown>): Promise<boolean> => {
+    try {
+      const answer = await sent;
+      return Array.isArray(answer) && (answer[0] === "STORED" || answer[0] === "DELETED");
+    } catch (error) {
+      if (error instanceof Error && NOT_DONE.test(error.message)) return false;
+      throw error;
+    }
+  };
+  return {
+    find: async (key) => {
+      const answer = (await client.gets(key)) as { value?: unknown; casUniq?: unknown } | undefined;
+      return answer === undefined ? undefined : found(answer.value, answer.casUniq);
+    },
+    add: (key, value, exptime) => done(client.add(key, value, { lifetime: exptime })),
+    swap: (key, value, exptime, version) => done(client.cas(key, value, { lifetime: exptime, casUniq: version })),
+    delete: async (key) => void (await done(client.delete(key))),
+  };
+}

@@ -1,0 +1,86 @@
+/** It is a cache: what it drops, what it holds that is not ours, and what it must be able to do. */
+import { afterEach, describe, expect, test } from "vitest";
+import { DAY, MINUTE } from "../../../npm/tidegate/src/duration.ts";
+import { defineLimits } from "../../../npm/tidegate/src/limiter.ts";
+import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { clients } from "./clients.ts";
+import { MemcachedServer } from "./server.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+const bucket = { kind: "token bucket", rate: 2, period: MINUTE } as const;
+const limits = {
+  login: bucket,
+  monthly: { ...bucket, period: 40 * DAY },
+  ages: { ...bucket, period: 2 ** 40 },
+} as const;
+
+/** A limiter on a server of its own. */
+async function subject(make: (typeof clients)[string], ...args: string[]) {
+  const server = await MemcachedServer.start(...args);
+  cleanups.push(() => server.stop());
+  const open = make(server.address);
+  cleanups.push(() => open.close());
+  const options = { store: memcached(open.client, { stepTimeout: 60_000 }), timeout: 60_000 };
+  return { server, limiter: defineLimits(limits, options), key: (id: string) => `${open.namespace}tidegate:${id}` };
+}
+
+describe.each(Object.entries(clients))("%s", (_, make) => {
+  test("a state is kept until a minute after it is full, be that in 30 days or later", async () => {
+    const { server, limiter, key } = await subject(make);
+    for (const name of ["login", "monthly", "ages"] as const) await limiter.limit(name, { key: "a b" });
+    const ttl = async (name: string) => (await server.look(key(`${name}:a%20b`)))?.ttl;
+    // Half of it is taken.
+    expect(await ttl("login")).toBeGreaterThan(30);
+    expect(await ttl("login")).toBeLessThanOrEqual(30 + 60);
+    const days = 20 * 86_400;
+    expect(await ttl("monthly")).toBeGreaterThan(days);
+    expect(await ttl("monthly")).toBeLessThanOrEqual(days + 60);
+    await limiter.limit("monthly", { key: "a b" });
+    expect(await ttl("monthly")).toBeGreaterThan(2 * days);
+    // The server's clock ticks in whole seconds, and late.
+    expect(await ttl("monthly")).toBeLessThanOrEqual(2 * days + 60 + 3600 + 10);
+    expect(await ttl("ages")).toBe(-1);
+  });
+
+  test("what is evicted is full again: one capacity more", async () => {
+    const { server, limiter, key } = await subject(make, "-m", "2");
+    const take = async (): Promise<boolean[]> => {
+      const all = await Promise.all([1, 2, 3].map(() => limiter.limit("login", { key: "k" })));
+      for (const { degraded, cause } of all) if (degraded === true) throw cause;
+      return all.map(({ ok }) => ok);
+    };
+    expect(await take()).toEqual([true, true, false]);
+    expect(await server.look(key("login:k"))).toBeDefined();
+    const value = "1.5 1800000000000";
+    const others = Array.from(
+      { length: 40_000 },
+      (_, i) => `set other:${i} 0 0 ${value.length} noreply\r\n${value}\r\n`,
+    );
+    await server.say(`${others.join("")}version\r\n`, /VERSION/);
+    expect(await server.look(key("login:k"))).toBeUndefined();
+    expect(await take()).toEqual([true, true, false]);
+  });
+
+  test("what is not a state is told of, and left alone", async () => {
+    const { server, limiter, key } = await subject(make);
+    await server.say(`set ${key("login:k")} 0 0 7\r\ngarbage\r\n`, /STORED/);
+    const decision = await limiter.limit("login", { key: "k" });
+    expect([decision.ok, decision.degraded]).toEqual([false, true]);
+    expect(decision.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "memcached", identity: "login:k" });
+    expect(String(decision.cause)).toContain('with a space between; got "garbage"');
+    expect((await server.look(key("login:k")))?.text).toBe("garbage");
+    await limiter.reset("login", { key: "k" });
+    expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
+  });
+
+  test("a server that keeps no versions is told of, and not trusted", async () => {
+    const { server, limiter, key } = await subject(make, "-C");
+    await server.say(`set ${key("login:k")} 0 0 3\r\n1 5\r\n`, /STORED/);
+    const { degraded, cause } = await limiter.limit("login", { key: "k" });
+    expect([degraded, String(cause)]).toEqual([true, expect.stringContaining("it must run without -C")]);
+  });
+});

@@ -1,0 +1,83 @@
+/** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
+import { afterEach, describe, expect, test } from "vitest";
+import { HOUR } from "../../../npm/tidegate/src/duration.ts";
+import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import { defineLimits } from "../../../npm/tidegate/src/limiter.ts";
+import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { clients } from "./clients.ts";
+import { MemcachedServer } from "./server.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+const bucket = { kind: "token bucket", rate: 1, period: HOUR, capacity: 1000 } as const;
+const ERROR = { code: "TIDEGATE_STORE", store: "memcached", identity: "denies:k" };
+
+async function subject(make: (typeof clients)[string]) {
+  const server = await MemcachedServer.start();
+  cleanups.push(() => server.stop());
+  const open = make(server.address);
+  cleanups.push(() => open.close());
+  const limits = { denies: bucket, allows: { ...bucket, onStoreError: "allow" } } as const;
+  const limiter = defineLimits(limits, { store: memcached(open.client) });
+  /** Waits until the store itself answers again. */
+  const resumes = async (): Promise<void> => {
+    while ((await limiter.limit("denies", { key: "k" })).degraded)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  return { server, limiter, resumes };
+}
+
+describe.each(Object.entries(clients))("%s", (_, make) => {
+  test.each(["killed", "stopped"])(
+    "a server that is %s: onStoreError decides, and the store when it is back",
+    async (how) => {
+      const { server, limiter, resumes } = await subject(make);
+      await resumes();
+      if (how === "killed") await server.stop();
+      else server.signal("SIGSTOP");
+      const [denied, allowed] = await Promise.all([
+        limiter.limit("denies", { key: "k" }),
+        limiter.limit("allows", { key: "k" }),
+      ]);
+      expect([denied.ok, denied.degraded, allowed.ok, allowed.degraded]).toEqual([false, true, true, true]);
+      expect(denied.cause).toMatchObject(ERROR);
+      if (how === "killed") await server.up();
+      else server.signal("SIGCONT");
+      await resumes();
+    },
+  );
+});
+
+describe("a client that never answers", () => {
+  const silent = { asked: 0, gets: () => void silent.asked++, add: () => {}, cas: () => {}, del: () => {} };
+  const store = memcached(silent, { stepTimeout: 20 });
+  const limit = new Limit("denies", bucket);
+  const call = { op: "take", limit, key: "k", count: 1, reserve: false } as const;
+
+  test("holds nobody for longer than a step may take, and the next is asked anew", async () => {
+    for (const asked of [1, 2]) {
+      await expect(store.decide(call, undefined)).rejects.toMatchObject(ERROR);
+      await expect(store.decide(call, undefined)).rejects.toThrow("no answer within 20 ms");
+      expect(silent.asked).toBe(2 * asked);
+    }
+  });
+});
+
+test("others that are always faster: tried again, and given up in time", async () => {
+  let version = 0;
+  const busy = {
+    gets: async () => ({ value: "5 1000", casUniq: `${++version}` }),
+    cas: async () => Promise.reject(new Error("EXISTS")),
+    add: async () => ["STORED"],
+    delete: async () => ["DELETED"],
+    cmd: async () => [],
+  };
+  const limit = new Limit("denies", bucket);
+  const store = memcached(busy, { stepTimeout: 100 });
+  const answer = store.decide({ op: "take", limit, key: "k", count: 1, reserve: false }, 2000);
+  await expect(answer).rejects.toMatchObject({ ...ERROR, message: expect.stringContaining("not stored") });
+  expect(version).toBeGreaterThan(1);
+});

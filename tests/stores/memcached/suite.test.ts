@@ -1,0 +1,35 @@
+/** The contract of a store on a real memcached, through every shape of client. */
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { vectors } from "../vectors.ts";
+import { clients, type Open } from "./clients.ts";
+import { MemcachedServer } from "./server.ts";
+
+let server: MemcachedServer;
+beforeAll(async () => {
+  server = await MemcachedServer.start("-m", "256");
+});
+afterAll(() => server?.stop());
+
+/** Each test has keys of its own. */
+let tests = 0;
+
+describe.each(Object.entries(clients))("%s", (name, make) => {
+  let open: Open;
+  beforeAll(() => {
+    open = make(server.address);
+  });
+  afterAll(() => open?.close());
+
+  storeSuite({
+    test,
+    describe,
+    // A client that is set up otherwise sends the same.
+    vectors: name.includes(" ") ? {} : vectors,
+    create: () => memcached(open.client, { prefix: `test${++tests}`, stepTimeout: 60_000 }),
+    stored: () => server.stored(`${open.namespace}test${tests}`),
+    refusesLimitAll: "memcached has no atomic step on several keys",
+    ownRandom: "shards have keys of their own, and are taken from in parts, not spread evenly in one step",
+  });
+});
