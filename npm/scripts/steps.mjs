@@ -125,7 +125,19 @@ export function upkeep() {
     {
       // From the inputs that were kept, 5 s a target, and always the same way: news are for those who look for them.
       name: "fuzz",
-      command: ["cargo", "run", "--quiet", "--package", "tidegate-xtask", "--", "fuzz", "--seconds", "5", "--seed", "1"],
+      command: [
+        "cargo",
+        "run",
+        "--quiet",
+        "--package",
+        "tidegate-xtask",
+        "--",
+        "fuzz",
+        "--seconds",
+        "5",
+        "--seed",
+        "1",
+      ],
       counts: "cargo",
       needs: ["c++"],
     },
