@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
+import { Queue, type Waiting } from "../../src/lease/waiting.ts";
 import { World } from "./world.ts";
 
 const HOUR = 3_600_000;
@@ -71,4 +72,57 @@ test("what others took is learned: then no more is asked for than is likely ther
   // Two ms there and back: no node asks more than once in that time, and hardly ever in vain.
   expect(world.calls).toBeLessThan((nodes.length * 220) / 2);
   expect(world.granted).toBeGreaterThan(0.97 * (1000 + 100 * 200));
+});
+
+test("who waits for less than somebody before them is not denied for it: the store may deny the other one", async () => {
+  const world = new World(still(101), () => 1);
+  const node = world.node();
+  void world.limit(node);
+  await world.pass(4);
+  const others = world.node(false);
+  void world.limit(others, { count: 50 });
+  await world.pass(4);
+  // 50 of the 100 that the node was told of are gone.
+  const asked = [80, 30, 20].map((count) => world.limit(node, { count }));
+  await world.pass(20);
+  expect((await Promise.all(asked)).map(({ ok }) => ok)).toEqual([false, true, true]);
+});
+
+test("what was asked before something came back denies nobody", async () => {
+  const ways: number[] = [];
+  const world = new World(still(10), () => ways.shift() ?? 0);
+  const node = world.node({ ahead: 200 });
+  expect((await world.limit(node, { count: 10 })).ok).toBe(true);
+  world.clock.advance(200);
+  // It is denied at the store after 1 ms, and heard of after 20.
+  ways.push(1, 19);
+  const slow = world.limit(node, { count: 5 });
+  await world.pass(3);
+  await node.give("hot", { count: 5 });
+  await world.pass(30);
+  expect((await slow).ok).toBe(true);
+});
+
+test("on a clock that stands, no more is taken ahead than a few times of what was asked for", async () => {
+  const world = new World(still(1_000_000));
+  const node = world.node();
+  for (let i = 0; i < 40; i++) {
+    await world.limit(node);
+    await world.settle();
+    expect(world.lent - world.granted).toBeLessThanOrEqual(8 * world.granted);
+  }
+});
+
+test("a queue knows what those ask for who still wait", () => {
+  const queue = new Queue();
+  const waiting = [3, 5, 2].map(
+    (count): Waiting => ({ call: { count } as Waiting["call"], resolve() {}, reject() {} }),
+  );
+  for (const one of waiting) queue.push(one);
+  expect([queue.length, queue.tokens, queue.most]).toEqual([3, 10, 5]);
+  queue.remove(waiting[1] as Waiting);
+  queue.remove(waiting[1] as Waiting);
+  expect([queue.length, queue.tokens, queue.first]).toEqual([2, 5, waiting[0]]);
+  expect(queue.clear()).toEqual([waiting[0], waiting[2]]);
+  expect([queue.length, queue.tokens, queue.most, queue.first]).toEqual([0, 0, 0, undefined]);
 });

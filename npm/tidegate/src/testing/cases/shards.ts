@@ -31,7 +31,8 @@ export const SHARDED: readonly Case[] = [
         const subject = limits({ parts: config(shards) });
         const key = `${shards}`;
         for (let i = 0; i < 24; i++) {
-          holds((await subject.limit("parts", { key })).ok, `${shards} shards deny while ${24 - i} of 24 are there`);
+          const { ok, cause } = await subject.limit("parts", { key });
+          holds(ok, `${shards} shards deny while ${24 - i} of 24 are there${cause === undefined ? "" : `: ${cause}`}`);
         }
         same((await subject.limit("parts", { key })).ok, false, `the 25th of 24, in ${shards} shards`);
         const { value } = await subject.value("parts", { key });

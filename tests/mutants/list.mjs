@@ -1,0 +1,65 @@
+/** Each: a file of npm/tidegate/src, what stands in it once, what is put in its place, and the tests that must fail. */
+const one = (file, find, replace, ...tests) => ({
+  file,
+  find,
+  replace,
+  tests: tests.map((t) => `npm/tidegate/test/${t}`),
+});
+
+const LEASE = ["lease/calls.test.ts", "lease/queue.test.ts", "lease/nodes.test.ts", "lease/laws.test.ts"];
+const CLOCK = ["server-clock.test.ts"];
+const QUEUE = ["client/throttle.test.ts", "client/laws.test.ts"];
+
+export const MUTANTS = [
+  one("lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
+  one("lease/lease.ts", "now - this.#toldAt >= this.#lending.ahead", "false", ...LEASE),
+  one("lease/lease.ts", "this.#hand += lent;", "this.#hand = lent;", ...LEASE),
+  one("lease/lease.ts", "mark.raises === this.#raises ? now", "true ? now", ...LEASE),
+  one("lease/lease.ts", "      this.#hand = spent.hand;\n", "", ...LEASE),
+  one("lease/lease.ts", "need + call.count <= (need === 0 ? most : likely)", "true", ...LEASE),
+  one("lease/lease.ts", "this.#lending.share * left", "left", ...LEASE),
+  one("lease/lease.ts", "count < this.waiting.most", "false", ...LEASE),
+  one("lease/lease.ts", "this.#kept.value - this.waiting.tokens", "this.#kept.value", ...LEASE),
+  one("lease/lease.ts", "this.#found = (this.#found +", "this.#found = 0 * (this.#found +", ...LEASE),
+  one("lease/waiting.ts", "    this.#tokens -= waiting.call.count;\n", "", ...LEASE),
+  one("stores/server-clock.ts", "known > least && known < most", "known < most", ...CLOCK),
+  one("stores/server-clock.ts", "Math.ceil(steady + ahead) - 1", "Math.ceil(steady + ahead) - 2", ...CLOCK),
+  one("stores/server-clock.ts", "Math.max(steady - this.#at, 0) * DRIFT", "0", ...CLOCK),
+  one("stores/server-clock.ts", "now - mark.wall) : now - mark.wall", "now - mark.wall) : 0", ...CLOCK),
+  one("lease/leases.ts", 'op === "take" && !reserve) return this.take', 'op === "take") return this.take', ...LEASE),
+  one("lease/leases.ts", 'if (op === "give") lease.raised();', "", ...LEASE),
+  one("lease/demand.ts", "GROWTH * Math.max(spent, 1)", "Infinity", ...LEASE),
+  one("client/queue.ts", "if (this.#line.length < maxQueued)", "if (this.#line.length <= maxQueued)", ...QUEUE),
+  one("client/queue.ts", "if (at > now) {", "if (at > now + 1) {", ...QUEUE),
+  one("client/queue.ts", "if (at > notAfter) {", "if (at >= notAfter) {", ...QUEUE),
+  one("client/queue.ts", "    if (this.#pumping) return;\n", "", ...QUEUE),
+  one("client/queue.ts", "this.#reserve?.owe(-waiting.count);", "", ...QUEUE),
+  one("client/queue.ts", "this.#parts.semaphore?.release();", "", ...QUEUE),
+  one("client/queue.ts", "if (signal?.aborted === true)", "if (false)", ...QUEUE),
+  one("resilience.ts", "this.#failures < FAILURES_TO_OPEN", "this.#failures <= FAILURES_TO_OPEN", "resilience.test.ts"),
+  one("resilience.ts", "if (now < this.#probeAt) return false;", "", "resilience.test.ts"),
+  one("resilience.ts", "    this.#failures = 0;\n", "", "resilience.test.ts"),
+  one(
+    "resilience.ts",
+    "Math.min(...calls.map((call) => timeoutOf",
+    "Math.max(...calls.map((call) => timeoutOf",
+    "resilience.test.ts",
+  ),
+  one("resilience.ts", "Math.min(this.#wait * 2, PROBE_AFTER_MOST)", "this.#wait", "resilience.test.ts"),
+  one(
+    "resilience.ts",
+    "      if (isInputError(error)) throw error;\n      breaker",
+    "      breaker",
+    "resilience.test.ts",
+  ),
+  one("config.ts", "local > 0 && local <= 1", "local >= 0 && local <= 1", "resilience.test.ts", "boundary.test.ts"),
+  one("config.ts", "timeout >= 1 &&", "timeout >= 0 &&", "resilience.test.ts", "boundary.test.ts"),
+  one("config.ts", "value === undefined && bit > 1", "value === undefined", "boundary.test.ts"),
+  one(
+    "config.ts",
+    'given("capacity") ? read.capacity + 0',
+    'given("rate") ? read.capacity + 0',
+    "boundary.test.ts",
+    "laws.test.ts",
+  ),
+];
