@@ -54,7 +54,7 @@ describe("a folder that cannot be opened", () => {
     store.close();
     const data = join(path, "data.mdb");
     const descriptor = openSync(data, "r+");
-    for (let page = 2; page < 200; page++) writeSync(descriptor, Buffer.alloc(64, 0xa5), 0, 64, page * 4096 + 512);
+    for (let page = 2; page < 200; page++) writeSync(descriptor, Buffer.alloc(64, 0xa5), 0, 64, page * 4096 + 4032);
     closeSync(descriptor);
     expect(refused(path).message).toMatch(
       /data\.mdb is corrupt: page \d+ .*; stop all that use it and remove data\.mdb/,
