@@ -7,6 +7,7 @@ import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
+import { installSite } from "./install.mjs";
 import { root, run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 
@@ -15,16 +16,6 @@ const cwd = new URL("../site/", import.meta.url);
 
 /** What is published, and documented. */
 const CRATES = ["tidegate-core", "tidegate-table", "tidegate-policy"];
-
-/** The generator: installed on demand, since nobody needs it for anything else. */
-export function installSite() {
-  once(
-    "site-npm-ci",
-    { inputs: [`${site}/package-lock.json`], outputs: [`${site}/node_modules`], extra: process.version },
-    // Not `npm ci`, for the same reason as in hosts.mjs.
-    () => run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd }),
-  );
-}
 
 function api() {
   const inputs = ["npm/tidegate/src", "npm/tidegate/package.json", `${site}/api.mjs`, `${site}/package-lock.json`];

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { installPeers } from "./bench.mjs";
 import { docs } from "./docs.mjs";
-import { installRuntimes, installStranger } from "./hosts.mjs";
+import { installRuntimes, installStranger } from "./install.mjs";
 import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
 

@@ -3,11 +3,15 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 
-/** `--quick`, `--rounds n` and `--json file`, which every suite takes. */
-export function options(usual, argv = process.argv.slice(2)) {
+/** `--quick`, `--rounds n` and `--json file`, which every suite takes, and what one takes besides. */
+export function options(usual, more = {}) {
   const { values } = parseArgs({
-    args: argv,
-    options: { quick: { type: "boolean", default: false }, rounds: { type: "string" }, json: { type: "string" } },
+    options: {
+      quick: { type: "boolean", default: false },
+      rounds: { type: "string" },
+      json: { type: "string" },
+      ...more,
+    },
   });
   const rounds = Number(values.rounds ?? (values.quick ? 1 : usual));
   if (!Number.isInteger(rounds) || rounds < 1)

@@ -16,7 +16,7 @@ export const MUTANTS = [
   one("lease/lease.ts", "this.#hand += lent;", "this.#hand = lent;", ...LEASE),
   one("lease/lease.ts", "mark.raises === this.#raises ? now", "true ? now", ...LEASE),
   one("lease/lease.ts", "      this.#hand = spent.hand;\n", "", ...LEASE),
-  one("lease/lease.ts", "need + call.count <= (need === 0 ? most : likely)", "true", ...LEASE),
+  one("lease/lease.ts", "need + call.count <= this.#hand + room * (need === 0 ? 1 : this.#found)", "true", ...LEASE),
   one("lease/lease.ts", "this.#lending.share * left", "left", ...LEASE),
   one("lease/lease.ts", "count < this.waiting.most", "false", ...LEASE),
   one("lease/lease.ts", "this.#kept.value - this.waiting.tokens", "this.#kept.value", ...LEASE),

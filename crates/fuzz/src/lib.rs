@@ -16,6 +16,8 @@ mod replay;
 // The very code, without the store around it, whose crate lends neither.
 #[path = "../../file/src/row.rs"]
 mod row;
+#[path = "../../policy/tests/sound/mod.rs"]
+mod sound;
 mod table;
 #[path = "../../file/src/verify.rs"]
 mod verify;

@@ -1,8 +1,10 @@
 //! Whatever the tree, the check ends, and what it lets pass can be put in force.
 
+mod sound;
+
 use proptest::prelude::*;
-use tidegate_core::{Reason, State};
-use tidegate_policy::{Document, Plain, Tree, grantable};
+use sound::is_sound;
+use tidegate_policy::{Document, Plain, Tree};
 
 const FIELDS: [&str; 25] = [
     "rules",
@@ -88,20 +90,7 @@ fn rule_with(field: &str, tree: Tree) -> Tree {
 fn judge(tree: &Tree) {
     let checked = Document::read(tree);
     match &checked {
-        Ok(document) => {
-            for rule in document.limits() {
-                let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|(_, policy)| policy);
-                for policy in tiers.chain([&rule.policy]) {
-                    // A fresh key grants what a request costs where nothing is stated: the limit is not shut for ever.
-                    let taken = policy.rule(0.0).take(None::<State>, 1e12, rule.cost.default, rule.reserve);
-                    // A debt that takes until the clock's end is the one thing that no document is refused for.
-                    let late = taken.decision.reason == Some(Reason::ExceedsClock);
-                    assert!(taken.decision.ok || late, "{rule:?}");
-                    assert!(rule.cost.default >= 0.0 && rule.cost.min <= rule.cost.default);
-                    assert!(grantable(policy, rule.reserve) >= rule.cost.default);
-                }
-            }
-        }
+        Ok(document) => is_sound(document),
         Err(problems) => assert!(!problems.0.is_empty()),
     }
     let _ = Plain::from(checked);

@@ -31,25 +31,20 @@ pub fn fleet(name: &str, nodes: u32, keys: u32, lasts_ms: u32, mode: Mode) -> Sc
 /// the same at any size.
 #[must_use]
 pub fn hot(name: &str, nodes: u32, times: f64, mode: Mode) -> Scenario {
-    let rate = 100.0 * f64::from(nodes);
-    Scenario {
-        keys: 1,
-        lasts_ms: 5_000,
-        demand: Demand { per_second: rate * times, zipf: 0.0, large: 0.0, most: 1 },
-        limit: Limit::bucket(rate, rate / 5.0),
-        ..fleet(name, nodes, 1, 5_000, mode)
-    }
+    one_key(fleet(name, nodes, 1, 5_000, mode), 100.0 * f64::from(nodes), times)
 }
 
 /// One hot key with few tokens for many nodes: `rate` a second, whatever the number of nodes, asked for `times` as often.
 #[must_use]
 pub fn scarce(name: &str, nodes: u32, rate: f64, times: f64, mode: Mode) -> Scenario {
+    one_key(fleet(name, nodes, 1, 10_000, mode), rate, times)
+}
+
+fn one_key(fleet: Scenario, rate: f64, times: f64) -> Scenario {
     Scenario {
-        keys: 1,
-        lasts_ms: 10_000,
         demand: Demand { per_second: rate * times, zipf: 0.0, large: 0.0, most: 1 },
         limit: Limit::bucket(rate, rate / 5.0),
-        ..fleet(name, nodes, 1, 10_000, mode)
+        ..fleet
     }
 }
 

@@ -1,4 +1,6 @@
 // The tables of the README about limits in process, from a run of this suite.
+import { markdown } from "../tables.mjs";
+
 const SPEED = {
   "hot-allow": "1 key, granted",
   "hot-deny": "1 key, denied",
@@ -14,10 +16,6 @@ const THREADS = {
   "threads-hot-1": "one hot key, 1 thread",
   "threads-hot-2": "2 threads",
 };
-
-const row = (cells) => `| ${cells.join(" | ")} |`;
-const table = (head, rows) =>
-  [row(head), row(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(row)].join("\n");
 
 /** The tables as text. */
 export function inProcess({ contenders, cases }) {
@@ -40,12 +38,23 @@ export function inProcess({ contenders, cases }) {
   const threads = contenders
     .filter(({ id }) => crews.some((crew) => median(crew, id) !== undefined))
     .map((of) => [named(of), ...crews.map((id) => show(median(id, of.id), 2))]);
-  return [
-    "Nanoseconds of CPU a decision, the clock and the making of the key included (the last row is these alone):",
-    table(["", ...timed.map((id) => SPEED[id])], speed),
-    "1,000,000 new keys of 12 characters come in:",
-    table(["", "bytes a key", "of it in the JS heap", "longest call, ms", "next full GC, ms"], memory),
-    "Million decisions a second of all threads together:",
-    table(["", ...crews.map((id) => THREADS[id])], threads),
-  ].join("\n\n");
+  const tables = [
+    {
+      title:
+        "Nanoseconds of CPU a decision, the clock and the making of the key included (the last row is these alone)",
+      head: ["", ...timed.map((id) => SPEED[id])],
+      rows: speed,
+    },
+    {
+      title: "1,000,000 new keys of 12 characters come in",
+      head: ["", "bytes a key", "of it in the JS heap", "longest call, ms", "next full GC, ms"],
+      rows: memory,
+    },
+    {
+      title: "Million decisions a second of all threads together",
+      head: ["", ...crews.map((id) => THREADS[id])],
+      rows: threads,
+    },
+  ];
+  return tables.map(markdown).join("\n\n");
 }

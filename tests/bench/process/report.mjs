@@ -1,5 +1,5 @@
 // Medians, spreads, ratios, and the tables that show them: several figures a row, and ratios of the first.
-import { median } from "../tables.mjs";
+import { median, text } from "../tables.mjs";
 
 /** How each measurement's figures are shown; the first one is what ratios are of. */
 const FIGURES = {
@@ -48,18 +48,14 @@ ${versions}
 export function table(one, rows) {
   if (rows.length === 0) return `\n${one.title}: nothing to show\n`;
   const [base] = rows;
-  const lines = [["", ...base.figures.map(({ name }) => name), `x ${base.id}`]];
-  for (const row of rows) {
-    const cells = row.figures.map(
+  const head = ["", ...base.figures.map(({ name }) => name), `x ${base.id}`];
+  const cells = rows.map((row) => {
+    const figures = row.figures.map(
       ({ median: middle, min, max, digits }) =>
         `${middle.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`,
     );
     const ratios = row.figures[0].rounds.map((round, i) => round / base.figures[0].rounds[i]);
-    lines.push([row.title, ...cells, median(ratios).toFixed(2)]);
-  }
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
-  const text = lines.map((line) =>
-    line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join("  "),
-  );
-  return `\n${one.title}\n${text.join("\n")}\n`;
+    return [row.title, ...figures, median(ratios).toFixed(2)];
+  });
+  return text({ title: one.title, head, rows: cells });
 }

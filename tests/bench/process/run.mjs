@@ -6,25 +6,15 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { cases } from "./cases.mjs";
 import { CONTENDERS } from "./contenders.mjs";
 import { missing, ourVersion } from "../installed.mjs";
 import { machine } from "../machine.mjs";
+import { options } from "../tables.mjs";
 import { head, summary, table } from "./report.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: "boolean", default: false },
-    rounds: { type: "string" },
-    case: { type: "string" },
-    only: { type: "string" },
-    json: { type: "string" },
-  },
-});
-const rounds = Number(options.rounds ?? (options.quick ? 1 : 5));
-if (!Number.isInteger(rounds) || rounds < 1)
-  throw new Error(`--rounds must be a whole number from 1; got ${options.rounds}`);
+const given = options(5, { case: { type: "string" }, only: { type: "string" } });
+const { rounds } = given;
 
 const here = fileURLToPath(new URL("./", import.meta.url));
 if (missing().length > 0) {
@@ -57,7 +47,7 @@ function chosen(list, wanted, flag) {
 }
 
 const about = new Map();
-const contenders = chosen(CONTENDERS, options.only, "--only").filter(({ id, title }) => {
+const contenders = chosen(CONTENDERS, given.only, "--only").filter(({ id, title }) => {
   const told = measure("probe", { contender: id });
   if (told.failed !== undefined) process.stdout.write(`left out: ${title}: ${told.failed}\n`);
   else about.set(id, told);
@@ -67,18 +57,18 @@ if (contenders.length === 0) throw new Error("no contender could be loaded");
 
 const where = machine(ourVersion());
 process.stdout.write(head(where, rounds, contenders, about));
-if (options.quick)
+if (given.quick)
   process.stdout.write("--quick shows that the bench runs; its figures are of cold code and mean nothing\n");
 const report = {
   machine: where,
   rounds,
-  quick: options.quick,
+  quick: given.quick,
   contenders: contenders.map((one) => ({ ...one, ...about.get(one.id) })),
   cases: [],
 };
 let failures = 0;
 
-for (const one of chosen(cases(options.quick), options.case, "--case")) {
+for (const one of chosen(cases(given.quick), given.case, "--case")) {
   const taking = contenders.filter(({ id }) => one.contenders === undefined || one.contenders.includes(id));
   if (taking.length === 0) continue;
   const runs = new Map(taking.map(({ id }) => [id, []]));
@@ -100,6 +90,6 @@ for (const one of chosen(cases(options.quick), options.case, "--case")) {
 }
 
 // npm changes to the package's folder, and tells where the user was.
-if (options.json !== undefined)
-  writeFileSync(resolve(process.env.INIT_CWD ?? "", options.json), `${JSON.stringify(report, null, 2)}\n`);
+if (given.json !== undefined)
+  writeFileSync(resolve(process.env.INIT_CWD ?? "", given.json), `${JSON.stringify(report, null, 2)}\n`);
 process.exitCode = failures === 0 ? 0 : 1;

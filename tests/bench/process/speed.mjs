@@ -46,7 +46,7 @@ async function during(turn, limiter, next, ms) {
 }
 
 // The answer is stored where the engine cannot prove it unused, so no contender's object is optimised away.
-function immediate(limiter, next, calls) {
+export function immediate(limiter, next, calls) {
   let granted = 0;
   for (let i = 0; i < calls; i++) {
     const answer = limiter.decide(next());

@@ -3,7 +3,7 @@ import { Worker, isMainThread, parentPort, workerData } from "node:worker_thread
 import { fileURLToPath } from "node:url";
 import { load } from "./contenders.mjs";
 import { requests } from "./keys.mjs";
-import { PERIOD_MS } from "./speed.mjs";
+import { immediate, PERIOD_MS } from "./speed.mjs";
 
 /** `keys` 1 is one hot key for all threads; more are distinct ones of each thread's own. */
 export async function threads({ contender, workers, keys, measureMs }) {
@@ -26,7 +26,7 @@ export async function threads({ contender, workers, keys, measureMs }) {
 async function work({ contender, keys, measureMs, thread }) {
   const limiter = await load(contender, { capacity: 1_000_000_000, rate: 1, periodMs: PERIOD_MS, maxKeys: 4 * keys });
   const next = requests("prepared", keys, keys === 1 ? 0 : thread * keys);
-  let granted = run(limiter, next, Math.max(keys, 100_000));
+  let granted = immediate(limiter, next, Math.max(keys, 100_000));
   parentPort.postMessage("warm");
   await new Promise((resolve) => parentPort.once("message", resolve));
   const begun = process.hrtime.bigint();
@@ -34,24 +34,12 @@ async function work({ contender, keys, measureMs, thread }) {
   let ns = 0;
   granted = 0;
   while (ns < measureMs * 1e6) {
-    granted += run(limiter, next, 10_000);
+    granted += immediate(limiter, next, 10_000);
     calls += 10_000;
     ns = Number(process.hrtime.bigint() - begun);
   }
   if (granted !== calls) throw new Error(`${contender}: ${granted} of ${calls} granted`);
   parentPort.postMessage({ calls, ns });
-}
-
-const kept = { answer: undefined };
-
-function run(limiter, next, calls) {
-  let granted = 0;
-  for (let i = 0; i < calls; i++) {
-    const answer = limiter.decide(next());
-    kept.answer = answer;
-    if (answer.ok) granted++;
-  }
-  return granted;
 }
 
 if (!isMainThread) await work(workerData);

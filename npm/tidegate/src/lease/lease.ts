@@ -119,16 +119,15 @@ export class Lease {
   size(now: number, firstOnly: boolean): number {
     this.#age(now);
     const kept = this.#holds(now);
-    const most = this.#hand + (kept ?? this.limit.policy.capacity);
-    const likely = this.#hand + (kept ?? this.limit.policy.capacity) * this.#found;
+    const room = kept ?? this.limit.policy.capacity;
     let need = 0;
     for (const { call } of this.waiting) {
-      if (need + call.count <= (need === 0 ? most : likely)) need += call.count;
+      if (need + call.count <= this.#hand + room * (need === 0 ? 1 : this.#found)) need += call.count;
       if (firstOnly) break;
     }
     const lacks = Math.max(need - this.#hand, 0);
     // Whole tokens where there are so many: fractions in hand are of no use to anyone.
-    const asked = Math.ceil(lacks) <= most - this.#hand ? Math.ceil(lacks) : lacks;
+    const asked = Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
     if (firstOnly || kept === undefined) return asked;
     const left = Math.max(kept * this.#found - asked, 0);
     const wanted = this.#demand.ahead(now, need) - (this.#hand + asked - need);

@@ -1,5 +1,5 @@
-// The runtimes of tests/hosts, and the compilers and the test runner of tests/packaging/stranger: installed on demand, since
-// they are large, and nobody needs them to work on anything else.
+// The runtimes of tests/hosts, the compilers and the test runner of tests/packaging/stranger, and the site's generator: installed
+// on demand, since they are large, and nobody needs them to work on anything else.
 import { run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 
@@ -19,3 +19,4 @@ function install(name, folder) {
 
 export const installRuntimes = () => install("hosts", "tests/hosts");
 export const installStranger = () => install("stranger", "tests/packaging/stranger");
+export const installSite = () => install("site", "npm/site");

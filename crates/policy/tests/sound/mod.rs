@@ -1,0 +1,18 @@
+//! What is true of every document that was let pass. The fuzzer asks the same.
+
+use tidegate_core::{Reason, State};
+use tidegate_policy::{Document, grantable};
+
+/// A fresh key grants what a request costs where nothing is stated: no limit is shut for ever.
+pub(crate) fn is_sound(document: &Document) {
+    for rule in document.limits() {
+        let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|(_, policy)| policy);
+        for policy in tiers.chain([&rule.policy]) {
+            let taken = policy.rule(0.0).take(None::<State>, 1e12, rule.cost.default, rule.reserve);
+            // A debt that takes until the clock's end is the one thing that no document is refused for.
+            assert!(taken.decision.ok || taken.decision.reason == Some(Reason::ExceedsClock), "{rule:?}");
+            assert!(rule.cost.default >= 0.0 && rule.cost.min <= rule.cost.default);
+            assert!(grantable(policy, rule.reserve) >= rule.cost.default);
+        }
+    }
+}
