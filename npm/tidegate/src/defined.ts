@@ -6,6 +6,7 @@ import { Limit } from "./limit.ts";
 
 /** The limits of a limiter, by name. */
 export class Defined {
+  readonly names: readonly string[];
   readonly #limits: ReadonlyMap<string, Limit>;
   // Before the first: what equals nothing, so that no name is taken for known, `undefined` neither.
   #lastName: unknown = Number.NaN;
@@ -15,7 +16,8 @@ export class Defined {
     if (typeof configs !== "object" || configs === null) {
       throw new InputError("limits", "an object of limits by name", configs);
     }
-    this.#limits = new Map(Object.keys(configs).map((name) => [name, define(name, configs[name] as Config)]));
+    this.names = Object.freeze(Object.keys(configs));
+    this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
   }
 
   /** Leases take no limits of several shards. */
@@ -28,7 +30,7 @@ export class Defined {
     if (config !== undefined) return limitOf(name, config);
     if (name === this.#lastName) return this.#last as Limit;
     const limit = this.#limits.get(name);
-    if (limit === undefined) throw unknownName(name, [...this.#limits.keys()]);
+    if (limit === undefined) throw unknownName(name, this.names);
     this.#lastName = name;
     this.#last = limit;
     return limit;

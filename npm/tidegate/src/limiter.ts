@@ -29,11 +29,14 @@ import type { MemoryStore } from "./stores/memory.ts";
 import type { Call, Op, Store } from "./store.ts";
 
 export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./call-options.ts";
+type Target = Pick<CallOptions, "key" | "config">;
 
 /** Limits by name, on one store. Made by {@link defineLimits}. */
 export class Limiter<N extends string, S extends Store> {
   /** Where state lives. */
   readonly store: S;
+  /** The limits that are defined. */
+  readonly names: readonly N[];
   readonly #defined: Defined;
   /** The store, with an answer where it fails. */
   readonly #asked: Store & Partial<Batch>;
@@ -46,6 +49,7 @@ export class Limiter<N extends string, S extends Store> {
   constructor(configs: Readonly<Record<N, Config>>, options: LimiterOptions<S> = {}) {
     const settings = checkLimiter(options);
     this.#defined = new Defined(configs);
+    this.names = this.#defined.names as readonly N[];
     this.store = settings.store;
     this.#now = settings.now;
     const { asked, leases } = askedOf(settings, this.#defined, () => this.#time());
@@ -205,11 +209,7 @@ export class Limiter<N extends string, S extends Store> {
     return answer as Answer<S, T>;
   }
 
-  #target(
-    operation: string,
-    name: string,
-    options: Pick<CallOptions, "key" | "config"> = NONE,
-  ): { limit: Limit; key: string | undefined } {
+  #target(operation: string, name: string, options: Target = NONE): { limit: Limit; key: string | undefined } {
     checkOptions(options);
     checkFields(options, TARGET, operation);
     const { key, config } = options;

@@ -4,6 +4,7 @@ import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import pg from "pg";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { throttle } from "../src/client.ts";
 import { type Decision, defineLimits, InputError, MINUTE } from "../src/index.ts";
 import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
@@ -36,6 +37,11 @@ const says = (mistakes: readonly Said[]): void => {
   });
 };
 
+test("the names that are right can be read", () => {
+  expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
+  expectTypeOf(limits.names).toEqualTypeOf<readonly ("sendMessage" | "freeTrial")[]>();
+});
+
 describe("a name", () => {
   const NAMES = '`name` must be one of the limits defined: "sendMessage", "freeTrial"; got ';
   const many = defineLimits(Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`route${i}`, bucket])));
@@ -43,6 +49,16 @@ describe("a name", () => {
   says([
     ["misspelt", () => limits.limit(any("sendMesage")), `${NAMES}"sendMesage"; did you mean "sendMessage"?`],
     ["in another case", () => limits.reset(any("freetrial")), `${NAMES}"freetrial"; did you mean "freeTrial"?`],
+    [
+      "misspelt in a middleware, before a request comes",
+      () => express(limits, { name: any("sendmessage") }),
+      `${NAMES}"sendmessage"; did you mean "sendMessage"?`,
+    ],
+    [
+      "misspelt in a throttle, before it is called",
+      () => throttle(() => 1, { limiter: limits, name: any("freetrail") }),
+      `${NAMES}"freetrail"; did you mean "freeTrial"?`,
+    ],
     ["of nothing near", () => limits.check(any("login")), `${NAMES}"login"`],
     ["left out", () => limits.limit(any()), `${NAMES}undefined`],
     ["of many", () => many.limit("x"), `\`name\` must be one of the limits defined: ${twenty}, and 2 more; got "x"`],

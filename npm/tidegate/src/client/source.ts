@@ -1,3 +1,4 @@
+import { unknownName } from "../arguments.ts";
 import { type Config, checkFields, fieldTable } from "../config.ts";
 import type { Decision } from "../decision.ts";
 import { InputError } from "../errors.ts";
@@ -15,6 +16,8 @@ export interface LimitOf<N extends string = string> {
 
 /** What is used of a limiter, whatever its store. */
 export interface LimiterLike<N extends string = string> {
+  /** The limits there are, where it tells: another name is refused at once. */
+  readonly names?: readonly N[] | undefined;
   limit(name: N, options: { key?: string | undefined; count: number; reserve: true }): Decision | Promise<Decision>;
   give(name: N, options: { key?: string | undefined; count: number }): Decision | Promise<Decision>;
   getValue(name: N, options: { key?: string | undefined }): Value | Promise<Value>;
@@ -51,6 +54,7 @@ export function sourcesOf<N extends string>(policy: Policy<N>, now: () => number
     throw new InputError("limiter", "what defineLimits returns", limiter);
   }
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
+  if (limiter.names?.includes(name) === false) throw unknownName(name, limiter.names);
   if (key !== undefined && typeof key !== "string") throw new InputError("key", "a string", key);
   return (own) => sourceOf({ limiter: limiter as unknown as LimiterLike, name, key: own ?? key });
 }

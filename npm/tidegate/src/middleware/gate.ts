@@ -191,7 +191,7 @@ export function gate<R, N extends string, S extends Store>(
     const call = reserve === undefined && config === undefined ? { key, count } : { key, count, reserve, config };
     return follow(limiter.limit(name, call) as Pending<Decision>, (decided) => admitted(request, [taken], decided));
   };
-  const ask = several ? asking(options.limits) : asked(compile<R, N>(ruleOf<R, N>(options), address));
+  const ask = several ? asking(options.limits) : asked(compile<R, N>(ruleOf<R, N>(options), limiter.names, address));
 
   function asked(rule: Ask<R, N>): Gate<R>["admit"] {
     return (request, incoming) => follow(rule(request, incoming), (taken) => one(request, taken));
@@ -216,7 +216,7 @@ export function gate<R, N extends string, S extends Store>(
   function rules(limits: readonly Rule<R, N>[]): Ask<R, N>[] {
     if (!Array.isArray(limits))
       throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
-    return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, address));
+    return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));
   }
   return made;
 }

@@ -1,3 +1,4 @@
+import { unknownName } from "../arguments.ts";
 import { checkFields, fieldTable, type Config } from "../config.ts";
 import { InputError } from "../errors.ts";
 import { boundedKey } from "../http/key.ts";
@@ -42,8 +43,12 @@ const RULE = fieldTable(...RULE_FIELDS);
 /** A rule, checked: tells what to ask the limiter for a request. */
 export type Ask<R, N extends string> = (request: R, incoming: Incoming) => Pending<LimitRequest<N>>;
 
-/** Checks a rule once. */
-export function compile<R, N extends string>(rule: Rule<R, N>, address: (incoming: Incoming) => string): Ask<R, N> {
+/** Checks a rule once, against the limits that there are. */
+export function compile<R, N extends string>(
+  rule: Rule<R, N>,
+  names: readonly N[] | undefined,
+  address: (incoming: Incoming) => string,
+): Ask<R, N> {
   if (typeof rule !== "object" || rule === null) throw new InputError("limits", "rules with a name", rule);
   checkFields(rule, RULE, "a rule");
   const {
@@ -58,6 +63,8 @@ export function compile<R, N extends string>(rule: Rule<R, N>, address: (incomin
   };
   if (typeof name !== "string" && typeof name !== "function")
     throw new InputError("name", "a limit's name, or a function", name);
+  if (typeof name === "string" && config === undefined && names?.includes(name) === false)
+    throw unknownName(name, names);
   if (key !== undefined && key !== false && typeof key !== "string" && typeof key !== "function") {
     throw new InputError("key", "a string, a function of the request, or false", key);
   }

@@ -15,6 +15,8 @@ type Given = Options<object, "api">;
 describe("a mistake in the options is told at once", () => {
   test.each<[object, string]>([
     [{}, "`name` must be a limit's name, or a function; got undefined"],
+    [{ name: "apl" }, '`name` must be one of the limits defined: "api"; got "apl"; did you mean "api"?'],
+    [{ limits: [{ name: "api" }, { name: "day" }] }, '`name` must be one of the limits defined: "api"; got "day"'],
     [{ name: "api", cots: 3 }, "`cots` must be absent"],
     [{ limits: [{ name: "api" }], key: "a" }, "`key` must be absent"],
     [{ limits: "api" }, "`limits` must be an array of rules, a function that returns one, or policies"],
@@ -65,7 +67,7 @@ test("names are those that were defined, and requests are the framework's", () =
   app.use(rateLimit(limits, { name: "any", config: { kind: "fixed window", rate: 5, period: MINUTE } }));
   app.use(rateLimit(limits, { limits: [{ name: "api" }, { name: "api", key: false }] }));
   // @ts-expect-error: a name that was not defined
-  app.use(rateLimit(limits, { name: "apo" }));
+  expect(() => rateLimit(limits, { name: "apo" })).toThrow('did you mean "api"?');
   // @ts-expect-error: tokens are a number
   expect(() => rateLimit(limits, { name: "api", cost: "1" })).toThrow("`cost`");
 });
