@@ -50,7 +50,9 @@ pub fn decode(bytes: &[u8]) -> Result<State, CorruptState> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn the_bytes_are_value_then_ts_in_little_endian() {
@@ -63,5 +65,12 @@ mod tests {
         assert_eq!(decode(&[]), Err(CorruptState { length: 0 }));
         assert_eq!(decode(&[0; 17]), Err(CorruptState { length: 17 }));
         assert_eq!(decode(&[0xff; 16]), Err(CorruptState { length: 16 }));
+    }
+
+    #[test]
+    fn it_is_told_whether_the_length_is_wrong_or_a_number() {
+        let told = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
+        assert_eq!(told(&[0; 15]), "a state must be 16 bytes; got 15");
+        assert_eq!(told(&[0xff; 16]), "a state must be two finite little-endian doubles; got one that is not finite");
     }
 }

@@ -35,3 +35,17 @@ impl fmt::Display for InputError {
 }
 
 impl core::error::Error for InputError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_equal_by_field_and_by_the_bits_of_what_came() {
+        let error = |field, value| InputError { field, value };
+        assert_eq!(error(Field::Count, f64::NAN), error(Field::Count, f64::NAN));
+        assert_ne!(error(Field::Count, -1.0), error(Field::Now, -1.0));
+        assert_ne!(error(Field::Count, -1.0), error(Field::Count, -2.0));
+        assert_ne!(error(Field::Now, 0.0), error(Field::Now, -0.0));
+    }
+}

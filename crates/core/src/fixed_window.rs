@@ -43,10 +43,38 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 #[inline]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     let first = index(rule, state.ts);
-    let missing = (count + floor) - state.value;
-    let windows =
-        least(max(index(rule, now) - first, 0.0), index(rule, CLOCK_END) - first, missing / rule.rate, |windows| {
-            value_after(rule, state, windows) - count >= floor
-        })?;
+    let (none, last) = (max(index(rule, now) - first, 0.0), index(rule, CLOCK_END) - first);
+    let windows = least(none, last, estimate(rule, state, count + floor), |windows| {
+        value_after(rule, state, windows) - count >= floor
+    })?;
     Some(start_of_index(rule, first + windows))
+}
+
+/// After how many windows `state` holds `tokens`, but for rounding.
+#[inline]
+fn estimate(rule: &Rule, state: State, tokens: f64) -> f64 {
+    (tokens - state.value) / rule.rate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Kind, Policy};
+
+    #[test]
+    fn the_estimate_is_a_window_off_at_most() {
+        for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
+            let capacity = Some(rate * 1000.0);
+            let policy = Policy::new(&Config { rate, period, capacity, ..Config::new(Kind::FixedWindow) }).unwrap();
+            let rule = policy.rule(0.0);
+            for value in [0.0, rate / 3.0, rate * 900.0, -2.5 * rate] {
+                let state = State { value, ts: start_of(&rule, 1_700_000_000_123.0) };
+                for count in [value.max(0.0) + rate / 50.0, rate * 1000.0] {
+                    let found = least_time(&rule, state, state.ts, count, 0.0).unwrap();
+                    let windows = (found - state.ts) / period;
+                    assert!((estimate(&rule, state, count) - windows).abs() <= 1.0, "{rule:?} {state:?} {count}");
+                }
+            }
+        }
+    }
 }

@@ -117,7 +117,7 @@ pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) ->
 mod tests {
     extern crate std;
     use super::*;
-    use std::string::ToString;
+    use std::{format, string::ToString};
 
     #[test]
     fn names_have_no_delimiter_and_keys_have_a_bound() {
@@ -135,9 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn it_is_the_name_then_the_shard_then_the_key() {
+        let text = |shard, key| write_identity("chat", shard, key, <[u8]>::to_vec).unwrap();
+        assert_eq!(text(None, None), b"chat");
+        assert_eq!(text(None, Some(b"")), b"chat:");
+        for shard in [0, 7, 10, 99, 100, 4_095, 65_535] {
+            assert_eq!(text(Some(shard), Some(b"user:1")), format!("chat/{shard}:user:1").as_bytes());
+        }
+    }
+
+    #[test]
     fn the_longest_identity_fits_and_the_default_start_lies_in_the_period() {
         let name = "x".repeat(64);
-        assert!(write_identity(&name, Some(65_535), Some(&[b'k'; 1024]), |b| b.len()).is_some());
+        let longest = write_identity(&name, Some(65_535), Some(&[b'k'; 1024]), |bytes| bytes.len());
+        assert_eq!(longest, Some(MAX_IDENTITY_BYTES));
         for period in [1.0, 60_000.0, 1_099_511_627_776.0] {
             let start = default_start("freeTrial", Some(b"user"), period);
             assert!((0.0..period).contains(&start));

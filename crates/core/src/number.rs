@@ -8,21 +8,18 @@ const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// The greatest whole number that is not above `x`.
 #[inline]
-#[cfg(all(feature = "std", target_family = "wasm"))] // one instruction there
 pub(crate) fn floor(x: f64) -> f64 {
-    x.floor()
-}
-
-/// The greatest whole number that is not above `x`.
-#[inline]
-#[cfg(not(all(feature = "std", target_family = "wasm")))]
-pub(crate) fn floor(x: f64) -> f64 {
-    // Written so that NaN and what is already whole fall through untouched.
-    if x > -WHOLE && x < WHOLE {
-        let cut = x as i64 as f64;
-        if cut > x { cut - 1.0 } else { cut }
-    } else {
-        x
+    #[cfg(all(feature = "std", target_family = "wasm"))]
+    return x.floor(); // one instruction there
+    #[cfg(not(all(feature = "std", target_family = "wasm")))]
+    {
+        // Written so that NaN and what is already whole fall through untouched.
+        if x > -WHOLE && x < WHOLE {
+            let cut = x as i64 as f64;
+            if cut > x { cut - 1.0 } else { cut }
+        } else {
+            x
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::decision::{Decision, Outcome, Reason};
 use crate::number::{floor, max, min};
-use crate::policy::{Kind, Policy};
+use crate::policy::Policy;
 use crate::rule::{MAX_NOW_MS, Rule};
 use crate::search::least;
 use crate::state::State;
@@ -165,13 +165,13 @@ impl<'a> Pool<'a> {
     /// Least whole ms after `now` at which `count` tokens are there above `floor`. With `spread`, each shard is taken
     /// to hold that much now. `value` is what all hold now.
     fn least_time_of(&self, spread: Option<f64>, value: f64, count: f64, floor: f64) -> Option<f64> {
-        let lacking = (count + floor) - value;
-        let estimate = match self.whole.kind {
-            Kind::TokenBucket => self.now + (lacking * self.whole.period) / self.whole.rate,
-            Kind::FixedWindow => self.now + (lacking / self.whole.rate) * self.whole.period,
-        };
         let holds = |t: f64| (self.whole.capacity - self.missing_of(t, spread)) - count >= floor;
-        least(self.now, MAX_NOW_MS, estimate, holds)
+        least(self.now, MAX_NOW_MS, self.estimate((count + floor) - value), holds)
+    }
+
+    /// When so many tokens have come back, but for rounding and for shards that are full before.
+    fn estimate(&self, tokens: f64) -> f64 {
+        self.now + tokens * self.whole.ms_per_token
     }
 
     fn decision(&self, ok: bool, retry_at: Option<f64>, reason: Option<Reason>) -> Decision {

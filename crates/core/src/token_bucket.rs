@@ -24,8 +24,36 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
-    let missing = (count + floor) - state.value;
-    let estimate = state.ts + missing * rule.ms_per_token;
     // Up to its own ts the value stays, so what does not hold at `now` does not hold there either.
-    least(whole(max(state.ts, now)), CLOCK_END, estimate, |t| value_at(rule, state, t) - count >= floor)
+    let tokens = count + floor;
+    least(whole(max(state.ts, now)), CLOCK_END, estimate(rule, state, tokens), |t| {
+        value_at(rule, state, t) - count >= floor
+    })
+}
+
+/// When `state` holds `tokens`, but for rounding.
+#[inline]
+fn estimate(rule: &Rule, state: State, tokens: f64) -> f64 {
+    state.ts + (tokens - state.value) * rule.ms_per_token
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Kind, Policy};
+
+    #[test]
+    fn the_estimate_is_a_ms_off_at_most() {
+        for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
+            let policy = Policy::new(&Config { rate, period, ..Config::new(Kind::TokenBucket) }).unwrap();
+            let rule = policy.rule(0.0);
+            for value in [0.0, rate / 3.0, rate * 0.9, -2.5 * rate] {
+                let state = State { value, ts: 1_700_000_000_123.0 };
+                for count in [value.max(0.0) + rate / 50.0, rate] {
+                    let found = least_time(&rule, state, state.ts, count, 0.0).unwrap();
+                    assert!((estimate(&rule, state, count) - found).abs() <= 1.0, "{rule:?} {state:?} {count}");
+                }
+            }
+        }
+    }
 }

@@ -53,11 +53,11 @@ proptest! {
 fn a_denial_tells_when_hand_and_store_together_are_enough() {
     let limit = tidegate_oracle::Limit::bucket(10.0, 1000.0);
     let rule = policy(&limit).rule(0.0);
-    let lease = Lease { kept: State::from_state(0.5, 1e12), hand: 2.0 };
+    let lease = Lease { kept: State::from_state(0.5, 1e12), hand: 1.0 };
     let Spending::Denied(denied) = lease.spend(&rule, 1e12, 4.0) else { panic!("not enough") };
-    assert_eq!((denied.value, denied.retry_at), (2.5, Some(1e12 + 150.0)));
-    assert!(matches!(lease.spend(&rule, 1e12 + 149.0, 4.0), Spending::Denied(_)));
-    assert!(matches!(lease.spend(&rule, 1e12 + 150.0, 4.0), Spending::Ask(_)));
+    assert_eq!((denied.value, denied.retry_at), (1.5, Some(1e12 + 250.0)));
+    assert!(matches!(lease.spend(&rule, 1e12 + 249.0, 4.0), Spending::Denied(_)));
+    assert!(matches!(lease.spend(&rule, 1e12 + 250.0, 4.0), Spending::Ask(_)));
 }
 
 /// More than the capacity is never granted, however much is in hand; and a store that is owed is paid first.
@@ -67,6 +67,8 @@ fn neither_the_capacity_nor_a_debt_is_forgotten() {
     let rich = Lease { kept: State::from_state(10.0, 1e12), hand: 50.0 };
     let Spending::Denied(never) = rich.spend(&rule, 1e12, 11.0) else { panic!("more than the capacity") };
     assert_eq!(never.retry_at, None);
+    let Spending::Granted(told, left) = rich.spend(&rule, 1e12, 10.0) else { panic!("it is in hand") };
+    assert_eq!((told.value, left), (10.0, 40.0));
     let owing = Lease { kept: State::from_state(-3.0, 1e12), hand: 4.0 };
     assert!(matches!(owing.spend(&rule, 1e12, 2.0), Spending::Denied(_)));
     assert!(matches!(owing.spend(&rule, 1e12, 1.0), Spending::Granted(..)));
