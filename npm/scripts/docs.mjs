@@ -15,7 +15,7 @@ const site = "npm/site";
 const cwd = new URL("../site/", import.meta.url);
 
 /** What is published, and documented. */
-const CRATES = ["tidegate-core", "tidegate-table", "tidegate-policy"];
+const CRATES = ["tidegate-core", "tidegate-table", "tidegate-file", "tidegate-policy"];
 
 function api() {
   const inputs = ["npm/tidegate/src", "npm/tidegate/package.json", `${site}/api.mjs`, `${site}/package-lock.json`];

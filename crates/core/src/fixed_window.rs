@@ -44,16 +44,16 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     let first = index(rule, state.ts);
     let (none, last) = (max(index(rule, now) - first, 0.0), index(rule, CLOCK_END) - first);
-    let windows = least(none, last, estimate(rule, state, count + floor), |windows| {
+    let windows = least(none, last, estimate(rule, state, count, floor), |windows| {
         value_after(rule, state, windows) - count >= floor
     })?;
     Some(start_of_index(rule, first + windows))
 }
 
-/// After how many windows `state` holds `tokens`, but for rounding.
+/// After how many windows `state` holds `count` tokens above `floor`, but for rounding.
 #[inline]
-fn estimate(rule: &Rule, state: State, tokens: f64) -> f64 {
-    (tokens - state.value) / rule.rate
+fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
+    ((count + floor) - state.value) / rule.rate
 }
 
 #[cfg(test)]
@@ -69,10 +69,11 @@ mod tests {
             let rule = policy.rule(0.0);
             for value in [0.0, rate / 3.0, rate * 900.0, -2.5 * rate] {
                 let state = State { value, ts: start_of(&rule, 1_700_000_000_123.0) };
-                for count in [value.max(0.0) + rate / 50.0, rate * 1000.0] {
-                    let found = least_time(&rule, state, state.ts, count, 0.0).unwrap();
-                    let windows = (found - state.ts) / period;
-                    assert!((estimate(&rule, state, count) - windows).abs() <= 1.0, "{rule:?} {state:?} {count}");
+                let most = rate * 1000.0;
+                for (count, floor) in [(value.max(0.0) + rate / 50.0, 0.0), (most, 0.0), (most * 2.0, -most)] {
+                    let found = least_time(&rule, state, state.ts, count, floor).unwrap();
+                    let (windows, estimate) = ((found - state.ts) / period, estimate(&rule, state, count, floor));
+                    assert!((estimate - windows).abs() <= 1.0, "{rule:?} {state:?} {count} {floor}");
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(crate) fn floor(x: f64) -> f64 {
     #[cfg(not(all(feature = "std", target_family = "wasm")))]
     {
         // Written so that NaN and what is already whole fall through untouched.
-        if x > -WHOLE && x < WHOLE {
+        if x.abs() < WHOLE {
             let cut = x as i64 as f64;
             if cut > x { cut - 1.0 } else { cut }
         } else {
@@ -49,8 +49,10 @@ impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let x = self.0;
         let size = x.abs();
-        if x.is_infinite() {
-            f.write_str(if x > 0.0 { "Infinity" } else { "-Infinity" })
+        if x == f64::INFINITY {
+            f.write_str("Infinity")
+        } else if x == f64::NEG_INFINITY {
+            f.write_str("-Infinity")
         } else if x == 0.0 {
             f.write_str("0")
         } else if x.is_nan() || (1e-6..1e21).contains(&size) {
@@ -87,6 +89,7 @@ mod tests {
     fn doubles_are_written_as_javascript_writes_them() {
         for (x, text) in [
             (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
             (f64::NEG_INFINITY, "-Infinity"),
             (-0.0, "0"),
             (0.1, "0.1"),
@@ -98,6 +101,14 @@ mod tests {
             (9007199254740993.0, "9007199254740992"),
         ] {
             assert_eq!(Shown(x).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn of_equal_numbers_the_second_is_told() {
+        for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
+            assert_eq!(min(a, b).to_bits(), b.to_bits());
+            assert_eq!(max(a, b).to_bits(), b.to_bits());
         }
     }
 

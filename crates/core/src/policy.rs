@@ -163,3 +163,24 @@ impl Policy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_tells_what_it_was_made_of_and_what_that_left_open() {
+        let config = Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::FixedWindow) };
+        let usual = Policy::new(&config).unwrap();
+        assert_eq!((usual.kind(), usual.rate(), usual.period()), (Kind::FixedWindow, 10.0, 1000.0));
+        assert_eq!((usual.capacity(), usual.max_reserved()), (10.0, f64::INFINITY));
+        assert_eq!((usual.start(), usual.shards(), usual.start_is_derived()), (None, 1, true));
+        let own =
+            Config { capacity: Some(20.0), max_reserved: Some(5.0), start: Some(250.0), shards: Some(4.0), ..config };
+        let own = Policy::new(&own).unwrap();
+        assert_eq!((own.capacity(), own.max_reserved()), (20.0, 5.0));
+        assert_eq!((own.start(), own.shards(), own.start_is_derived()), (Some(250.0), 4, false));
+        let bucket = Policy::new(&Config { kind: Kind::TokenBucket, ..config }).unwrap();
+        assert!(!bucket.start_is_derived());
+    }
+}

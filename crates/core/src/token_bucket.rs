@@ -25,16 +25,15 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     // Up to its own ts the value stays, so what does not hold at `now` does not hold there either.
-    let tokens = count + floor;
-    least(whole(max(state.ts, now)), CLOCK_END, estimate(rule, state, tokens), |t| {
+    least(whole(max(state.ts, now)), CLOCK_END, estimate(rule, state, count, floor), |t| {
         value_at(rule, state, t) - count >= floor
     })
 }
 
-/// When `state` holds `tokens`, but for rounding.
+/// When `state` holds `count` tokens above `floor`, but for rounding.
 #[inline]
-fn estimate(rule: &Rule, state: State, tokens: f64) -> f64 {
-    state.ts + (tokens - state.value) * rule.ms_per_token
+fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
+    state.ts + ((count + floor) - state.value) * rule.ms_per_token
 }
 
 #[cfg(test)]
@@ -49,9 +48,10 @@ mod tests {
             let rule = policy.rule(0.0);
             for value in [0.0, rate / 3.0, rate * 0.9, -2.5 * rate] {
                 let state = State { value, ts: 1_700_000_000_123.0 };
-                for count in [value.max(0.0) + rate / 50.0, rate] {
-                    let found = least_time(&rule, state, state.ts, count, 0.0).unwrap();
-                    assert!((estimate(&rule, state, count) - found).abs() <= 1.0, "{rule:?} {state:?} {count}");
+                for (count, floor) in [(value.max(0.0) + rate / 50.0, 0.0), (rate, 0.0), (rate * 4.0, -3.0 * rate)] {
+                    let found = least_time(&rule, state, state.ts, count, floor).unwrap();
+                    let estimate = estimate(&rule, state, count, floor);
+                    assert!((estimate - found).abs() <= 1.0, "{rule:?} {state:?} {count} {floor}");
                 }
             }
         }

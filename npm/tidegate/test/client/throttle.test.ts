@@ -47,6 +47,21 @@ describe.each<[string, () => Store | undefined]>([
     expect([ask.queued, ask.running, clock.timers]).toEqual([0, 0, 0]);
   });
 
+  test("a call that adds another is through before that one runs, however many there are", async () => {
+    const { clock } = noted();
+    let [within, deepest, last] = [0, 0, -1];
+    const fn = (calls: number): void => {
+      deepest = Math.max(deepest, ++within);
+      if (calls > 0) void again(calls - 1);
+      else last = calls;
+      within--;
+    };
+    const again = throttle(fn, limitOn(make(), { ...spaced, capacity: 1000 }, clock.now), { clock });
+    void again(100);
+    await clock.pass(1);
+    expect([deepest, last]).toEqual([1, 0]);
+  });
+
   test("a capacity of 0 spaces every call, the first too; a fixed window runs its tokens at its start", async () => {
     const { clock, ran, fn } = noted();
     const even = throttle(fn, limitOn(make(), { ...spaced, capacity: 0 }, clock.now), { clock });
