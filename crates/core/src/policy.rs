@@ -183,4 +183,12 @@ mod tests {
         let bucket = Policy::new(&Config { kind: Kind::TokenBucket, ..config }).unwrap();
         assert!(!bucket.start_is_derived());
     }
+    #[test]
+    fn a_shard_has_its_part_of_all_but_the_period() {
+        let config = Config { rate: 12.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };
+        let config = Config { capacity: Some(8.0), max_reserved: Some(6.0), shards: Some(4.0), ..config };
+        let shard = Policy::new(&config).unwrap().shard_rule(0.0);
+        assert_eq!((shard.rate, shard.period, shard.capacity, shard.max_reserved), (3.0, 1000.0, 2.0, 1.5));
+        assert!((shard.ms_per_token - shard.period / shard.rate).abs() < 1e-9);
+    }
 }

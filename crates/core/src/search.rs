@@ -51,11 +51,12 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
             }
         }
     }
-    // Exact: both are whole and at most 2^53 apart.
-    while at - no > 1.0 {
+    loop {
+        // Exact: both are whole and at most 2^53 apart.
         let middle = no + floor((at - no) / 2.0);
+        // Neighbours; or so far beyond 2^53 that whole numbers are no longer dense.
         if middle <= no || middle >= at {
-            break; // only for states beyond 2^53, where whole numbers are no longer dense
+            return Some(at);
         }
         if yes(middle) {
             at = middle;
@@ -63,7 +64,6 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
             no = middle;
         }
     }
-    Some(at)
 }
 
 #[cfg(test)]
