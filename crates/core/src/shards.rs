@@ -166,12 +166,12 @@ impl<'a> Pool<'a> {
     /// to hold that much now. `value` is what all hold now.
     fn least_time_of(&self, spread: Option<f64>, value: f64, count: f64, floor: f64) -> Option<f64> {
         let holds = |t: f64| (self.whole.capacity - self.missing_of(t, spread)) - count >= floor;
-        least(self.now, MAX_NOW_MS, self.estimate((count + floor) - value), holds)
+        least(self.now, MAX_NOW_MS, self.estimate(value, count, floor), holds)
     }
 
-    /// When so many tokens have come back, but for rounding and for shards that are full before.
-    fn estimate(&self, tokens: f64) -> f64 {
-        self.now + tokens * self.whole.ms_per_token
+    /// When `count` tokens are there above `floor`, but for rounding and for shards that are full before.
+    fn estimate(&self, value: f64, count: f64, floor: f64) -> f64 {
+        self.now + ((count + floor) - value) * self.whole.ms_per_token
     }
 
     fn decision(&self, ok: bool, retry_at: Option<f64>, reason: Option<Reason>) -> Decision {
@@ -203,4 +203,28 @@ pub fn join(parts: &[State]) -> Option<State> {
     let (first, rest) = parts.split_first()?;
     let add = |sum: State, part: &State| State { value: sum.value + part.value, ts: max(sum.ts, part.ts) };
     Some(rest.iter().fold(*first, add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Kind};
+
+    #[test]
+    fn where_all_shards_lack_alike_the_estimate_is_a_ms_off_at_most() {
+        for (rate, period) in [(12.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0)] {
+            let config = Config { rate, period, shards: Some(4.0), ..Config::new(Kind::TokenBucket) };
+            let policy = Policy::new(&config).unwrap();
+            let now = 1_700_000_000_123.0;
+            for value in [0.0, rate / 3.0, -2.5 * rate] {
+                let mut states = [Some(State { value: value / 4.0, ts: now }); 4];
+                let pool = Pool::new(&policy, 0.0, &mut states, now);
+                for (count, floor) in [(value.max(0.0) + rate / 50.0, 0.0), (rate, 0.0), (rate * 4.0, -3.0 * rate)] {
+                    let found = pool.least_time(count, floor).unwrap();
+                    let estimate = pool.estimate(value, count, floor);
+                    assert!((estimate - found).abs() <= 1.0, "{policy:?} {value} {count} {floor}");
+                }
+            }
+        }
+    }
 }

@@ -166,6 +166,8 @@ fn every_ordered_pair_of_shards_is_picked_alike() {
         let seen: std::collections::BTreeSet<_> =
             (0..pairs).map(|i| pick_two((f64::from(i) + 0.5) / f64::from(pairs), n)).collect();
         assert_eq!(seen.len(), pairs as usize);
+        // A random number that is rounded up to 1 on its way here picks the last pair.
+        assert_eq!(pick_two(1.0, n), (n - 1, n - 2));
     }
     assert_eq!(join(&[]), None);
 }
