@@ -54,7 +54,7 @@ export const MUTANTS = [
   ),
   one("config.ts", "local > 0 && local <= 1", "local >= 0 && local <= 1", "resilience.test.ts", "boundary.test.ts"),
   one("config.ts", "timeout >= 1 &&", "timeout >= 0 &&", "resilience.test.ts", "boundary.test.ts"),
-  one("config.ts", "value === undefined && bit > 1", "value === undefined", "boundary.test.ts"),
+  one("config.ts", "value === undefined && bit > 1", "value === undefined", "mistakes.test.ts"),
   one(
     "config.ts",
     'given("capacity") ? read.capacity + 0',

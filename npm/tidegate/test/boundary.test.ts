@@ -304,6 +304,15 @@ test("what every object has is an ordinary name, key and field", () => {
   }
 });
 
+test("what a config leaves open is told as it is taken: the capacity is the rate, the shards are one", () => {
+  const bucket = { kind: "token bucket", rate: 7, period: 1000 } as const;
+  const limits = defineLimits({ open: bucket, stated: { ...bucket, capacity: 3, maxReserved: 2 } });
+  expect(limits.limit("open").limit).toBe(7);
+  expect(limits.getValue("open").config).toEqual({ ...bucket, capacity: 7, shards: 1 });
+  expect(limits.limit("stated").limit).toBe(3);
+  expect(limits.getValue("stated").config).toEqual({ ...bucket, capacity: 3, maxReserved: 2, shards: 1 });
+});
+
 test("a misspelt option is named, not taken for absent", () => {
   const { limits } = limiter();
   expect(() => limits.limit("chat", any({ key: "k", cuont: 5 }))).toThrow(

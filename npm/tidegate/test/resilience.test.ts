@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type Config,
   defineLimits,
+  InputError,
   isStoreError,
   memory,
   type OnStoreError,
@@ -182,6 +183,17 @@ describe("the deadline", () => {
     expect((cause as Error).message).toBe(`flaky: take of "one" failed: no answer within ${expected} ms`);
   });
 
+  test("of several limits the shortest holds for all", async () => {
+    const limits = limiter("deny", { timeout: 40 });
+    const settled = vi.fn();
+    const answer = limits.limitAll([{ name: "two" }, { name: "one" }]).then(settled);
+    await vi.advanceTimersByTimeAsync(39);
+    expect(settled).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    await answer;
+    expect(settled).toHaveBeenCalledOnce();
+  });
+
   test("an answer that comes too late changes nothing any more", async () => {
     let answer: (d: never) => void = () => {};
     store.decide = () => new Promise((resolve) => (answer = resolve));
@@ -254,6 +266,17 @@ describe("the breaker", () => {
       await limits.limit("one");
     }
     expect(store.asked).toBe(20);
+  });
+
+  test("a mistake that the store finds is the caller's: told as it is, and no failure", async () => {
+    const limits = limiter("allow");
+    const mistake = new InputError("key", "a string that this store can keep", "k");
+    store.decide = () => Promise.reject(mistake);
+    store.decideAll = store.decide as never;
+    for (let i = 0; i < 6; i++) {
+      await expect(limits.limit("one")).rejects.toBe(mistake);
+      await expect(limits.limitAll([{ name: "one" }])).rejects.toBe(mistake);
+    }
   });
 
   test("a mistake of the caller's is neither a failure nor asked of the store", async () => {
