@@ -32,7 +32,6 @@ export const MUTANTS = [
   one("client/queue.ts", "if (this.#line.length < maxQueued)", "if (this.#line.length <= maxQueued)", ...QUEUE),
   one("client/queue.ts", "if (at > now) {", "if (at > now + 1) {", ...QUEUE),
   one("client/queue.ts", "if (at > notAfter) {", "if (at >= notAfter) {", ...QUEUE),
-  one("client/queue.ts", "    if (this.#pumping) return;\n", "", ...QUEUE),
   one("client/queue.ts", "this.#reserve?.owe(-waiting.count);", "", ...QUEUE),
   one("client/queue.ts", "this.#parts.semaphore?.release();", "", ...QUEUE),
   one("client/queue.ts", "if (signal?.aborted === true)", "if (false)", ...QUEUE),

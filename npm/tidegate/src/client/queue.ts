@@ -49,7 +49,6 @@ export class Queue {
   readonly #signals: Signals<Waiting> = new Signals((who, reason) => this.#giveUp(who, reason));
   readonly #pump: () => void = () => this.pump();
   #running = 0;
-  #pumping = false;
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -126,14 +125,8 @@ export class Queue {
 
   /** Runs what may run, and sets the timer for what may not yet. */
   pump(): void {
-    // A call that runs may add others: the loop below comes to them.
-    if (this.#pumping) return;
-    this.#pumping = true;
-    try {
-      while (this.#runFirst());
-    } finally {
-      this.#pumping = false;
-    }
+    // What it lets go runs later, so nothing comes back here meanwhile.
+    while (this.#runFirst());
     this.#tellIdle();
   }
 
