@@ -183,6 +183,7 @@ mod tests {
         let bucket = Policy::new(&Config { kind: Kind::TokenBucket, ..config }).unwrap();
         assert!(!bucket.start_is_derived());
     }
+
     #[test]
     fn a_shard_has_its_part_of_all_but_the_period() {
         let config = Config { rate: 12.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };

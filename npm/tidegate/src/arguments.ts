@@ -101,3 +101,8 @@ export function unknownName(name: unknown, defined: readonly string[]): InputErr
   const rule = `one of the limits defined: ${listed.join(", ") || "none is"}`;
   return new InputError("name", rule, name, show(name) + meant(name, defined, '"'));
 }
+
+/** Throws where a limiter tells its limits, and this is none of them. */
+export function checkDefined<N extends string>(name: N, defined: readonly N[] | undefined): void {
+  if (defined?.includes(name) === false) throw unknownName(name, defined);
+}

@@ -1,4 +1,4 @@
-import { unknownName } from "../arguments.ts";
+import { checkDefined } from "../arguments.ts";
 import { type Config, checkFields, fieldTable } from "../config.ts";
 import type { Decision } from "../decision.ts";
 import { InputError } from "../errors.ts";
@@ -54,7 +54,7 @@ export function sourcesOf<N extends string>(policy: Policy<N>, now: () => number
     throw new InputError("limiter", "what defineLimits returns", limiter);
   }
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
-  if (limiter.names?.includes(name) === false) throw unknownName(name, limiter.names);
+  checkDefined(name, limiter.names);
   if (key !== undefined && typeof key !== "string") throw new InputError("key", "a string", key);
   return (own) => sourceOf({ limiter: limiter as unknown as LimiterLike, name, key: own ?? key });
 }

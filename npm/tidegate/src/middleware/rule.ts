@@ -1,4 +1,4 @@
-import { unknownName } from "../arguments.ts";
+import { checkDefined } from "../arguments.ts";
 import { checkFields, fieldTable, type Config } from "../config.ts";
 import { InputError } from "../errors.ts";
 import { boundedKey } from "../http/key.ts";
@@ -63,8 +63,7 @@ export function compile<R, N extends string>(
   };
   if (typeof name !== "string" && typeof name !== "function")
     throw new InputError("name", "a limit's name, or a function", name);
-  if (typeof name === "string" && config === undefined && names?.includes(name) === false)
-    throw unknownName(name, names);
+  if (typeof name === "string" && config === undefined) checkDefined(name, names);
   if (key !== undefined && key !== false && typeof key !== "string" && typeof key !== "function") {
     throw new InputError("key", "a string, a function of the request, or false", key);
   }
