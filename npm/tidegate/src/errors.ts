@@ -58,6 +58,11 @@ export interface StoreErrorDetails {
   /** Which limit and key: `name`, `name:key`, or several of them joined by a comma. */
   readonly identity: string;
   readonly cause?: unknown;
+  /**
+   * What failed: `"key"`, only the state of this limit and key (it is corrupt or locked, or the call lost to concurrent
+   * transactions) while the store answers; `"store"`, the default, the store itself or the way to it.
+   */
+  readonly scope?: "key" | "store" | undefined;
 }
 
 /** A store that failed: it is down, too slow, or holds what is not a state. The `cause` is kept. */
@@ -67,13 +72,16 @@ export class StoreError extends Error {
   readonly store: string;
   readonly operation: string;
   readonly identity: string;
+  /** Whether only this key's state failed, or the store: only the latter counts as an outage. */
+  readonly scope: "key" | "store";
 
   constructor(what: string, details: StoreErrorDetails) {
-    const { store, operation, identity, cause } = details;
+    const { store, operation, identity, cause, scope = "store" } = details;
     super(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${what}`, { cause });
     this.store = store;
     this.operation = operation;
     this.identity = identity;
+    this.scope = scope;
   }
 }
 

@@ -1,6 +1,6 @@
 import { checkTimeout } from "./config.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
-import { isInputError, StoreError, type StoreErrorDetails } from "./errors.ts";
+import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "./errors.ts";
 import { fallback } from "./fallback.ts";
 import type { Limit } from "./limit.ts";
 import type { AsyncStore, Call, OnStoreError } from "./store.ts";
@@ -78,17 +78,23 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
   const breaker = new Breaker();
 
   /** The store's answer within the deadline; rejects with a StoreError, or the caller's own InputError. */
-  async function ask<T>(operation: string, identity: string, timeout: number, run: () => Promise<T>): Promise<T> {
+  async function ask<T>(
+    operation: string,
+    identity: string,
+    timeout: number,
+    run: (deadline: number) => Promise<T>,
+  ): Promise<T> {
     const now = performance.now();
     const details = { store: store.name, operation, identity };
     if (!breaker.admits(now)) throw new StoreError("it has failed repeatedly and is asked again later", details);
     try {
-      const answer = await inTime(timeout, details, run());
+      const answer = await inTime(timeout, details, run(now + timeout));
       breaker.succeeded();
       return answer;
     } catch (error) {
       if (isInputError(error)) throw error;
-      breaker.failed(performance.now());
+      if (isStoreError(error) && error.scope === "key") breaker.succeeded();
+      else breaker.failed(performance.now());
       if (error instanceof StoreError) throw error;
       const what = error instanceof Error ? error.message : String(error);
       throw new StoreError(what, { ...details, cause: error });
@@ -98,7 +104,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
   const timeoutOf = (limit: Limit): number => limit.timeout ?? timeoutByDefault;
 
   const attempt = (call: Call, now: number | undefined): Promise<Decision> =>
-    ask(call.op, call.limit.identity(call.key), timeoutOf(call.limit), () => store.decide(call, now));
+    ask(call.op, call.limit.identity(call.key), timeoutOf(call.limit), (deadline) => store.decide(call, now, deadline));
 
   return {
     name: store.name,
@@ -121,7 +127,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       const identity = calls.map((call) => call.limit.identity(call.key)).join(",");
       const timeout = Math.min(...calls.map((call) => timeoutOf(call.limit)));
       try {
-        return await ask("limitAll", identity, timeout, () => store.decideAll(calls, now));
+        return await ask("limitAll", identity, timeout, (deadline) => store.decideAll(calls, now, deadline));
       } catch (error) {
         if (isInputError(error)) throw error;
         const at = Math.floor(now ?? Date.now());
@@ -129,8 +135,8 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       }
     },
     reset: (limit, key): Promise<void> =>
-      ask("reset", limit.identity(key), timeoutOf(limit), () => store.reset(limit, key)),
+      ask("reset", limit.identity(key), timeoutOf(limit), (deadline) => store.reset(limit, key, deadline)),
     getValue: (limit, key, now): Promise<State> =>
-      ask("getValue", limit.identity(key), timeoutOf(limit), () => store.getValue(limit, key, now)),
+      ask("getValue", limit.identity(key), timeoutOf(limit), (deadline) => store.getValue(limit, key, now, deadline)),
   };
 }

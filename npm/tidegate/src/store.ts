@@ -29,19 +29,34 @@ export interface Call {
   readonly reserve: boolean;
 }
 
+/** When a call is no longer waited for: `performance.now()`, ms. Only stores with promises get one, from a limiter. */
+export type Deadline = number | undefined;
+
 interface StoreOf<Async extends boolean> {
   /** A short name, for errors and metrics. */
   readonly name: string;
   /** Whether its calls answer at once, so that the limiter's do. */
   readonly sync: Async extends true ? false : true;
-  /** One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. */
-  decide(call: Call, now: number | undefined): Async extends true ? Promise<Decision> : Decision;
+  /**
+   * One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. A call that the
+   * store holds back, in a queue of its own, must not be sent once `deadline` has passed: its caller has been answered.
+   */
+  decide(call: Call, now: number | undefined, deadline?: Deadline): Async extends true ? Promise<Decision> : Decision;
   /** One atomic step on several limits: all are taken or none is. The calls' `op` is `"take"` or `"check"`, all the same. */
-  decideAll(calls: readonly Call[], now: number | undefined): Async extends true ? Promise<AllDecision> : AllDecision;
+  decideAll(
+    calls: readonly Call[],
+    now: number | undefined,
+    deadline?: Deadline,
+  ): Async extends true ? Promise<AllDecision> : AllDecision;
   /** Forgets the limit on this key, every shard of it. */
-  reset(limit: Limit, key: string | undefined): Async extends true ? Promise<void> : void;
+  reset(limit: Limit, key: string | undefined, deadline?: Deadline): Async extends true ? Promise<void> : void;
   /** The limit's two numbers at `now`, of all its shards together. */
-  getValue(limit: Limit, key: string | undefined, now: number | undefined): Async extends true ? Promise<State> : State;
+  getValue(
+    limit: Limit,
+    key: string | undefined,
+    now: number | undefined,
+    deadline?: Deadline,
+  ): Async extends true ? Promise<State> : State;
 }
 
 /** A store that answers at once. */
