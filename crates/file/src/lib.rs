@@ -20,6 +20,9 @@
 mod disk;
 mod error;
 mod fork;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod keeper;
 mod meta;
 mod open;

@@ -1,4 +1,4 @@
-//! Lets libFuzzer loose on the targets of crates/fuzz, from the inputs that were kept, for a bounded time each.
+//! Lets libFuzzer loose on the targets of tests/fuzz, from the inputs that were kept, for a bounded time each.
 //!
 //! It is what cargo-fuzz does with `--sanitizer none` (which works without a nightly toolchain), so that a fresh machine
 //! need not build cargo-fuzz first. New inputs go to `target/fuzz-corpus`; `--keep` reduces them, together with those that
@@ -46,7 +46,7 @@ pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
     let (mut passed, mut failed) = (0, 0);
     for name in &names {
         let found =
-            fs::read_dir(root.join("crates/fuzz/corpus").join(name)).with_context(|| format!("corpus/{name}"))?;
+            fs::read_dir(root.join("tests/fuzz/corpus").join(name)).with_context(|| format!("corpus/{name}"))?;
         print!("fuzz {name}: from {} inputs, {seconds} s ... ", found.count());
         let output = fuzz(&root, &programs, name, (seconds, seed))?;
         if output.status.success() {
@@ -69,7 +69,7 @@ pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
 }
 
 fn targets(root: &Path) -> Result<Vec<String>> {
-    let files = fs::read_dir(root.join("crates/fuzz/fuzz_targets")).context("fuzz_targets")?;
+    let files = fs::read_dir(root.join("tests/fuzz/fuzz_targets")).context("fuzz_targets")?;
     let mut names = Vec::new();
     for file in files {
         names.extend(file?.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()));
@@ -105,7 +105,7 @@ fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -
     let found = folder(root.join("target/fuzz-corpus").join(name))?;
     let broken = folder(root.join("target/fuzz-artifacts"))?;
     let mut program = Command::new(programs.join(name));
-    program.arg(found).arg(root.join("crates/fuzz/corpus").join(name)).arg(LONGEST).arg("-timeout=60");
+    program.arg(found).arg(root.join("tests/fuzz/corpus").join(name)).arg(LONGEST).arg("-timeout=60");
     program.arg(format!("-max_total_time={seconds}")).arg("-rss_limit_mb=4096");
     // 0: another one each time.
     program.arg(format!("-seed={seed}"));
@@ -132,7 +132,7 @@ fn last_line(output: &Output) -> String {
 }
 
 fn minimise(root: &Path, programs: &Path, name: &str) -> Result<()> {
-    let kept = root.join("crates/fuzz/corpus").join(name);
+    let kept = root.join("tests/fuzz/corpus").join(name);
     let fresh = root.join("target/fuzz-corpus").join(format!("{name}.kept"));
     let _ = fs::remove_dir_all(&fresh);
     let fresh = folder(fresh)?;

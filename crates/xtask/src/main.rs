@@ -4,7 +4,7 @@
 //! cargo run -p tidegate-xtask -- wasm <folder>     both modules with their glue, bounds.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts alone
-//! cargo run -p tidegate-xtask -- fuzz [target …]   every target of crates/fuzz (or these), 10 s each; --seconds, --keep
+//! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
 //! ```
 //!
 //! Each is safe to repeat: cargo builds what changed, and a file whose content stays the same is not touched.

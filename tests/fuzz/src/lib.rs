@@ -9,18 +9,10 @@ mod codec;
 mod draw;
 mod file;
 mod identity;
-#[path = "../../file/src/meta.rs"]
-mod meta;
 mod policy;
 mod replay;
-// The very code, without the store around it, whose crate lends neither.
-#[path = "../../file/src/row.rs"]
-mod row;
-#[path = "../../policy/tests/sound/mod.rs"]
 mod sound;
 mod table;
-#[path = "../../file/src/verify.rs"]
-mod verify;
 
 pub use algebra::algebra;
 pub use boundary::boundary;
@@ -29,6 +21,7 @@ pub use file::file;
 pub use identity::identity;
 pub use policy::policy;
 pub use replay::replay;
+pub use sound::is_sound;
 pub use table::table;
 
 /// A target: its name, and what it does with any bytes.

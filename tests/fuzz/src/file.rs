@@ -1,11 +1,11 @@
 use crate::draw::Draw;
-use crate::{row, verify};
 use heed::types::Bytes;
 use heed::{Database, EnvFlags, EnvOpenOptions};
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::TempDir;
 use tidegate_core::State;
+use tidegate_file::fuzzing::{row, verify};
 
 type Rows = Database<Bytes, Bytes>;
 

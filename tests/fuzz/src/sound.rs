@@ -1,10 +1,10 @@
-//! What is true of every document that was let pass. The fuzzer asks the same.
+//! Properties of every policy document that passes the check.
 
 use tidegate_core::{Reason, State};
 use tidegate_policy::{Document, grantable};
 
-/// A fresh key grants what a request costs where nothing is stated: no limit is shut for ever.
-pub(crate) fn is_sound(document: &Document) {
+/// Panics unless a fresh key grants the default cost under every limit: no limit is closed forever.
+pub fn is_sound(document: &Document) {
     for rule in document.limits() {
         let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|(_, policy)| policy);
         for policy in tiers.chain([&rule.policy]) {

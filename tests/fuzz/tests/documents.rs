@@ -1,9 +1,7 @@
 //! Whatever the tree, the check ends, and what it lets pass can be put in force.
 
-mod sound;
-
 use proptest::prelude::*;
-use sound::is_sound;
+use tidegate_fuzz::is_sound;
 use tidegate_policy::{Document, Plain, Tree};
 
 const FIELDS: [&str; 25] = [
