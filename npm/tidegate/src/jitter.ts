@@ -1,21 +1,19 @@
 import { checkFields, fieldTable } from "./config.ts";
 import { InputError } from "./errors.ts";
-import { Limit } from "./limit.ts";
 
-/** What {@link jitter} is told. */
+/** Settings of {@link jitter}. */
 export interface JitterOptions {
-  /** Whose wait it is: the same identity gets the same jitter, so asking again does not shorten it. */
+  /** The client's identity: the same identity gets the same jitter, so that a second request does not shorten the wait. */
   key: string;
   /** The most that is added, as a fraction of the wait: 0 to 1; default 0.5. */
   fraction?: number | undefined;
 }
 
 const OPTIONS = fieldTable("key", "fraction");
-let spread: Limit | undefined;
 
 /**
- * A time to come back at, spread so that clients that were denied together do not come back together: from `retryAt` up
- * to `fraction` of the wait later. Never earlier than `retryAt`, and the same for the same identity and time.
+ * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to
+ * `fraction` of the wait later. Never earlier than `retryAt`, and the same for the same identity and time.
  *
  * ```ts
  * const at = jitter(decision, { key: userId });
@@ -43,15 +41,15 @@ export function jitter(
   ] as const) {
     if (typeof time !== "number" || !Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
   }
-  // The engine's own hash of an identity: where the key's grid of windows would start, as a part of a period.
-  spread ??= new Limit("jitter", { kind: "fixed window", rate: 1, period: SPREAD });
-  // A key of any length goes in piece by piece, each with the hash of those before it.
-  let hash = spread.start(`${retryAt}`);
-  for (let at = 0; at < key.length; at += PIECE) hash = spread.start(`${hash} ${key.slice(at, at + PIECE)}`);
-  const part = hash / SPREAD;
+  const part = hash(`${retryAt} ${key}`) / 2 ** 32;
   return retryAt + Math.floor(part * Math.max(retryAfter, 0) * fraction);
 }
 
-const SPREAD = 2 ** 32;
-/** Characters: with the hash before them fewer bytes than a key may have. */
-const PIECE = 300;
+/** FNV-1a over the UTF-16 code units, then murmur3's finalizer: 32 bits that differ in each bit for similar keys. */
+function hash(text: string): number {
+  let bits = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}

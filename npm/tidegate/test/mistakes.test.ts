@@ -1,5 +1,4 @@
 /** What the package says to the mistakes of a first day, word for word. `any` stands for what a compiler would refuse. */
-import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import pg from "pg";
@@ -240,53 +239,17 @@ describe("a middleware", () => {
   ]);
 });
 
-describe("`await` left out", () => {
+test("the compiler refuses a decision's field that is read before `await`", () => {
   const store = transactional({
     name: "later",
     transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),
   });
   const later = defineLimits({ chat: bucket }, { store });
-  const says = (field: string) =>
-    `\`${field}\` must be read after \`await\`: this limiter's store answers with promises; got a promise`;
-
-  test("the compiler refuses it, and so does the answer", () => {
-    // @ts-expect-error a promise has no `ok`
-    expect(() => later.limit("chat").ok).toThrow(says("ok"));
-    expect(() => {
-      // @ts-expect-error a promise has no `remaining`
-      const { remaining } = later.check("chat", { key: "a" });
-      return remaining;
-    }).toThrow(says("remaining"));
-    // @ts-expect-error a promise has no `retryAfter`
-    expect(() => later.charge("chat").retryAfter).toThrow(says("retryAfter"));
-    // @ts-expect-error a promise has no `ok`
-    expect(() => later.limitAll([{ name: "chat" }]).ok).toThrow(says("ok"));
-  });
-
-  test("the answer is a promise like any other", async () => {
-    const answer = later.limit("chat");
-    expectTypeOf(answer).toEqualTypeOf<Promise<Decision>>();
-    expect(answer).toBeInstanceOf(Promise);
-    expect(answer.constructor).toBe(Promise);
-    expect(Promise.resolve(answer)).toBe(answer);
-    expect(Object.prototype.toString.call(answer)).toBe("[object Promise]");
-    expect(inspect(answer)).toMatch(/^Promise \{/);
-    expect(Object.keys(answer)).toEqual([]);
-    expect(() => structuredClone(answer)).toThrow(/could not be cloned/);
-    expect((await answer).ok).toBe(true);
-    expect(await answer.then(({ ok }) => ok)).toBe(true);
-    expect(await answer.finally(() => {})).toMatchObject({ ok: true });
-    expect((await Promise.all([answer, later.limit("chat")])).map(({ ok }) => ok)).toEqual([true, true]);
-    expect(await Promise.race([answer])).toMatchObject({ ok: true });
-    // What React's `use` and others keep on a promise.
-    expect(Object.assign(answer, { status: "fulfilled", value: 1 })).toMatchObject({ value: 1 });
-  });
-
-  test("it is looked for in the first thousand answers, and costs nothing after", async () => {
-    const many = defineLimits({ chat: bucket }, { store });
-    for (let i = 0; i < 1000; i++) expect(() => (many.check("chat") as never as Decision).ok).toThrow(InputError);
-    const answer = many.check("chat");
-    expect(Object.getPrototypeOf(answer)).toBe(Promise.prototype);
-    expect((await answer).ok).toBe(true);
-  });
+  expectTypeOf(later.limit("chat")).toEqualTypeOf<Promise<Decision>>();
+  // @ts-expect-error a promise has no `ok`
+  expect(later.limit("chat").ok).toBeUndefined();
+  // @ts-expect-error a promise has no `retryAfter`
+  expect(later.charge("chat").retryAfter).toBeUndefined();
+  // @ts-expect-error a promise has no `ok`
+  expect(later.limitAll([{ name: "chat" }]).ok).toBeUndefined();
 });

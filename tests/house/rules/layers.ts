@@ -16,7 +16,7 @@ const ROOMS: readonly (readonly [room: string, files: RegExp])[] = [
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
   [
     "limiter",
-    /^(limiter|call-options|arguments|asked|awaited|defined|fallback|resilience|resilience-sync)\.ts$|^lease\//,
+    /^(limiter|call-options|arguments|asked|defined|fallback|resilience|resilience-sync)\.ts$|^lease\//,
   ],
   ["http", /^http(\.ts$|\/)/],
   ["middleware $1", /^middleware\/(express|fastify|hono|fetch|node|nest)\.ts$/],
