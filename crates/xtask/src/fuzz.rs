@@ -137,7 +137,11 @@ fn minimise(root: &Path, programs: &Path, name: &str) -> Result<()> {
     let _ = fs::remove_dir_all(&fresh);
     let fresh = folder(fresh)?;
     let mut program = Command::new(programs.join(name));
-    program.args(["-merge=1", LONGEST]).args([&fresh, &kept, &root.join("target/fuzz-corpus").join(name)]);
+    program.args(["-set_cover_merge=1", "-use_counters=0", "-use_cmp=0", LONGEST]).args([
+        &fresh,
+        &kept,
+        &root.join("target/fuzz-corpus").join(name),
+    ]);
     let output = program.output().context("merge")?;
     if !output.status.success() {
         bail!("{name} cannot be reduced\n{}", String::from_utf8_lossy(&output.stderr));

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_fuzz::TARGETS;
 
+/// Inputs that are committed for each target: enough to reach nearly all edges, few enough to review.
+const MOST_INPUTS: usize = 20;
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -19,6 +22,7 @@ fn replay(name: &str) {
     let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).unwrap();
     let inputs = files(&root("corpus").join(name));
     assert!(!inputs.is_empty(), "no input of {name} was kept");
+    assert!(inputs.len() <= MOST_INPUTS, "{name} has {} inputs; keep the {MOST_INPUTS} that reach most", inputs.len());
     for input in inputs {
         println!("{}", input.display()); // the last one is told where it fails
         target(&fs::read(input).unwrap());
