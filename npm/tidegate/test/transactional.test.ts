@@ -1,7 +1,7 @@
 /** The store over a transaction of the host's own: what it reads, what it writes, and what it says of what it finds. */
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE, SECOND, type State } from "../src/index.ts";
-import { transactional } from "../src/store.ts";
+import { Limit, type Transaction, transactional } from "../src/store.ts";
 import { fakeClock } from "../src/testing/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
@@ -136,12 +136,154 @@ test("the shards that it looks at are those that its random number picks: the sa
   expect(await run()).toEqual(first);
 });
 
+/** A host's transaction: every operation takes another number of turns, and nothing keeps calls apart. */
+function slow(states = new Map<string, State>()) {
+  let operations = 0;
+  const turn = async (): Promise<void> => {
+    for (let i = (operations++ * 7) % 5; i >= 0; i--) await Promise.resolve();
+  };
+  const tx: Transaction = {
+    get: (id) => turn().then(() => states.get(id) ?? null),
+    set: (id, state) => turn().then(() => void states.set(id, state)),
+    delete: (id) => turn().then(() => void states.delete(id)),
+  };
+  return { states, tx };
+}
+
+const configs = { one: bucket, parts: { ...bucket, shards: 5 }, other: bucket };
+const granted = (all: readonly { ok: boolean }[]): number => all.filter(({ ok }) => ok).length;
+
+test.each(["one", "parts"] as const)("parallel calls on %s in one transaction grant what there is", async (name) => {
+  const { tx } = slow();
+  const limits = defineLimits(configs, { store: transactional({ name: "tx", transaction: (body) => body(tx) }) });
+  const take = () => limits.limit(name, { key: "k" });
+  expect(granted(await Promise.all(Array.from({ length: 40 }, take)))).toBe(10);
+});
+
+test("stores and limiters within one handle take turns; limitAll in any order takes from all or none", async () => {
+  const { tx, states } = slow();
+  const limiter = () =>
+    defineLimits(configs, {
+      store: transactional({ name: "tx", transaction: (body) => body(tx), within: states }),
+      now: () => 5000,
+    });
+  const [a, b] = [limiter(), limiter()];
+  const both = [
+    { name: "one", key: "k" },
+    { name: "other", key: "k" },
+  ] as const;
+  const calls = Array.from({ length: 8 }, () => [
+    a.limitAll(both),
+    b.limitAll([...both].reverse()),
+    a.limit("one", { key: "k" }),
+    b.limit("other", { key: "k" }),
+  ]);
+  const answers = await Promise.all(calls.map((some) => Promise.all(some)));
+  const taken = [0, 1, 2, 3].map((i) => granted(answers.map((some) => some[i] as { ok: boolean })));
+  const pairs = (taken[0] as number) + (taken[1] as number);
+  expect([pairs + (taken[2] as number), pairs + (taken[3] as number)]).toEqual([10, 10]);
+  expect([...states.values()].map(({ value }) => value)).toEqual([0, 0]);
+});
+
+test("within a handle a call has no deadline, and an error rejects", async () => {
+  const store = transactional({ name: "tx", transaction: () => Promise.reject(new Error("gone")), within: {} });
+  expect(store.inTransaction).toBe(true);
+  await expect(defineLimits({ one: bucket }, { store }).limit("one")).rejects.toMatchObject({
+    code: "TIDEGATE_STORE",
+    message: 'tx: take of "one" failed: gone',
+  });
+  expect(transactional({ name: "tx", transaction: () => Promise.reject(new Error()) }).inTransaction).toBeUndefined();
+});
+
+test("a call that waits until its deadline has passed begins no transaction", async () => {
+  let began = 0;
+  let end = (): void => {};
+  const store = transactional({
+    name: "tx",
+    transaction: async (body) => {
+      began++;
+      await new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      return body(slow().tx);
+    },
+  });
+  const call = { op: "take", limit: new Limit("one", bucket), key: "k", count: 1, reserve: false } as const;
+  const first = store.decide(call, 5000);
+  const late = store.decide(call, 5000, performance.now() - 1);
+  end();
+  expect((await first).ok).toBe(true);
+  await expect(late).rejects.toMatchObject({
+    code: "TIDEGATE_STORE",
+    message: expect.stringContaining("the call was not sent"),
+  });
+  expect(began).toBe(1);
+});
+
+const HOUR = 60 * MINUTE;
+test.each<[string, State[], State | null]>([
+  ["none", [], null],
+  ["one", [{ value: -2, ts: 7000 }], { value: -2, ts: 7000 }],
+  ["ten that lack one each", Array(10).fill({ value: 9, ts: 7000 }), { value: 0, ts: 7000 }],
+  [
+    "two of different times",
+    [
+      { value: 8, ts: 7000 },
+      { value: 5, ts: 4000 },
+    ],
+    { value: 3, ts: 7000 },
+  ],
+  [
+    "one above the capacity",
+    [
+      { value: 12, ts: 7000 },
+      { value: 4, ts: 7000 },
+    ],
+    { value: 4, ts: 7000 },
+  ],
+  [
+    "one from a wrong clock",
+    [
+      { value: 0, ts: 7001 + HOUR },
+      { value: 4, ts: 7000 },
+    ],
+    { value: 4, ts: 7000 },
+  ],
+  [
+    "two from a wrong clock",
+    [
+      { value: 0, ts: 7001 + HOUR },
+      { value: 4, ts: 9e12 },
+    ],
+    null,
+  ],
+])("several rows of one state, %s: the state lacks what all of them lack", async (_what, stored, state) => {
+  let joined: State | null | undefined;
+  const store = transactional({
+    name: "tx",
+    transaction: (body) =>
+      body({
+        get: (_id, join) => {
+          joined = join(stored);
+          return joined;
+        },
+        set: () => {},
+        delete: () => {},
+      }),
+  });
+  await store.getValue(new Limit("one", bucket), "k", 7000);
+  expect(joined).toEqual(state);
+});
+
 test("wrong options are named", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");
   expect(() => transactional({ ...sound, name: 5 } as never)).toThrow("`name` must be a short name, for errors; got 5");
   expect(() => transactional({ name: "rows" } as never)).toThrow("`transaction` must be a function");
   expect(() => transactional({ ...sound, now: 5 } as never)).toThrow("`now` must be a function that tells ms; got 5");
+  expect(() => transactional({ ...sound, within: 5 } as never)).toThrow(
+    "`within` must be the handle of a transaction, an object; got 5",
+  );
   expect(() => transactional({ ...sound, retries: 5 } as never)).toThrow(
     "`retries` must be absent: transactional has name",
   );

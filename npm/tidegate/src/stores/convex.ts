@@ -22,7 +22,7 @@ interface Database {
     withIndex(
       name: string,
       range: (q: { eq(field: string, value: string): unknown }) => unknown,
-    ): { unique(): Promise<Row | null> };
+    ): { collect(): Promise<Row[]> };
   };
   insert(table: string, fields: State & { id: string }): Promise<unknown>;
   patch(row: unknown, fields: State): Promise<void>;
@@ -69,8 +69,11 @@ export function stateTable<Text, Number, Table>(
  * });
  * ```
  *
- * In a query, `check` and `getValue` work. Calls have no deadline and no `onStoreError`: an error of the database
- * rejects as a `StoreError`, and the mutation is rolled back. Throws an `InputError` where an argument is wrong.
+ * In a query, `check` and `getValue` work. Calls on one limit and key run one after another, also where several limiters
+ * are on the same `ctx.db` object: pass each limiter of a mutation that one. Calls have no deadline and no
+ * `onStoreError`: an error of the database rejects as a `StoreError`, and the mutation is rolled back. Several rows under
+ * one identity, which earlier versions could insert, are read as one state that lacks what all of them lack; the next
+ * write or `reset` deletes the others. Throws an `InputError` where an argument is wrong.
  */
 export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncStore {
   if (typeof db !== "object" || db === null || typeof db.query !== "function") {
@@ -82,27 +85,30 @@ export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncSt
   if (typeof table !== "string") throw new InputError("table", "a string", table);
   const database = db as unknown as Database;
 
-  const row = (id: string): Promise<Row | null> =>
+  // An index of Convex is not unique. The queue of `transactional` keeps this store from inserting a second row; tables
+  // that an earlier version wrote may have some.
+  const rowsOf = (id: string): Promise<Row[]> =>
     database
       .query(table)
       .withIndex("id", (q) => q.eq("id", wellFormed(id)))
-      .unique();
+      .collect();
+  const deleteAll = async (rows: readonly Row[]): Promise<void> => {
+    for (const { _id } of rows) await database.delete(_id);
+  };
 
   // The mutation is the transaction.
   const transaction: Transaction = {
-    async get(id) {
-      const found = await row(id);
-      return found === null ? null : { value: found.value, ts: found.ts };
+    async get(id, join) {
+      const state = join(await rowsOf(id));
+      return state === null ? null : { value: state.value, ts: state.ts };
     },
     async set(id, { value, ts }) {
-      const found = await row(id);
-      if (found === null) await database.insert(table, { id: wellFormed(id), value, ts });
-      else await database.patch(found._id, { value, ts });
+      const [first, ...others] = await rowsOf(id);
+      if (first === undefined) await database.insert(table, { id: wellFormed(id), value, ts });
+      else await database.patch(first._id, { value, ts });
+      await deleteAll(others);
     },
-    async delete(id) {
-      const found = await row(id);
-      if (found !== null) await database.delete(found._id);
-    },
+    delete: async (id) => deleteAll(await rowsOf(id)),
   };
-  return { ...transactional({ name: NAME, transaction: (body) => body(transaction) }), inTransaction: true };
+  return transactional({ name: NAME, transaction: (body) => body(transaction), within: db });
 }

@@ -6,7 +6,7 @@
 import { checkFields, fieldTable } from "../config.ts";
 import { InputError, showInstead } from "../errors.ts";
 import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call } from "../store.ts";
+import type { AsyncStore, Call, Deadline } from "../store.ts";
 import type { Kv, KvLike } from "./deno-kv/kv.ts";
 import { transaction } from "./deno-kv/transaction.ts";
 import { transactional } from "./transactional.ts";
@@ -52,6 +52,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   async function step<T>(
     on: readonly Pick<Call, "limit" | "key">[],
     passed: number | undefined,
+    deadline: Deadline,
     body: Step<T>,
   ): Promise<T> {
     const states = on.reduce((sum, { limit }) => sum + limit.policy.shards, 0);
@@ -60,22 +61,24 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
       throw new InputError("shards", rule, states);
     }
     const ids = [...new Set(on.map(({ limit, key }) => limit.identity(key)))];
-    return turns.run(ids, () => {
+    const inTurn = (): Promise<T> => {
       const now = passed ?? Date.now();
       const run = <R>(work: Parameters<typeof transaction<R>>[3]): Promise<R> =>
         transaction(kv as unknown as Kv, [prefix], now, work);
       return body(transactional({ name: NAME, transaction: run }), now);
-    });
+    };
+    return turns.run(ids, inTurn, deadline);
   }
 
   const of = (limit: Limit, key: string | undefined): Pick<Call, "limit" | "key">[] => [{ limit, key }];
   return {
     name: NAME,
     sync: false,
-    decide: (call, now) => step([call], now, (store, at) => store.decide(call, at)),
-    decideAll: (calls, now) => step(calls, now, (store, at) => store.decideAll(calls, at)),
-    reset: (limit, key) => step(of(limit, key), undefined, (store) => store.reset(limit, key)),
-    getValue: (limit, key, now) => step(of(limit, key), now, (store, at) => store.getValue(limit, key, at)),
+    decide: (call, now, deadline) => step([call], now, deadline, (store, at) => store.decide(call, at)),
+    decideAll: (calls, now, deadline) => step(calls, now, deadline, (store, at) => store.decideAll(calls, at)),
+    reset: (limit, key, deadline) => step(of(limit, key), undefined, deadline, (store) => store.reset(limit, key)),
+    getValue: (limit, key, now, deadline) =>
+      step(of(limit, key), now, deadline, (store, at) => store.getValue(limit, key, at)),
   };
 }
 

@@ -1,21 +1,66 @@
 /**
- * One call at a time on a key, within this process: others wait their turn instead of running into conflicts. A call
- * on several keys waits for all of them, and is waited for on all; every call joins its queues at once, so none waits
- * in a circle.
+ * One call at a time on an identity, within this process. A call on several identities waits for all of them, and later
+ * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
-export class Turns {
-  readonly #last = new Map<string, Promise<unknown>>();
+import type { Deadline } from "../store.ts";
 
-  run<T>(ids: readonly string[], body: () => Promise<T>): Promise<T> {
-    const before = ids.map((id) => this.#last.get(id)).filter((turn) => turn !== undefined);
-    const answer = before.length === 0 ? body() : Promise.all(before).then(body);
-    const turn = answer.then(ignore, ignore);
+export class Turns {
+  readonly #last = new Map<string, Turn>();
+
+  /**
+   * Runs `body` after the earlier calls on these identities. Rejects without running it where `deadline`
+   * (`performance.now()`, ms) has passed by then. An earlier call that runs past its own deadline is no longer waited
+   * for: it may never end, and its caller has been answered.
+   */
+  run<T>(ids: readonly string[], body: () => Promise<T>, deadline?: Deadline): Promise<T> {
+    const before = new Set<Turn>();
+    for (const id of ids) {
+      const turn = this.#last.get(id);
+      if (turn !== undefined) before.add(turn);
+    }
+    const answer = before.size === 0 ? body() : Promise.all([...before].map(over)).then(() => inTime(body, deadline));
+    const turn = { ended: answer.then(ignore, ignore), deadline };
     for (const id of ids) this.#last.set(id, turn);
-    void turn.then(() => {
+    void turn.ended.then(() => {
       for (const id of ids) if (this.#last.get(id) === turn) this.#last.delete(id);
     });
     return answer;
   }
 }
 
+interface Turn {
+  readonly ended: Promise<void>;
+  readonly deadline: Deadline;
+}
+
 const ignore = (): void => {};
+
+function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
+  if (deadline === undefined || performance.now() < deadline) return body();
+  return Promise.reject(new Error("the call was not sent: its deadline passed while earlier calls on its key ran"));
+}
+
+/** Resolves when the call has ended, or at its deadline. */
+function over({ ended, deadline }: Turn): Promise<void> {
+  if (deadline === undefined) return ended;
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.max(deadline - performance.now(), 0));
+    (timer as { unref?: () => void }).unref?.();
+    void ended.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+const byHandle = new WeakMap<object, Turns>();
+
+/** The turns of every store on this handle of a host's transaction. */
+export function turnsOf(handle: object): Turns {
+  let turns = byHandle.get(handle);
+  if (turns === undefined) {
+    turns = new Turns();
+    byHandle.set(handle, turns);
+  }
+  return turns;
+}

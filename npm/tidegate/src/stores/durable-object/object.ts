@@ -4,8 +4,9 @@ import { StoreError } from "../../errors.ts";
 import type { Call } from "../../store.ts";
 import { readRecord, wellFormed, writeRecord } from "../record.ts";
 import { type Transaction, transactional } from "../transactional.ts";
+import { Turns } from "../turns.ts";
 import type { ObjectContext, ObjectStorage } from "./shapes.ts";
-import { received, refused, type Reply, type Request, type WireStep, withoutPolicy } from "./wire.ts";
+import { type Answer, received, refused, type Reply, type Request, type WireStep, withoutPolicy } from "./wire.ts";
 
 /** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
@@ -13,6 +14,8 @@ const ALARM_EVERY = 10_000;
 const SLACK = 30_000;
 /** The most entries that one call on a storage takes. */
 const BATCH = 128;
+/** The queue that all calls on an object join. */
+const OBJECT = ["object"];
 
 /**
  * The Durable Object that holds states: export it from the Worker, and bind a namespace to it.
@@ -29,15 +32,19 @@ const BATCH = 128;
  *
  * It works on SQLite-backed storage and on the older one (`new_classes`). A state is 16 bytes, and 8 more tell until
  * when it is kept; what a decision does not need is not written, and an alarm deletes what has been full for half a minute. Nothing is kept in memory
- * that matters, so eviction and restarts lose nothing. Calls are atomic because an object lets no event in while it
- * waits for its storage; answers leave it when what they tell is durable.
+ * that matters, so eviction and restarts lose nothing. The object runs its calls one after another, each from its read to
+ * its write, so a subclass may await before `super.ask`. Answers leave it when what they report is durable.
  */
 export class TidegateObject extends Base {
   /** Lets `DurableObjectNamespace<TidegateObject>` know it for an object. */
   declare readonly __DURABLE_OBJECT_BRAND: never;
   readonly #storage: ObjectStorage;
-  /** The alarm that is set; not known until asked for. */
+  /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
+  readonly #turns = new Turns();
+  /** The alarm that is set; `undefined` until it is read. */
   #alarmAt: number | null | undefined;
+  /** Steps that wrote. */
+  #written = 0;
 
   constructor(ctx: ObjectContext, env: unknown) {
     super(ctx, env);
@@ -45,22 +52,28 @@ export class TidegateObject extends Base {
   }
 
   /** One atomic step; for the store that {@link durableObject} makes. */
-  async ask({ ask, calls, shard, now = Date.now() }: Request): Promise<Reply> {
+  async ask(request: Request): Promise<Reply> {
     try {
-      const asked = calls.map(received);
-      if (shard !== undefined) return { answer: await this.#step(ask, asked[0], shard, now) };
-      const store = transactional({ name: "durable-object", transaction: (body) => this.#transaction(body, now) });
-      if (ask === "decideAll") {
-        const { decisions, ...all } = await store.decideAll(asked, now);
-        return { answer: { ...all, decisions: decisions.map(withoutPolicy) } };
-      }
-      const [call] = asked;
-      if (call === undefined) throw new TypeError("a call is missing");
-      if (ask === "decide") return { answer: withoutPolicy(await store.decide(call, now)) };
-      return { answer: (await store[ask](call.limit, call.key, now)) ?? undefined };
+      return { answer: await this.#turns.run(OBJECT, () => this.#answer(request)) };
     } catch (error) {
       return refused(error);
     }
+  }
+
+  async #answer({ ask, calls, shard, now = Date.now() }: Request): Promise<Answer> {
+    const asked = calls.map(received);
+    if (shard !== undefined) return this.#step(ask, asked[0], shard, now);
+    const store = transactional({ name: "durable-object", transaction: (body) => this.#transaction(body, now) });
+    if (ask === "decideAll") {
+      const { decisions, ...all } = await store.decideAll(asked, now);
+      return { ...all, decisions: decisions.map(withoutPolicy) };
+    }
+    const [call] = asked;
+    if (call === undefined) throw new TypeError("a call is missing");
+    if (ask === "decide") return withoutPolicy(await store.decide(call, now));
+    if (ask === "getValue") return store.getValue(call.limit, call.key, now);
+    await store.reset(call.limit, call.key);
+    return undefined;
   }
 
   /** One call on one shard, under the shard's own rule. */
@@ -80,28 +93,42 @@ export class TidegateObject extends Base {
 
   /** Deletes what is full, and sets the next alarm where something is left. */
   async alarm(): Promise<void> {
-    const now = Date.now();
-    let nextAt: number | undefined;
-    let startAfter: string | undefined;
-    for (;;) {
-      const page = await this.#storage.list({ limit: BATCH, ...(startAfter === undefined ? {} : { startAfter }) });
-      const full: string[] = [];
-      for (const [id, bytes] of page) {
-        startAfter = id;
-        const dropAt = dropAtOf(bytes);
-        if (dropAt <= now) full.push(id);
-        else if (nextAt === undefined || dropAt < nextAt) nextAt = dropAt;
-      }
-      if (full.length > 0) void this.#storage.delete(full);
-      if (page.size < BATCH) break;
-    }
+    // It has gone off: a call that writes meanwhile sets another.
     this.#alarmAt = null;
-    if (nextAt === undefined) await this.#storage.deleteAll();
-    else await this.#alarmFor(nextAt, now);
+    const now = Date.now();
+    const written = this.#written;
+    let nextAt = Number.POSITIVE_INFINITY;
+    let startAfter: string | undefined;
+    let isEmpty = true;
+    do {
+      // Each page is a turn: no call writes between the read of a state and its deletion, and none waits for all pages.
+      const page = await this.#turns.run(OBJECT, () => this.#sweep(startAfter, now));
+      nextAt = Math.min(nextAt, page.nextAt);
+      isEmpty &&= page.isEmpty;
+      startAfter = page.last;
+    } while (startAfter !== undefined);
+    await this.#turns.run(OBJECT, async () => {
+      // What a call wrote on a page that had been read is kept: a later alarm looks at it.
+      if (isEmpty && this.#written === written) await this.#storage.deleteAll();
+      else await this.#alarmFor(isEmpty ? now : nextAt, now);
+    });
+  }
+
+  /** Deletes what is full of one page; `last` is the key that the next page starts after, absent where there is none. */
+  async #sweep(startAfter: string | undefined, now: number): Promise<Page> {
+    const page = await this.#storage.list({ limit: BATCH, ...(startAfter === undefined ? {} : { startAfter }) });
+    const dropAts = [...page].map(([id, bytes]) => ({ id, dropAt: dropAtOf(bytes) }));
+    const full = dropAts.filter(({ dropAt }) => dropAt <= now).map(({ id }) => id);
+    if (full.length > 0) void this.#storage.delete(full);
+    return {
+      nextAt: Math.min(...dropAts.map(({ dropAt }) => dropAt).filter((dropAt) => dropAt > now)),
+      isEmpty: full.length === page.size,
+      last: page.size < BATCH ? undefined : dropAts.at(-1)?.id,
+    };
   }
 
   /** `asked` is the time of the call, which the caller's clock may have told. */
-  async #transaction<T>(body: (transaction: Transaction) => Promise<T>, asked: number): Promise<T> {
+  async #transaction<T>(body: (states: States) => Promise<T>, asked: number): Promise<T> {
     const storage = this.#storage;
     const writes = new Map<string, Uint8Array | undefined>();
     const now = Date.now();
@@ -119,6 +146,7 @@ export class TidegateObject extends Base {
       delete: (id) => void writes.set(wellFormed(id), undefined),
     });
     if (writes.size === 0) return result;
+    this.#written++;
     if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();
     // No `await` from here on: what is written in one go becomes durable together. A failure breaks the object, and
     // with it the answer.
@@ -144,7 +172,21 @@ export class TidegateObject extends Base {
 /** The latest ms, rounded down (the year 2255), whose nanoseconds fit into 64 bits, which is how alarms are kept. */
 const MAX_ALARM = 9_000_000_000_000;
 
-async function stateIn(transaction: Transaction, id: string): Promise<State | null> {
+/** A transaction on this object's storage, where an identity has one entry. */
+interface States extends Transaction {
+  get(id: string): Promise<State | null>;
+}
+
+/** What came of a page of the storage. */
+interface Page {
+  /** When the first of its other states may be dropped, ms. */
+  nextAt: number;
+  /** Whether nothing of it is left. */
+  isEmpty: boolean;
+  last: string | undefined;
+}
+
+async function stateIn(transaction: States, id: string): Promise<State | null> {
   try {
     const state = await transaction.get(id);
     return state === null ? null : { value: state.value, ts: state.ts };

@@ -36,9 +36,11 @@ export interface WireStep {
   decision: WireDecision;
 }
 
+export type Answer = WireDecision | WireAll | WireStep | State | undefined;
+
 /** An answer, or why there is none. */
 export type Reply =
-  | { answer: WireDecision | WireAll | WireStep | State | undefined }
+  | { answer: Answer }
   | { input: { field: string; rule: string; message: string } }
   | { failure: { what: string; identity: string } };
 

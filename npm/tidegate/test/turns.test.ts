@@ -1,0 +1,86 @@
+/** The queue of the calls of one process on one identity. */
+import { expect, test, vi } from "vitest";
+import { Turns } from "../src/stores/turns.ts";
+
+/** A body that ends when the test ends it, and the order in which bodies began. */
+function bodies() {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const body = (name: string) => () => {
+    begun.push(name);
+    return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
+  };
+  return { begun, body, end: (name: string) => ends.get(name)?.() };
+}
+
+test("calls on one identity run one after another, others beside them", async () => {
+  const turns = new Turns();
+  const { begun, body, end } = bodies();
+  const first = turns.run(["a"], body("first"));
+  const second = turns.run(["a"], body("second"));
+  const other = turns.run(["b"], body("other"));
+  expect(begun).toEqual(["first", "other"]);
+  end("other");
+  end("first");
+  expect(await Promise.all([first, other])).toEqual(["first", "other"]);
+  await vi.waitUntil(() => begun.includes("second"));
+  end("second");
+  expect(await second).toBe("second");
+});
+
+test("calls on several identities in opposite orders do not wait for each other in a circle", async () => {
+  const turns = new Turns();
+  const order: string[] = [];
+  const body = (name: string) => async () => {
+    await Promise.resolve();
+    order.push(name);
+  };
+  const ids = [["a", "b"], ["b", "a"], ["b", "c", "a"], ["c"], ["a", "a"]];
+  await Promise.all(ids.map((of, i) => turns.run(of, body(`${i}`))));
+  expect(order.toSorted()).toEqual(["0", "1", "2", "3", "4"]);
+  expect(order.indexOf("0")).toBeLessThan(order.indexOf("1"));
+  expect(order.indexOf("2")).toBeLessThan(order.indexOf("3"));
+});
+
+test("a call that rejects is not in the way of the next, which gets its own answer", async () => {
+  const turns = new Turns();
+  const first = turns.run(["a"], () => Promise.reject(new Error("first")));
+  const second = turns.run(["a"], async () => "second");
+  await expect(first).rejects.toThrow("first");
+  expect(await second).toBe("second");
+});
+
+test("a call whose deadline passes in the queue is not run", async () => {
+  const turns = new Turns();
+  const { begun, body, end } = bodies();
+  const first = turns.run(["a"], body("first"));
+  const late = turns.run(["a"], body("late"), performance.now() - 1);
+  const next = turns.run(["a"], async () => "next", performance.now() + 60_000);
+  end("first");
+  await expect(late).rejects.toThrow("the call was not sent: its deadline passed");
+  expect(await next).toBe("next");
+  expect(await first).toBe("first");
+  expect(begun).toEqual(["first"]);
+});
+
+test("a call that never ends is waited for until its deadline, and no longer", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    const turns = new Turns();
+    const { begun, body, end } = bodies();
+    const now = performance.now();
+    void turns.run(["a"], body("stuck"), now + 250);
+    void turns.run(["a"], body("next"), now + 300);
+    await vi.advanceTimersByTimeAsync(249);
+    expect(begun).toEqual(["stuck"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(begun).toEqual(["stuck", "next"]);
+    end("next");
+    await vi.advanceTimersByTimeAsync(0);
+    void turns.run(["a"], body("after"), now + 1000);
+    expect(begun).toEqual(["stuck", "next", "after"]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
