@@ -17,6 +17,9 @@ function install(name, folder) {
   );
 }
 
-export const installRuntimes = () => install("hosts", "tests/hosts");
+export const installRuntimes = () => {
+  install("hosts", "tests/hosts");
+  install("pool-workers", "tests/hosts/pool-workers");
+};
 export const installStranger = () => install("stranger", "tests/packaging/stranger");
 export const installSite = () => install("site", "npm/site");

@@ -23,6 +23,11 @@ const RUNTIMES = {
     install: FROM_NPM,
   },
   bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
+  // Beside a vitest of its own: in a folder where only its user finds that.
+  "pool-workers": {
+    places: [join(here, "pool-workers/node_modules/vitest/vitest.mjs")],
+    install: `${FROM_NPM}/pool-workers`,
+  },
   convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
   chromium: {
     places: chromium.places,

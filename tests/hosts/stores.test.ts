@@ -69,6 +69,31 @@ class Rows {
   }
 }
 
+/** States in a Map, as one transaction of a host's that all calls share: nothing but the store keeps them apart. */
+function shared(): Transaction {
+  const states = new Map<string, State>();
+  let operations = 0;
+  const turns = async (): Promise<void> => {
+    for (let i = operations++ % 5; i >= 0; i--) await Promise.resolve();
+  };
+  return {
+    get: (id) => turns().then(() => states.get(id) ?? null),
+    set: (id, state) => turns().then(() => void states.set(id, state)),
+    delete: (id) => turns().then(() => void states.delete(id)),
+  };
+}
+
+describe("transactional, in one transaction that all calls share", () =>
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: () => {
+      const tx = shared();
+      return transactional({ name: "tx", transaction: (body) => body(tx), within: tx });
+    },
+  }));
+
 const rows = new WeakMap<Store, Rows>();
 
 describe("transactional, over a Map with conflicts", () =>

@@ -93,6 +93,14 @@ await inRuntime("workerd", (wrangler) => {
     });
   });
 
+  test.each(["LIMITS", "LATE", "LATE_CLASSIC"])(
+    "%s: 150 and 300 parallel calls of one request on a capacity of 100 are granted 100",
+    async (of) => {
+      expect(await worker.get("/burst", { in: of, calls: 150 })).toBe(100);
+      expect(await worker.get("/burst", { in: of, calls: 300 })).toBe(100);
+    },
+  );
+
   test("limits that are defined at global scope, in memory and on a binding, serve requests", async () => {
     const both = [true, true];
     expect(await worker.get("/global")).toEqual([both, both, [false, false]]);

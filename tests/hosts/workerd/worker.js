@@ -67,6 +67,22 @@ export class Watched extends TidegateObject {
 /** The same on storage that is not SQLite. */
 export class Classic extends Watched {}
 
+/** Waits for something of its own before each call: those that wait for it at one time go on together. */
+export class Late extends TidegateObject {
+  #loading;
+
+  async ask(request) {
+    this.#loading ??= scheduler.wait(50).then(() => {
+      this.#loading = undefined;
+    });
+    await this.#loading;
+    return super.ask(request);
+  }
+}
+
+/** The same on storage that is not SQLite. */
+export class LateClassic extends Late {}
+
 // At global scope, where workerd gives no random numbers, no timers and no clock.
 const defined = defineLimits({ global: { kind: "token bucket", rate: 2, period: HOUR, shards: 2 } });
 const onBinding = defineLimits(
@@ -85,6 +101,14 @@ const leased = (() => {
     { store: durableObject(bindings.WATCHED, { lease: true }), timeout: 60_000, now: () => 1e12 + decisions++ / 50 },
   );
 })();
+
+/** Parallel calls of one request on one object. */
+async function burst(namespace, calls) {
+  const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
+  const key = `${calls} ${Date.now()} ${stores++}`;
+  const answers = await Promise.all(Array.from({ length: calls }, () => limits.limit("hot", { key })));
+  return answers.filter(({ ok }) => ok).length;
+}
 
 /** Callers at once on a limit in as many objects as it has shards: they take, and give some of it back. */
 async function spread(env, { shards, capacity, callers }) {
@@ -240,6 +264,7 @@ export default {
     if (pathname === "/global") return tell(await global());
     if (pathname === "/kv") return tell(await onKv(env));
     const namespace = env[asked.in ?? "WATCHED"];
+    if (pathname === "/burst") return tell(await burst(namespace, Number(asked.calls)));
     if (pathname === "/limit") {
       const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
       const { cause, ...decision } = await limits[asked.op ?? "limit"](asked.name, {

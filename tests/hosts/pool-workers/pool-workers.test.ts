@@ -1,0 +1,38 @@
+/** A user's own tests, in Cloudflare's runner inside workerd: a strict TypeScript project with nothing but the tarball. */
+import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { install, type Installed, output, root } from "../../packaging/installed.ts";
+import { inRuntime } from "../runtimes.ts";
+import { QUIET } from "../workerd/server.ts";
+
+const here = fileURLToPath(new URL("./", import.meta.url));
+const modules = join(here, "node_modules");
+
+await inRuntime("pool-workers", (vitest) => {
+  let user: Installed;
+  const run = (args: string[]): string =>
+    output(process.execPath, args, { cwd: user.folder, env: { ...process.env, ...QUIET, NO_COLOR: "1" } });
+
+  beforeAll(() => {
+    user = install();
+    cpSync(join(here, "user"), user.folder, { recursive: true });
+    for (const name of ["vitest", "@cloudflare"]) {
+      const place = join(user.folder, "node_modules", name);
+      mkdirSync(join(place, ".."), { recursive: true });
+      if (!existsSync(place)) symlinkSync(join(modules, name), place, "junction");
+    }
+  });
+  afterAll(() => user.remove());
+
+  test("compiles strictly against the types that wrangler generates", () => {
+    // By the wrangler of the other tests: the one beside the runner requires Node.js 22.
+    run([join(here, "../node_modules/wrangler/bin/wrangler.js"), "types"]);
+    expect(run([join(root, "node_modules/typescript/bin/tsc"), "--project", "tsconfig.json"])).toBe("");
+  });
+
+  test.each(["parallel.spec.ts", "alarm.spec.ts"])("%s passes", (file) => {
+    expect(run([vitest, "run", file])).toMatch(/^ *Tests +\d+ passed \(\d+\)$/m);
+  });
+});
