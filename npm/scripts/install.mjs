@@ -1,4 +1,4 @@
-// The runtimes of tests/hosts, the compilers and the test runner of tests/packaging/stranger, and the site's generator: installed
+// The runtimes and the runner of tests/hosts, the compilers and the test runner of tests/packaging/stranger, and the site's generator: installed
 // on demand, since they are large, and nobody needs them to work on anything else.
 import { run } from "./run.mjs";
 import { once } from "./stamp.mjs";
