@@ -56,7 +56,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
     const { url, close, limiter } = await serve({
       windowMs: 60_000,
       limit: 3,
-      store: expressRateLimitStore({ store: make() }),
+      store: expressRateLimitStore({ store: make(), name: "web" }),
     });
     const first = await fetch(url);
     expect(await first.json()).toMatchObject({ limit: 3, used: 1, remaining: 2 });
@@ -77,7 +77,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
   });
 
   test("skipFailedRequests takes hits back, and a window ends", async () => {
-    const store = expressRateLimitStore({ store: make() });
+    const store = expressRateLimitStore({ store: make(), name: "web" });
     const { url, close, limiter } = await serve({ windowMs: 700, limit: 2, skipFailedRequests: true, store });
     await store.increment("127.0.0.1");
     await nextReset((await limiter.getKey("127.0.0.1")) as { resetTime: Date });
@@ -102,7 +102,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
   });
 
   test("keys of any length and content", async () => {
-    const store = expressRateLimitStore({ store: make() });
+    const store = expressRateLimitStore({ store: make(), name: "web" });
     store.init({ windowMs: 60_000 });
     for (const key of ["__proto__", "", "k".repeat(100_000), `${"k".repeat(100_000)}2`])
       expect((await store.increment(key)).totalHits).toBe(1);
@@ -117,7 +117,7 @@ test("a store that fails is express-rate-limit's to pass on or not", async () =>
   } as never as Store;
   const status = async (passOnStoreError: boolean) => {
     const app = express();
-    const store = expressRateLimitStore({ store: failing });
+    const store = expressRateLimitStore({ store: failing, name: `pass-${passOnStoreError}` });
     app.use(expressRateLimit({ store, passOnStoreError, logger: { error() {}, warn() {} } as never }));
     app.get("/", (_request, response) => void response.end());
     app.use(((_error, _request, response, _next) => void response.status(500).end()) as express.ErrorRequestHandler);
@@ -140,7 +140,7 @@ describe.each(STORES)("hono-rate-limiter, with a store that answers %s", (_, mak
     context.req.header("x-user") ?? "";
 
   test("the store counts, denies and takes back", async () => {
-    const store = honoRateLimiterStore({ store: make() });
+    const store = honoRateLimiterStore({ store: make(), name: "web" });
     const { url, close } = await serve(
       rateLimiter({ windowMs: 60_000, limit: 2, keyGenerator, skipFailedRequests: true, store }),
     );
@@ -169,7 +169,7 @@ describe.each(STORES)("@fastify/rate-limit, with a store that answers %s", (_, m
       max: 2,
       timeWindow: 60_000,
       ban: 1,
-      store: fastifyRateLimitStore({ store: make() }),
+      store: fastifyRateLimitStore({ store: make(), name: "web" }),
     });
     app.get("/", async () => "hello");
     app.get("/own", { config: { rateLimit: { max: 1, timeWindow: 60_000 } } }, async () => "hello");
@@ -187,7 +187,7 @@ describe.each(STORES)("@fastify/rate-limit, with a store that answers %s", (_, m
 
   test("stretched windows are refused, not quietly left out", async () => {
     const app = fastify();
-    const store = fastifyRateLimitStore({ store: make() });
+    const store = fastifyRateLimitStore({ store: make(), name: "web" });
     await expect(app.register(fastifyRateLimit, { continueExceeding: true, store })).rejects.toThrow(
       "`continueExceeding` must be off",
     );
@@ -201,7 +201,10 @@ test("skipOnError lets requests through where the store fails", async () => {
     decide: async () => Promise.reject(new Error("gone")),
   } as never as Store;
   const app = fastify();
-  await app.register(fastifyRateLimit, { global: false, store: fastifyRateLimitStore({ store: failing }) });
+  await app.register(fastifyRateLimit, {
+    global: false,
+    store: fastifyRateLimitStore({ store: failing, name: "web" }),
+  });
   for (const skipOnError of [true, false])
     app.get(`/${skipOnError}`, { config: { rateLimit: { skipOnError } } }, async () => "hello");
   expect([(await app.inject("/true")).statusCode, (await app.inject("/false")).statusCode]).toEqual([200, 500]);
@@ -220,7 +223,7 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
     class App {}
     const throttlers = [{ ttl: 60_000, limit: 2, blockDuration: 1000 }];
     Module({
-      imports: [ThrottlerModule.forRoot({ throttlers, storage: throttlerStorage({ store: make() }) })],
+      imports: [ThrottlerModule.forRoot({ throttlers, storage: throttlerStorage({ store: make(), name: "nest" }) })],
       controllers: [Root],
       providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
     })(App);
@@ -235,7 +238,7 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
   });
 
   test("a block lasts as long as it is said, is begun once, and ends", async () => {
-    const storage = throttlerStorage({ store: make() });
+    const storage = throttlerStorage({ store: make(), name: "nest" });
     const hit = () => storage.increment("k", 200, 1, 600, "short");
     expect(await hit()).toMatchObject({ totalHits: 1, isBlocked: false, timeToBlockExpire: 0 });
     const begun = Date.now();
@@ -252,7 +255,7 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
   });
 
   test("without a block, a denied request is told the end of its window; throttlers are apart", async () => {
-    const storage = throttlerStorage({ store: make() });
+    const storage = throttlerStorage({ store: make(), name: "nest" });
     const hit = (name: string, limit = 1) => storage.increment("k", 60_000, limit, 0, name);
     await hit("a");
     const { isBlocked, timeToExpire, timeToBlockExpire } = await hit("a");

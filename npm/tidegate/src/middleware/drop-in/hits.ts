@@ -1,17 +1,10 @@
 import { Limiter } from "../../limiter.ts";
 import { InputError } from "../../errors.ts";
 import type { Decision } from "../../decision.ts";
-import { boundedKey } from "../../http/key.ts";
+import { tupleKey } from "../../http/key.ts";
 import type { Store, SyncStore } from "../../store.ts";
 import { follow, type Pending } from "../pending.ts";
-
-/** Where hits are counted. */
-export interface HitOptions<S extends Store> {
-  /** Any store of this package; default the in-memory one. */
-  store?: S | undefined;
-  /** The limit's name in that store: its own for each limiter that shares the store; default the package's name. */
-  name?: string | undefined;
-}
+import { checkHits, type HitOptions } from "./options.ts";
 
 /** Hits of a key, and when its window ends. */
 export interface Hits {
@@ -26,19 +19,25 @@ const MOST = 2 ** 40;
 
 /**
  * Hits in windows of `period` ms, on the algebra: a fixed window of 2^40 tokens, where each hit is a `charge` of one. The
- * grid of windows is the key's own, so the first window of a key is shorter than the others; all others' rules hold.
+ * period is a part of every key, so that no state is read under another window. The grid of windows is the key's own, so
+ * the first window of a key may be shorter than the others.
  */
 export class HitCounter<S extends Store> {
   readonly #limiter: Limiter<string, S>;
   readonly #name: string;
 
-  constructor({ store, name }: HitOptions<S>, otherwise: string) {
-    this.#name = name ?? otherwise;
-    this.#limiter = new Limiter<string, S>({}, store === undefined ? {} : { store });
+  constructor(options: HitOptions<S>, otherwise: string) {
+    const { name, settings } = checkHits(options, otherwise);
+    this.#name = name;
+    this.#limiter = new Limiter<string, S>({}, settings);
+  }
+
+  get name(): string {
+    return this.#name;
   }
 
   #call(key: string, period: number): { key: string; config: { kind: "fixed window"; rate: number; period: number } } {
-    return { key: boundedKey(key), config: { kind: "fixed window", rate: MOST, period } };
+    return { key: hitKey(key, String(period)), config: { kind: "fixed window", rate: MOST, period } };
   }
 
   /** Counts one hit. */
@@ -66,14 +65,20 @@ export class HitCounter<S extends Store> {
   }
 }
 
+/** The key of a count: the parts of its identity, then the other package's key. */
+export function hitKey(key: string, ...identity: readonly [string, ...string[]]): string {
+  if (typeof key !== "string") throw new InputError("key", "a string", key);
+  return tupleKey(...identity, key);
+}
+
 const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hits => ({
   totalHits: MOST - value,
   resetTime: new Date(ts + period),
 });
 
-/** What express-rate-limit 8 and hono-rate-limiter ask of a store. */
+/** The store interface of express-rate-limit 8 and hono-rate-limiter. */
 export interface HitStore<S extends Store> {
-  /** They tell the window's length here. */
+  /** Sets the window's length in ms. The limiter calls it once; another length on a second call throws an `InputError`. */
   init(options: { windowMs: number }): void;
   get(key: string): In<S, Hits | undefined>;
   increment(key: string): In<S, Hits>;
@@ -88,14 +93,19 @@ function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): H
   const counter = new HitCounter(options, otherwise);
   let period: number | undefined;
   const opened = (): number => {
-    if (period === undefined)
-      throw new InputError("windowMs", "told by the limiter, through init, before it counts", period);
+    if (period === undefined) throw new InputError("windowMs", "set through init before a hit is counted", period);
     return period;
   };
   return {
     localKeys: options.store === undefined,
-    prefix: `${options.name ?? otherwise}:`,
-    init: ({ windowMs }) => {
+    prefix: `${counter.name}:`,
+    init: (settings) => {
+      const windowMs: unknown = (settings as { windowMs?: unknown } | null | undefined)?.windowMs;
+      if (typeof windowMs !== "number") throw new InputError("windowMs", "a whole number of ms", windowMs);
+      if (period !== undefined && period !== windowMs) {
+        const rule = `${period}, as the first limiter of this store has it: each limiter needs a store of its own`;
+        throw new InputError("windowMs", rule, windowMs);
+      }
       period = windowMs;
     },
     get: (key) => counter.read(key, opened()) as In<S, Hits | undefined>,
@@ -110,9 +120,15 @@ function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): H
  * `windowMs`. One difference: a key's windows lie on a grid of their own instead of beginning with its first hit, so that the
  * first may be shorter; no window grants more.
  *
+ * Counts belong to `name`, the window's length and the key. Servers share them by the same name on the same backing
+ * store; each limit needs a name of its own.
+ *
  * ```ts
- * app.use(rateLimit({ windowMs: 60_000, limit: 100, store: expressRateLimitStore({ store: redis(client) }) }));
+ * const store = expressRateLimitStore({ store: redis(client), name: "api" });
+ * app.use(rateLimit({ windowMs: 60_000, limit: 100, store }));
  * ```
+ *
+ * Throws an `InputError` where a `store` comes without a `name`, or with a name that it has already.
  */
 export const expressRateLimitStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>
   hitStore(options, "express-rate-limit");
@@ -121,7 +137,8 @@ export const expressRateLimitStore = <S extends Store>(options: HitOptions<S> = 
  * A store for hono-rate-limiter, by the same rules as {@link expressRateLimitStore}.
  *
  * ```ts
- * app.use(rateLimiter({ windowMs: 60_000, limit: 100, keyGenerator, store: honoRateLimiterStore({ store: redis(client) }) }));
+ * const store = honoRateLimiterStore({ store: redis(client), name: "api" });
+ * app.use(rateLimiter({ windowMs: 60_000, limit: 100, keyGenerator, store }));
  * ```
  */
 export const honoRateLimiterStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>

@@ -1,0 +1,62 @@
+import { checkOptions } from "../../arguments.ts";
+import { checkFields, fieldTable } from "../../config.ts";
+import { InputError } from "../../errors.ts";
+import { checkName } from "../../limit.ts";
+import type { Store } from "../../store.ts";
+
+/** Where a drop-in store counts hits. */
+export interface HitOptions<S extends Store> {
+  /** Any store of this package; default: one in memory, for this drop-in alone. */
+  store?: S | undefined;
+  /**
+   * The name of what is counted, 1 to 64 characters of `A-Z a-z 0-9 _ . -`. Required with a `store`: servers that use the
+   * same name on the same backing store share the counts; two limits need two names. Without a `store`, the default is
+   * the name of the other package.
+   */
+  name?: string | undefined;
+}
+
+/** The options, checked. */
+export interface CheckedHits<S extends Store> {
+  readonly name: string;
+  /** The settings of a limiter. */
+  readonly settings: { store?: S };
+}
+
+const FIELDS = fieldTable("store", "name");
+const UNIQUE =
+  "a name that no other drop-in store has on this `store`: make each drop-in store once, and give two limits two names";
+
+/** The names in use on each store object of this process. */
+const used = new WeakMap<Store, Set<string>>();
+
+/**
+ * Checks the options of a drop-in store, and reserves its name on the store object. `limits` lists the names of the limits
+ * that it creates. Throws an `InputError`.
+ */
+export function checkHits<S extends Store>(
+  options: HitOptions<S>,
+  otherwise: string,
+  limits: (name: string) => readonly string[] = (name) => [name],
+): CheckedHits<S> {
+  checkOptions(options, "an object, such as { store, name }");
+  checkFields(options, FIELDS, "a drop-in store");
+  const { store, name } = options;
+  if (store === undefined) {
+    for (const limit of limits(name ?? otherwise)) checkName(limit);
+    return { name: name ?? otherwise, settings: {} };
+  }
+  if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
+    throw new InputError("store", "a store, such as memory() or redis(client)", store);
+  }
+  if (name === undefined) {
+    const rule = 'given with a `store`, such as { store, name: "login" }: each limit needs a name of its own';
+    throw new InputError("name", rule, name);
+  }
+  const names = limits(checkName(name)).map(checkName);
+  const taken = used.get(store) ?? new Set();
+  if (names.some((limit) => taken.has(limit))) throw new InputError("name", UNIQUE, name);
+  for (const limit of names) taken.add(limit);
+  used.set(store, taken);
+  return { name, settings: { store } };
+}
