@@ -1,7 +1,7 @@
 //! JavaScript values as a tree.
 
 use js_sys::{Array, Object};
-use tidegate_policy::Tree;
+use tidegate_policy::{MAX_FIELDS, Tree};
 use wasm_bindgen::{JsCast, JsValue};
 
 /// How deep a document may go; what has itself inside ends here.
@@ -65,6 +65,7 @@ pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
                 Some(item) => item,
                 None => return,
             },
+            Tree::Map(map) if map.len() > MAX_FIELDS => return,
             Tree::Map(map) => match map.iter_mut().find(|(field, _)| Some(field) == step.as_string().as_ref()) {
                 Some((_, value)) => value,
                 None => return,
@@ -73,6 +74,9 @@ pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
         };
     }
     if let (Tree::Map(map), Some(field)) = (at, last.as_string()) {
-        map.push((field, Tree::Null));
+        // An object of more fields is refused as it is; so this search and the ones above stay short.
+        if map.len() <= MAX_FIELDS {
+            map.push((field, Tree::Null));
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::fields::Fields;
 use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
-use tidegate_core::{Bound, Config, Field, Kind, Policy};
+use tidegate_core::{Bound, Config, Field, Kind, Policy, Shown};
 
 /// The names that a document has for the kinds.
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
@@ -117,6 +117,14 @@ pub(crate) fn policy(
         Some(rule) => (rule.start(), Some(f64::from(rule.shards()))),
         None => (optional(Field::Start), optional(Field::Shards)),
     };
+    if let (Some(alias), Some(rate), Some(burst)) =
+        (per_second, rate, capacity.filter(|_| fields.get("burst").is_some()))
+        && burst < rate
+    {
+        let expected = format!("at least `{alias}`, which is {}", Shown(rate));
+        let hint = Some("give `capacity` for a smaller bucket".into());
+        report.say(&fields.at("burst"), expected, Shown(burst).to_string(), hint);
+    }
     if report.count() > before {
         return None;
     }

@@ -35,21 +35,31 @@ pub fn grantable(policy: &Policy, reserve: bool) -> f64 {
     (policy.capacity() + owed).min(Bound::of(Field::Count).max)
 }
 
-/// What bounds a number: the least, the most, and whether the most is what the limit grants.
+/// What bounds a number: the least, whether the least itself is out of range, the most, and whether the most is what the
+/// limit grants.
 struct Bounds {
     least: f64,
+    above_least: bool,
     most: f64,
     granted: bool,
 }
 
+impl Bounds {
+    const fn up_to(most: f64) -> Bounds {
+        Bounds { least: 0.0, above_least: false, most, granted: false }
+    }
+}
+
 /// Tokens in their bounds, or a note; `otherwise` where nothing is given.
 fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, report: &mut Report<'_>) -> f64 {
-    let Bounds { least, most, granted } = *bounds;
+    let Bounds { least, above_least, most, granted } = *bounds;
     let default = Tree::Number(otherwise);
     match tree.unwrap_or(&default) {
-        Tree::Number(value) if *value >= least && *value <= most => *value + 0.0,
+        Tree::Number(value) if *value >= least && *value <= most && !(above_least && *value == least) => *value + 0.0,
         other => {
-            let expected = format!("a finite number of tokens from {} to {}", Shown(least), Shown(most));
+            let range = if above_least { ("above", "and up to") } else { ("from", "to") };
+            let expected =
+                format!("a finite number of tokens {} {} {} {}", range.0, Shown(least), range.1, Shown(most));
             let above = matches!(other, Tree::Number(value) if *value > most);
             let hint = (granted && above).then(|| "the limit never grants more at once".to_owned());
             report.say(path, expected, other.shown(), hint);
@@ -98,15 +108,12 @@ impl Cost {
                 let stated = source(fields.get("source"), "cost.source", report);
                 let ceiling = Bound::of(Field::Count).max;
                 let given = fields.get("max");
-                let any = Bounds { least: 0.0, most: ceiling, granted: false };
+                let any = Bounds::up_to(ceiling);
                 let max = given.map(|max| tokens(Some(max), "cost.max", &any, most, report));
-                let bounds = Bounds {
-                    least: 0.0,
-                    most: max.unwrap_or(most).min(most),
-                    granted: max.is_none_or(|max| max > most),
-                };
+                let granted = max.is_none_or(|max| max > most);
+                let bounds = Bounds { granted, ..Bounds::up_to(max.unwrap_or(most).min(most)) };
                 let default = tokens(fields.get("default"), "cost.default", &bounds, 1.0, report);
-                let bounds = Bounds { least: 0.0, most: default, granted: false };
+                let bounds = Bounds::up_to(default);
                 let min = tokens(fields.get("min"), "cost.min", &bounds, default.min(1.0), report);
                 Cost { stated, default, min, max }
             }
@@ -119,24 +126,28 @@ impl Cost {
     }
 
     fn fixed(tree: Option<&Tree>, path: &str, most: f64, report: &mut Report<'_>) -> Cost {
-        let default = tokens(tree, path, &Bounds { least: 0.0, most, granted: true }, 1.0, report);
+        let default = tokens(tree, path, &Bounds { granted: true, ..Bounds::up_to(most) }, 1.0, report);
         Cost { stated: None, default, min: default, max: Some(default) }
     }
 
+    /// The aliases follow Fairvisor's rules: costs are above 0, and the one that the source leaves unused may be given.
     fn aliased(config: &Fields<'_>, most: f64, report: &mut Report<'_>) -> Cost {
         let given = config.get("cost_source");
         let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));
-        let (read, idle) =
-            if stated.is_some() { ("default_cost", "fixed_cost") } else { ("fixed_cost", "default_cost") };
-        if let Some(idle_value) = config.get(idle) {
-            let expected = format!("absent: with this cost_source only {read} is read");
-            report.wrong(&config.at(idle), expected, Some(idle_value));
+        if let (None, None, Some(alone)) = (given, config.get("fixed_cost"), config.get("default_cost")) {
+            let expected = "beside a `cost_source`: without one, every request takes `fixed_cost`";
+            report.wrong(&config.at("default_cost"), expected, Some(alone));
         }
+        let mut cost = |name: &str, used: bool| {
+            let most = if used { most } else { Bound::of(Field::Count).max };
+            let bounds = Bounds { least: 0.0, above_least: true, most, granted: used };
+            tokens(config.get(name), &config.at(name), &bounds, 1.0, report)
+        };
+        let fixed = cost("fixed_cost", stated.is_none());
+        let default = cost("default_cost", stated.is_some());
         if stated.is_none() {
-            return Cost::fixed(config.get(read), &config.at(read), most, report);
+            return Cost { stated, default: fixed, min: fixed, max: Some(fixed) };
         }
-        let default =
-            tokens(config.get(read), &config.at(read), &Bounds { least: 0.0, most, granted: true }, 1.0, report);
         Cost { stated, default, min: default.min(1.0), max: None }
     }
 }

@@ -1,7 +1,7 @@
 //! A whole document: `{ "rules": [ … ] }`.
 
 use crate::fields::Fields;
-use crate::problem::{Part, Problem, Problems, Report};
+use crate::problem::{Found, Part, Problems, Report};
 use crate::rule::Rule;
 use crate::tree::{Tree, quoted};
 
@@ -20,11 +20,11 @@ pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
 pub(crate) const MAX_RULES: usize = 100;
 
 impl Document {
-    /// Checks a document and reads it, or tells every mistake in it.
+    /// Checks a document and reads it, or returns the mistakes in it.
     pub fn read(tree: &Tree) -> Result<Document, Problems> {
-        let mut found = Vec::new();
-        let document = Self::collect(tree, &mut found);
-        if found.is_empty() { document.ok_or(Problems(found)) } else { Err(Problems(found)) }
+        let mut found = Found::default();
+        let document = Self::collect(tree, &mut found).filter(|_| found.is_empty());
+        document.ok_or_else(|| Problems(found.into_problems()))
     }
 
     /// The same from text.
@@ -47,9 +47,9 @@ impl Document {
         match serde_json::from_str::<Tree>(text) {
             Ok(tree) => Self::read(&tree),
             Err(error) => {
-                let mut found = Vec::new();
+                let mut found = Found::default();
                 Report::new(Part::Document, &mut found).say("", "JSON".into(), error.to_string(), None);
-                Err(Problems(found))
+                Err(Problems(found.into_problems()))
             }
         }
     }
@@ -59,7 +59,7 @@ impl Document {
         self.rules.iter().chain(&self.fallback)
     }
 
-    fn collect(tree: &Tree, found: &mut Vec<Problem>) -> Option<Document> {
+    fn collect(tree: &Tree, found: &mut Found) -> Option<Document> {
         let mut report = Report::new(Part::Document, found);
         let fields = Fields::read(Some(tree), "", &FIELDS, "a policy document", &mut report)?;
         match fields.get("$schema") {

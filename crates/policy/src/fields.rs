@@ -3,9 +3,10 @@
 use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
+use std::collections::BTreeSet;
 
 /// The most fields of one object: more plans or conditions than that are no document written by hand.
-pub(crate) const MAX_FIELDS: usize = 1000;
+pub const MAX_FIELDS: usize = 1000;
 
 /// An object of the document, with the path that leads to it.
 pub(crate) struct Fields<'a> {
@@ -36,6 +37,10 @@ impl<'a> Fields<'a> {
             if known.contains(field) {
                 continue;
             }
+            if report.is_full() {
+                report.skip();
+                continue;
+            }
             let hint = nearest(field, known.iter().copied()).map(|word| format!("did you mean `{word}`?"));
             let expected = format!("absent: {what} has {}", known.join(", "));
             report.say(&fields.at(field), expected, value.shown(), hint);
@@ -59,11 +64,12 @@ impl<'a> Fields<'a> {
             return None;
         }
         let mut fields = Fields { path: path.into(), entries: Vec::with_capacity(map.len()) };
+        let mut names = BTreeSet::new();
         for (field, value) in map {
-            if fields.get(field).is_some() {
-                report.say(&fields.at(field), "given once".into(), "it again".into(), None);
-            } else {
+            if names.insert(field.as_str()) {
                 fields.entries.push((field, value));
+            } else {
+                report.say(&fields.at(field), "given once".into(), "it again".into(), None);
             }
         }
         Some(fields)

@@ -26,6 +26,7 @@ mod tree;
 pub use cost::{Cost, grantable};
 pub use descriptor::{Descriptor, Source};
 pub use document::Document;
+pub use fields::MAX_FIELDS;
 pub use plain::Plain;
 pub use problem::{Problem, Problems};
 pub use rule::Rule;

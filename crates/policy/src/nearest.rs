@@ -1,7 +1,15 @@
 //! "Did you mean": the known word that is fewest steps away.
 
+#[cfg(test)]
+thread_local! {
+    /// How many distances this thread computed.
+    static DISTANCES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Steps (insert, leave out, replace, swap neighbours) that turn one word into the other.
 fn distance(a: &[char], b: &[char]) -> usize {
+    #[cfg(test)]
+    DISTANCES.set(DISTANCES.get() + 1);
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
@@ -39,6 +47,39 @@ pub(crate) fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Document;
+    use crate::problem::MAX_PROBLEMS;
+    use crate::tree::Tree;
+
+    /// A document of `rules` rules with `fields` unknown fields each.
+    fn unknown(rules: usize, fields: usize) -> Tree {
+        let rule = |rule| {
+            // As long as the known fields, so that no length rules a comparison out.
+            let unknown = (0..fields).map(|field| (format!("limit{rule}_{field}"), Tree::Null));
+            Tree::Map(unknown.collect())
+        };
+        Tree::Map(vec![("rules".into(), Tree::List((0..rules).map(rule).collect()))])
+    }
+
+    fn check(tree: &Tree) -> (usize, Vec<String>) {
+        DISTANCES.set(0);
+        let problems = Document::read(tree).unwrap_err().0;
+        (DISTANCES.get(), problems.into_iter().map(|problem| problem.message).collect())
+    }
+
+    #[test]
+    fn computes_no_more_distances_for_100_000_unknown_fields_than_for_1000() {
+        let (few, _) = check(&unknown(1, 1000));
+        let (many, messages) = check(&unknown(100, 1000));
+        assert!(few > 0 && many <= few, "{few}, {many}");
+        assert_eq!(messages.len(), MAX_PROBLEMS + 1);
+        // Each rule also lacks four fields and the two numbers of its config.
+        let last = messages.last().unwrap();
+        assert!(
+            last.starts_with("`document` must be free of mistakes, of which the first 1000 are listed; got 10"),
+            "{last}"
+        );
+    }
 
     #[test]
     fn what_is_near_is_meant_and_what_is_far_is_not() {

@@ -29,7 +29,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Every mistake of a document, in the order of the document's rules.
+/// The mistakes of a document, in the order of the document's rules: all of them up to 1000. Where there are more, one
+/// further problem states how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -47,6 +48,33 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// The most mistakes that are listed, so that a check takes time and memory in proportion to the document.
+pub(crate) const MAX_PROBLEMS: usize = 1000;
+
+/// The mistakes of a document.
+#[derive(Default)]
+pub(crate) struct Found {
+    listed: Vec<Problem>,
+    total: usize,
+}
+
+impl Found {
+    /// All that are listed. Where there are more, the last one states how many there are.
+    pub(crate) fn into_problems(mut self) -> Vec<Problem> {
+        let total = self.total;
+        if total > self.listed.len() {
+            self.listed.truncate(MAX_PROBLEMS);
+            let expected = format!("free of mistakes, of which the first {MAX_PROBLEMS} are listed");
+            self.listed.push(problem(&Part::Document, "", expected, total.to_string(), None));
+        }
+        self.listed
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
 /// Which part of the document is being read.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
@@ -58,11 +86,11 @@ pub(crate) enum Part {
 /// Collects the mistakes of one part; says where it is by a path.
 pub(crate) struct Report<'a> {
     pub(crate) part: Part,
-    found: &'a mut Vec<Problem>,
+    found: &'a mut Found,
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(part: Part, found: &'a mut Vec<Problem>) -> Self {
+    pub(crate) fn new(part: Part, found: &'a mut Found) -> Self {
         Report { part, found }
     }
 
@@ -72,28 +100,45 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn say(&mut self, path: &str, expected: String, got: String, hint: Option<String>) {
-        let (rule, name, prefix, who) = match &self.part {
-            Part::Document => (None, None, String::new(), String::new()),
-            Part::Fallback => (None, None, "fallback_limit".into(), "fallback_limit: ".into()),
-            Part::Rule { index, name } => {
-                let told = name.as_deref().map_or_else(String::new, |name| format!(" {}", crate::tree::quoted(name)));
-                (Some(*index), name.clone(), format!("rules[{index}]"), format!("rule {index}{told}: "))
-            }
-        };
-        let place = match (prefix.is_empty(), path.is_empty()) {
-            (_, true) => prefix,
-            (true, false) => path.into(),
-            (false, false) => format!("{prefix}.{path}"),
-        };
-        let field = if path.is_empty() { place.as_str() } else { path };
-        let field = if field.is_empty() { "document" } else { field };
-        let remedy = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
-        let message = format!("{who}`{field}` must be {expected}; got {got}{remedy}");
-        self.found.push(Problem { rule, name, path: place, expected, got, hint, message });
+        if !self.is_full() {
+            self.found.listed.push(problem(&self.part, path, expected, got, hint));
+        }
+        self.found.total += 1;
+    }
+
+    /// Whether further mistakes are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.listed.len() >= MAX_PROBLEMS
+    }
+
+    /// Counts a mistake that is not listed.
+    pub(crate) fn skip(&mut self) {
+        self.found.total += 1;
     }
 
     /// How many mistakes there are so far, of all parts.
     pub(crate) fn count(&self) -> usize {
-        self.found.len()
+        self.found.total
     }
+}
+
+fn problem(part: &Part, path: &str, expected: String, got: String, hint: Option<String>) -> Problem {
+    let (rule, name, prefix, who) = match part {
+        Part::Document => (None, None, String::new(), String::new()),
+        Part::Fallback => (None, None, "fallback_limit".into(), "fallback_limit: ".into()),
+        Part::Rule { index, name } => {
+            let named = name.as_deref().map_or_else(String::new, |name| format!(" {}", crate::tree::quoted(name)));
+            (Some(*index), name.clone(), format!("rules[{index}]"), format!("rule {index}{named}: "))
+        }
+    };
+    let place = match (prefix.is_empty(), path.is_empty()) {
+        (_, true) => prefix,
+        (true, false) => path.into(),
+        (false, false) => format!("{prefix}.{path}"),
+    };
+    let field = if path.is_empty() { place.as_str() } else { path };
+    let field = if field.is_empty() { "document" } else { field };
+    let remedy = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+    let message = format!("{who}`{field}` must be {expected}; got {got}{remedy}");
+    Problem { rule, name, path: place, expected, got, hint, message }
 }

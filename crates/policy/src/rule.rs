@@ -7,7 +7,7 @@ use crate::fields::Fields;
 use crate::problem::{Part, Report};
 use crate::tiers::Tiers;
 use crate::tree::Tree;
-use tidegate_core::{Kind, Policy, TextError, check_name};
+use tidegate_core::{Kind, MAX_NAME_BYTES, Policy, TextError, check_name};
 
 /// A rule without a mistake.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,8 @@ impl Rule {
         let fallback = matches!(report.part, Part::Fallback);
         if let (Tree::Map(map), Part::Rule { name, .. }) = (tree, &mut report.part) {
             *name = map.iter().find_map(|(field, value)| match value {
-                Tree::Text(text) if field == "name" => Some(text.clone()),
+                // Every problem repeats it, so a name that is too long to be one is cut.
+                Tree::Text(text) if field == "name" => Some(text.chars().take(MAX_NAME_BYTES + 1).collect()),
                 _ => None,
             });
         }

@@ -41,7 +41,7 @@ fn config(kind: Kind, tier: bool) -> Value {
     let mut properties: Map<String, Value> =
         names.iter().map(|name| ((*name).to_owned(), number(of(name), name))).collect();
     if !tier {
-        let tokens = |name| json!({ "$ref": "#/$defs/tokens", "description": about(name) });
+        let tokens = |name| json!({ "$ref": "#/$defs/tokens", "exclusiveMinimum": 0, "description": about(name) });
         properties.insert("cost_source".into(), json!({ "$ref": "#/$defs/costSource" }));
         properties.insert("fixed_cost".into(), tokens("fixed_cost"));
         properties.insert("default_cost".into(), tokens("default_cost"));
@@ -57,12 +57,9 @@ fn config(kind: Kind, tier: bool) -> Value {
     let mut rates = vec![json!({ "required": ["rate", "period"] })];
     rates.extend(PER_SECOND.map(|name| json!({ "required": [name], "not": { "required": ["period"] } })));
     if !tier {
-        let stated =
-            json!({ "required": ["cost_source"], "properties": { "cost_source": { "not": { "const": "fixed" } } } });
         never.push(json!({
-            "if": stated,
-            "then": { "not": { "required": ["fixed_cost"] } },
-            "else": { "not": { "required": ["default_cost"] } },
+            "if": { "required": ["default_cost"] },
+            "then": { "anyOf": [{ "required": ["cost_source"] }, { "required": ["fixed_cost"] }] },
         }));
     }
     json!({

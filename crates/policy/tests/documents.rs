@@ -55,6 +55,15 @@ fn every_mistake_of_a_document_is_told_at_once_in_these_words() {
 }
 
 #[test]
+fn the_aliases_of_a_cost_are_read_by_their_source() {
+    let about = "the configuration of Fairvisor's page, and one with both costs beside a source";
+    let case = cases("valid.json").into_iter().find(|case| case.about == about).unwrap();
+    let costs = Document::parse(&case.text()).unwrap().rules.into_iter().map(|rule| rule.cost);
+    let costs: Vec<_> = costs.map(|cost| (cost.stated.is_some(), cost.default, cost.min, cost.max)).collect();
+    assert_eq!(costs, [(false, 1.0, 1.0, Some(1.0)), (true, 3.0, 1.0, None), (false, 2.0, 2.0, Some(2.0))]);
+}
+
+#[test]
 fn text_that_is_no_json_says_where_it_ends_to_be_one() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
     assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");

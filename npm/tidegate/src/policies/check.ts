@@ -5,11 +5,11 @@ import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";
 
 /**
- * A document with mistakes, all of them in {@link PolicyError.problems}. It is an `InputError` by its code, and nothing of
+ * A document with mistakes, which are in {@link PolicyError.problems}. It is an `InputError` by its code, and nothing of
  * the document is in force.
  */
 export class PolicyError extends InputError {
-  /** Every mistake, in the order of the rules. */
+  /** The mistakes, in the order of the rules: the first 1000, then one that states how many there are. */
   readonly problems: readonly PolicyProblem[];
 
   constructor(problems: readonly PolicyProblem[], document: unknown) {
@@ -46,8 +46,8 @@ export function examine(document: unknown): Checked {
 }
 
 /**
- * Every mistake of a document, or of its JSON text; none where it is fine. A text also shows fields that it gives twice,
- * which a parsed object cannot.
+ * The mistakes of a document, or of its JSON text; none where it is fine. The first 1000 are listed; where there are more,
+ * one further problem states how many. A text also shows fields that it gives twice, which a parsed object cannot.
  *
  * ```ts
  * for (const { path, message } of checkPolicies(readFileSync("policy.json", "utf8"))) console.error(path, message);

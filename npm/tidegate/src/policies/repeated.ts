@@ -8,11 +8,13 @@ interface Frame {
   step: string | number;
 }
 
+/** The check reads no deeper (`DEEPEST` in crates/policy-wasm), so that a path has at most this many steps. */
+const DEEPEST = 32;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
 
 /**
  * Fields that a text gives more than once in one object. `JSON.parse` keeps the last and says nothing, so that what a
- * reader of the file believes is not what is in force. The text must be JSON.
+ * reader of the file believes is not what is in force. The text must be JSON. Deeper than 32 levels nothing is reported.
  */
 export function repeated(text: string): Path[] {
   const found: Path[] = [];
@@ -31,7 +33,7 @@ export function repeated(text: string): Path[] {
       if (frame !== undefined && !naming) frame.step = (frame.step as number) + 1;
     } else if (naming && frame?.names !== undefined) {
       frame.step = JSON.parse(token) as string;
-      if (frame.names.has(frame.step)) found.push(frames.map(({ step }) => step));
+      if (frame.names.has(frame.step) && frames.length <= DEEPEST) found.push(frames.map(({ step }) => step));
       frame.names.add(frame.step);
       naming = false;
     }

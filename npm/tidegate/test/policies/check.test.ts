@@ -74,6 +74,39 @@ describe("documents with mistakes", () => {
   });
 });
 
+describe("large documents", () => {
+  const unknown = (fields: number) => Object.fromEntries(Array.from({ length: fields }, (_, i) => [`limt_${i}`, i]));
+
+  test("list the first 1000 mistakes, and count the rest", () => {
+    const rules = Array.from({ length: 100 }, () => unknown(1000));
+    const problems = checkPolicies({ rules });
+    expect(problems).toHaveLength(1001);
+    expect(problems[1000]?.message).toMatch(
+      /^`document` must be free of mistakes, of which the first 1000 are listed; got 100\d00$/,
+    );
+    expect(checkPolicies(JSON.stringify({ rules }))).toEqual(problems);
+  });
+
+  test("repeat at most 65 characters of a rule's name in each problem", () => {
+    const problems = checkPolicies({ rules: [{ ...unknown(900), name: "n".repeat(100_000) }] });
+    expect(Math.max(...problems.map(({ name = "" }) => name.length))).toBe(65);
+    expect(problems.length).toBeGreaterThan(900);
+  });
+
+  test("with more fields than an object may have, given twice, report that alone", () => {
+    const text = `{"rules":[{${Array.from({ length: 2000 }, (_, i) => `"f${i}":1,"f${i}":2`).join()}}]}`;
+    expect(repeated(text)).toHaveLength(2000);
+    expect(checkPolicies(text).map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^rule 0: `rules\[0\]` must be an object of at most 1000 fields; got 2000 of them$/),
+    ]);
+  });
+
+  test("report no field that is repeated deeper than the check reads", () => {
+    const nested = (depth: number) => `${'{"a":'.repeat(depth)}{"b":1,"b":2}${"}".repeat(depth)}`;
+    expect([repeated(nested(31)).length, repeated(nested(32)).length]).toEqual([1, 0]);
+  });
+});
+
 describe("fields given twice", () => {
   test("are found with their paths, whatever the text holds", () => {
     expect(repeated('{"a":1,"b":[{"c":"a\\",\\"a","c":2},{"c":3}],"a":{"x":1},"d":{"a":[],"a":{}}}')).toEqual([
