@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { layers } from "./rules/layers.ts";
 import { clocks } from "./rules/clocks.ts";
+import { linear } from "./rules/patterns.ts";
 import { sizes } from "./rules/sizes.ts";
 import { tables } from "./rules/tables.ts";
 import { updates } from "./rules/updates.ts";
@@ -14,13 +15,16 @@ test("there is a tree to look at", () => {
   expect(files.size).toBeGreaterThan(500);
 });
 
-describe.each([...sizes, ...layers, ...clocks, ...words, ...tables, ...updates])("$name", ({ check, broken }) => {
-  test("holds", () => expect(check(files)).toEqual([]));
+describe.each([...sizes, ...layers, ...clocks, ...words, ...tables, ...updates, ...linear])(
+  "$name",
+  ({ check, broken }) => {
+    test("holds", () => expect(check(files)).toEqual([]));
 
-  test.each(broken.map((change, i) => [i, change] as const))("is told where it does not: %i", (_, change) => {
-    const [path = ""] = Object.keys(change);
-    const told = check(changed(files, change));
-    expect(told).not.toEqual([]);
-    expect(told.join("\n")).toContain(path);
-  });
-});
+    test.each(broken.map((change, i) => [i, change] as const))("is told where it does not: %i", (_, change) => {
+      const [path = ""] = Object.keys(change);
+      const told = check(changed(files, change));
+      expect(told).not.toEqual([]);
+      expect(told.join("\n")).toContain(path);
+    });
+  },
+);

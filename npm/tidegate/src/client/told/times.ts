@@ -9,7 +9,8 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 };
-const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g;
+/** Sticky: it reads what `DURATION` matched, part after part. */
+const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy;
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d))+$/;
 const NUMBER = /^\d+(?:\.\d+)?$/;
 /** A number from here on is no wait (of 31 years) but an epoch, in seconds; and from here on in ms. */

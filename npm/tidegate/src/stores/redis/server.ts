@@ -126,7 +126,7 @@ export class Server {
   /** Whether one script call can be about all shards of this limit and key. */
   shardsTogether(limit: Limit, key: string | undefined): boolean {
     const { cluster, keyPrefix } = this.link;
-    return !cluster || this.#options.tag(limit.name, key) !== undefined || /\{[^}]+\}/.test(keyPrefix);
+    return !cluster || this.#options.tag(limit.name, key) !== undefined || /^[^{]*\{[^}]+\}/.test(keyPrefix);
   }
 
   /** Remembers the shards that together denied, as script call `sent` told at the earliest. */
