@@ -4,7 +4,7 @@
  * @module
  */
 import type { AllDecision, Decision } from "./decision.ts";
-import { InputError } from "./errors.ts";
+import { InputError, showInstead } from "./errors.ts";
 import type { Limiter } from "./limiter.ts";
 import { settleUp, type Ledger } from "./middleware/settlement.ts";
 import { checkFields, fieldTable } from "./config.ts";
@@ -69,6 +69,9 @@ export async function spend<T, N extends string, S extends Store>(
   options: SpendOptions<NoInfer<N>>,
   work: (spending: Spending) => T | Promise<T>,
 ): Promise<Spent<T>> {
+  if (typeof limiter?.limitAll !== "function") {
+    throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
+  }
   if (typeof options !== "object" || options === null)
     throw new InputError("options", "an object with limits and estimate", options);
   checkFields(options, OPTIONS, "spend");

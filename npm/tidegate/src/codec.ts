@@ -1,4 +1,5 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
+import { InputError } from "./errors.ts";
 import type { State } from "./decision.ts";
 
 /** Bytes of an encoded state. */
@@ -12,6 +13,19 @@ function finite(value: number, ts: number, got: string): State {
   throw new TypeError(`a state must be ${WHAT}; got ${got}`);
 }
 
+/** The state that a caller passes, checked. */
+function given(state: State): State {
+  if (typeof state !== "object" || state === null) throw new InputError("state", "{ value, ts }", state);
+  const { value, ts } = state;
+  for (const [field, number] of [
+    ["value", value],
+    ["ts", ts],
+  ] as const) {
+    if (!Number.isFinite(number)) throw new InputError(field, "a finite number", number);
+  }
+  return { value, ts };
+}
+
 /** Bytes over an `ArrayBuffer`, in words that TypeScript before 5.7 knows too. */
 type Bytes = ReturnType<Uint8Array["slice"]>;
 
@@ -23,10 +37,10 @@ type Bytes = ReturnType<Uint8Array["slice"]>;
  * decode(encode({ value: 2.5, ts: 1000 })); // { value: 2.5, ts: 1000 }
  * ```
  *
- * Throws a `TypeError` where one of the numbers is not finite.
+ * Throws an `InputError` where one of the numbers is not finite.
  */
 export function encode(state: State): Bytes {
-  const { value, ts } = finite(state.value, state.ts, `${state.value} and ${state.ts}`);
+  const { value, ts } = given(state);
   const bytes = new Uint8Array(STATE_BYTES);
   const view = new DataView(bytes.buffer);
   view.setFloat64(0, value, true);
@@ -34,9 +48,12 @@ export function encode(state: State): Bytes {
   return bytes;
 }
 
-/** Reads what {@link encode} wrote, to the bit. Throws a `TypeError` where the bytes are no state: never takes them for a fresh key. */
+/**
+ * Reads what {@link encode} wrote, to the bit. Throws a `TypeError` where the bytes are no state: never takes them for a fresh
+ * key. Throws an `InputError` where they are no bytes.
+ */
 export function decode(bytes: Uint8Array): State {
-  if (!(bytes instanceof Uint8Array)) throw new TypeError(`a state must be ${WHAT}; got no bytes`);
+  if (!(bytes instanceof Uint8Array)) throw new InputError("bytes", "a Uint8Array", bytes);
   if (bytes.length !== STATE_BYTES) throw new TypeError(`a state must be ${WHAT}; got ${bytes.length} bytes`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, STATE_BYTES);
   const [value, ts] = [view.getFloat64(0, true), view.getFloat64(8, true)];
@@ -57,16 +74,20 @@ const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
  * encodeText({ value: 2.5, ts: 1000 }); // "2.5 1000"
  * ```
  *
- * Throws a `TypeError` where one of the numbers is not finite.
+ * Throws an `InputError` where one of the numbers is not finite.
  */
 export function encodeText(state: State): string {
-  const { value, ts } = finite(state.value, state.ts, `${state.value} and ${state.ts}`);
+  const { value, ts } = given(state);
   return `${shortest(value)} ${shortest(ts)}`;
 }
 
-/** Reads what {@link encodeText} wrote, to the bit. Throws a `TypeError` where the text is no state. */
+/**
+ * Reads what {@link encodeText} wrote, to the bit. Throws a `TypeError` where the text is no state, an `InputError` where it
+ * is no text.
+ */
 export function decodeText(text: string): State {
-  const parts = typeof text === "string" ? text.split(" ") : [];
+  if (typeof text !== "string") throw new InputError("text", "a string", text);
+  const parts = text.split(" ");
   const [value, ts] = parts;
   if (parts.length !== 2 || !DECIMAL.test(value as string) || !DECIMAL.test(ts as string)) {
     throw new TypeError(

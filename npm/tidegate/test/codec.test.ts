@@ -40,8 +40,8 @@ describe("a state as bytes and as text", () => {
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])("%d is no number of a state", (odd) => {
-    expect(() => encode({ value: odd, ts: 0 })).toThrow("two finite");
-    expect(() => encodeText({ value: 0, ts: odd })).toThrow("two finite");
+    expect(() => encode({ value: odd, ts: 0 })).toThrow("`value` must be a finite number");
+    expect(() => encodeText({ value: 0, ts: odd })).toThrow("`ts` must be a finite number");
     const bytes = new Uint8Array(16);
     new DataView(bytes.buffer).setFloat64(8, odd, true);
     expect(() => decode(bytes)).toThrow("two finite");

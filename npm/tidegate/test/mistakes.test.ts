@@ -3,11 +3,16 @@ import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import pg from "pg";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { throttle } from "../src/client.ts";
+import { readRateLimit, throttle } from "../src/client.ts";
+import { appendRateLimitHeaders, clientIp } from "../src/http.ts";
 import { type Decision, defineLimits, InputError, MINUTE } from "../src/index.ts";
 import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
-import { rateLimit as hono } from "../src/middleware/hono.ts";
+import { rateLimit as fetchHandler } from "../src/middleware/fetch.ts";
+import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
+import { rateLimit as node } from "../src/middleware/node.ts";
+import { metrics } from "../src/observe.ts";
+import { policyKey } from "../src/policies.ts";
 import { transactional } from "../src/store.ts";
 import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
@@ -235,7 +240,62 @@ describe("a middleware", () => {
     ],
     ["options alone", () => express(any({ name: "sendMessage" }), any()), `${LIMITER}an object with name`],
     ["no options", () => express(limits, any()), "`options` must be an object with name or limits; got undefined"],
+    [
+      "Fetch: no handler",
+      () => fetchHandler(limits, { name: "sendMessage" }, any()),
+      "`handler` must be a function, after the options: rateLimit(limits, options, handler); got undefined",
+    ],
+    [
+      "node:http: no listener",
+      () => node(limits, { name: "sendMessage" }, any({})),
+      "`listener` must be a function, after the options: rateLimit(limits, options, listener); got an object",
+    ],
+    [
+      "a denied response that is no function",
+      () => express(limits, any({ name: "sendMessage", denied: "slow down" })),
+      '`denied` must be a function; got "slow down"',
+    ],
+    [
+      "a binding of a name that is not defined",
+      () => rateLimitBinding(limits, any("sendMesage")),
+      '`name` must be one of the limits defined: "sendMessage", "freeTrial"; got "sendMesage"; did you mean "sendMessage"?',
+    ],
     ["the name alone", () => express(limits, any("a")), '`options` must be an object with name or limits; got "a"'],
+  ]);
+});
+
+describe("a function beside the limiter", () => {
+  says([
+    [
+      "clientIp: no request",
+      () => clientIp(any(null)),
+      "`request` must be a request, or an object with address and headers; got null",
+    ],
+    [
+      "appendRateLimitHeaders: no response",
+      () => appendRateLimitHeaders(any({}), limits.check("sendMessage")),
+      "`target` must be a Headers, or a response of node:http, with getHeader and setHeader; got an object",
+    ],
+    [
+      "metrics: no meter",
+      () => metrics(any(null)),
+      '`meter` must be a meter of @opentelemetry/api, such as metrics.getMeter("tidegate"); got null',
+    ],
+    [
+      "policyKey: a symbol",
+      () => policyKey(any(Symbol("a"))),
+      "`parts[0]` must be a string, or undefined for a part that the request lacks; got a symbol",
+    ],
+    [
+      "policyKey: a number, which has no length",
+      () => policyKey("a", any(7)),
+      "`parts[1]` must be a string, or undefined for a part that the request lacks; got 7",
+    ],
+    [
+      "readRateLimit: a plain object of headers",
+      () => readRateLimit(any({})),
+      "`fields` must be a Headers, such as response.headers; got an object",
+    ],
   ]);
 });
 

@@ -29,11 +29,17 @@ export class Semaphore {
 
   /**
    * Waits for a place, first come, first served, and tells how to give it back; a second call of that does nothing. An
-   * abort rejects with the signal's reason.
+   * abort rejects with the signal's reason, a wrong option with an `InputError`.
    */
   acquire(options: { signal?: AbortSignal | undefined } = {}): Promise<() => void> {
-    const { signal } = options;
     return new Promise((resolve, reject) => {
+      if (typeof options !== "object" || options === null) {
+        throw new InputError("options", "an object, such as { signal }", options);
+      }
+      const { signal } = options;
+      if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.addEventListener !== "function") {
+        throw new InputError("signal", "an AbortSignal", signal);
+      }
       const attempt = (): void => {
         if (!this.tryAcquire()) {
           this.whenFree(attempt);

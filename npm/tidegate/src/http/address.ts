@@ -98,6 +98,9 @@ export function network(bytes: Address, prefix: number): Address {
 
 /** The key of an address: itself, or an IPv6 one's network with its length. */
 export function keyOf(bytes: Address, options: AddressOptions): string {
+  if (typeof options !== "object" || options === null) {
+    throw new InputError("options", "an object, such as { prefix: 56 }", options);
+  }
   const { prefix = 56 } = options;
   if (typeof prefix !== "number" || !Number.isInteger(prefix) || prefix < 32 || prefix > 128) {
     throw new InputError("prefix", "a whole number of bits from 32 to 128", prefix);

@@ -75,6 +75,7 @@ function trustOf(trust: ClientIpOptions["trust"]): Trust {
 
 function read(headers: ClientRequest["headers"], name: string): string {
   if (headers === undefined || headers === null) return "";
+  if (typeof headers !== "object") throw new InputError("headers", "a Headers, or an object of headers", headers);
   if ("get" in headers && typeof headers.get === "function") return String(headers.get(name) ?? "");
   const value: unknown = Object.hasOwn(headers, name) ? (headers as Record<string, unknown>)[name] : undefined;
   return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : "";
@@ -98,9 +99,15 @@ const UNKNOWN = "unknown";
  * Throws an `InputError` where an option is wrong, never because of what a request holds. Source: RFC 7239, section 5.2.
  */
 export function clientIp(request: ClientRequest, options: ClientIpOptions = {}): string {
+  if ((typeof request !== "object" && typeof request !== "function") || request === null) {
+    throw new InputError("request", "a request, or an object with address and headers", request);
+  }
+  if (typeof options !== "object" || options === null) {
+    throw new InputError("options", "an object, such as { trust: 1 }", options);
+  }
   const { hops, networks } = trustOf(options.trust);
   const header = headerOf(options);
-  const peer = parseAddress(withoutPort(request.socket?.remoteAddress ?? request.address ?? ""));
+  const peer = peerOf(request);
   const list = header === "x-forwarded-for" || header === "forwarded";
   let client = peer;
   if (!list) {
@@ -120,6 +127,12 @@ export function clientIp(request: ClientRequest, options: ClientIpOptions = {}):
   }
   const key = keyOf(client ?? NO_ADDRESS, options); // checks the options in any case
   return client === undefined ? UNKNOWN : key;
+}
+
+function peerOf({ socket, address }: ClientRequest): Address | undefined {
+  const found: unknown = socket?.remoteAddress ?? address ?? "";
+  if (typeof found !== "string") throw new InputError("address", "a string, or absent", found);
+  return parseAddress(withoutPort(found));
 }
 
 const NO_ADDRESS: Address = [0, 0, 0, 0];

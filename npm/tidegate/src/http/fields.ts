@@ -113,6 +113,7 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
  * Source: draft-ietf-httpapi-ratelimit-headers-11; RFC 9110, 10.2.3; RFC 9651 for the syntax.
  */
 export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
+  checkOptions(options);
   return write(quotasOf(decided, options), options);
 }
 
@@ -123,6 +124,18 @@ export type HeaderTarget =
       getHeader(name: string): number | string | readonly string[] | undefined;
       setHeader(name: string, value: string): unknown;
     };
+
+function checkOptions(options: unknown): void {
+  if (typeof options === "object" && options !== null) return;
+  throw new InputError("options", 'an object, such as { fields: "draft-11" }', options);
+}
+
+function checkTarget(target: HeaderTarget): void {
+  const { getHeader, setHeader, get, set } = (target ?? {}) as Partial<Record<string, unknown>>;
+  if (typeof setHeader === "function" && typeof getHeader === "function") return;
+  if (setHeader === undefined && typeof set === "function" && typeof get === "function") return;
+  throw new InputError("target", "a Headers, or a response of node:http, with getHeader and setHeader", target);
+}
 
 /** Puts an item at the end of a list that may not be there yet. */
 function add(target: HeaderTarget, name: string, item: string): void {
@@ -152,12 +165,16 @@ function remainingIn(get: (name: string) => string | undefined): number {
  * ```ts
  * appendRateLimitHeaders(response.headers, decision); // or a node:http response
  * ```
+ *
+ * Throws an `InputError` where the target takes no headers, or as {@link rateLimitHeaders} does.
  */
 export function appendRateLimitHeaders(
   target: HeaderTarget,
   decided: Decided,
   options: RateLimitHeaderOptions = {},
 ): void {
+  checkTarget(target);
+  checkOptions(options);
   const { fields: families = "draft-11", unit, partitionKey } = options;
   const grant =
     families === "draft-11" && unit === undefined && partitionKey === undefined ? granted(decided) : undefined;

@@ -33,9 +33,10 @@ function constantOf(policy: Decision["policy"]): Constant {
  * request give, but made in passing. `undefined` where it is something else.
  */
 export function granted(decided: Decision | readonly Decision[] | AllDecision): GrantedFields | undefined {
-  const decision = decided as Partial<Decision>;
-  const { ok, policy, degraded, value } = decision;
-  if (ok !== true || degraded === true || typeof policy !== "object" || typeof value !== "number") return undefined;
+  const decision = (decided ?? {}) as Partial<Decision>;
+  const { ok, policy, degraded, value, ts, now } = decision;
+  if (ok !== true || degraded === true || typeof policy !== "object" || policy === null) return undefined;
+  if (typeof value !== "number" || typeof ts !== "number" || typeof now !== "number") return undefined;
   const { policy: field, name, quota } = constantOf(policy);
   const remaining = Math.min(integer(value), quota);
   return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };

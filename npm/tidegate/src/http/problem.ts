@@ -1,4 +1,5 @@
 import type { Decision } from "../decision.ts";
+import { InputError } from "../errors.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
 /** The media type of a {@link problem}. */
@@ -29,6 +30,7 @@ const never = (decision: Decision): boolean => decision.reason !== undefined;
  * ```
  */
 export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 } = {}): number {
+  checkOptions(options);
   const denying = listOf(decided).filter((decision) => !decision.ok);
   if (denying.length === 0) return 200;
   if (denying.some(never)) return options.never ?? 400;
@@ -49,6 +51,7 @@ export function problem(
   decided: Decided,
   options: RetryOptions & { never?: 400 | 413 | 422 } = {},
 ): Problem | undefined {
+  checkOptions(options);
   const denying = listOf(decided).filter((decision) => !decision.ok);
   if (denying.length === 0) return undefined;
   const status = statusOf(denying, options);
@@ -71,6 +74,16 @@ export function problem(
   const told = retryAt === undefined ? {} : { retryAt };
   const detail = `${list(names)} ${names.length === 1 ? "has" : "have"} too few tokens left.${wait}`;
   return { type: `${TYPES}#quota-exceeded`, title: "Quota exceeded", detail, ...common, ...told };
+}
+
+function checkOptions(options: unknown): void {
+  if (typeof options !== "object" || options === null) {
+    throw new InputError("options", "an object, such as { never: 413 }", options);
+  }
+  const { never } = options as { never?: unknown };
+  if (never !== undefined && TITLES[never as number] === undefined) {
+    throw new InputError("never", "400, 413 or 422", never);
+  }
 }
 
 const TYPES = "https://iana.org/assignments/http-problem-types";

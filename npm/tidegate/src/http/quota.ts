@@ -37,8 +37,13 @@ export type Decided = Decision | readonly Decision[] | AllDecision;
 export function listOf(decided: Decided): readonly Decision[] {
   const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
   for (const decision of list) {
-    if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object") {
+    if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object" || decision.policy === null) {
       throw new InputError("decision", "a decision, several of them, or what limitAll answers", decision);
+    }
+    for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
+      const number: unknown = decision[field];
+      if (number !== undefined && typeof number !== "number")
+        throw new InputError(field, "a number, or absent", number);
     }
   }
   if (list.length === 0) throw new InputError("decision", "at least one decision", decided, "none");

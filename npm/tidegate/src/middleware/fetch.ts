@@ -6,7 +6,7 @@
 import { PROBLEM_JSON } from "../http/problem.ts";
 import type { Limiter } from "../limiter.ts";
 import type { Store } from "../store.ts";
-import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
+import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
 import { settleAtEnd } from "./ending.ts";
 import { peerAddress } from "./peer.ts";
 
@@ -42,6 +42,7 @@ export function rateLimit<R extends Request, A extends unknown[], N extends stri
   handler: (request: R, ...beside: A) => Response | Promise<Response>,
 ): (request: R, ...beside: A) => Promise<Response> {
   const { admit } = gate(limiter, options);
+  checkHandler("handler", handler);
   const { denied = refuse } = options;
   return async (request, ...beside) => {
     const address = peerAddress(request, beside[0]);

@@ -152,7 +152,8 @@ export function gate<R, N extends string, S extends Store>(
   const several = "limits" in options;
   checkFields(options, several ? SEVERAL : SINGLE, "a middleware");
   const { client, skip, shadow = false, headers = {}, jitter = 0.5, settle, onDecision, onError } = options;
-  for (const [field, hook] of Object.entries({ skip, settle, onDecision, onError })) {
+  const { denied } = options as { denied?: unknown };
+  for (const [field, hook] of Object.entries({ skip, settle, onDecision, onError, denied })) {
     if (hook !== undefined && typeof hook !== "function") throw new InputError(field, "a function", hook);
   }
   if (typeof shadow !== "boolean") throw new InputError("shadow", "true or false", shadow);
@@ -219,6 +220,12 @@ export function gate<R, N extends string, S extends Store>(
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));
   }
   return made;
+}
+
+/** Throws where a middleware that wraps a handler has none, or has something else in its place. */
+export function checkHandler(field: "handler" | "listener", handler: unknown): void {
+  if (typeof handler === "function") return;
+  throw new InputError(field, `a function, after the options: rateLimit(limits, options, ${field})`, handler);
 }
 
 function notALimiter(given: unknown): InputError {

@@ -5,7 +5,7 @@
  */
 import type { Limiter } from "../limiter.ts";
 import type { Store } from "../store.ts";
-import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
+import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
 import { type NodeRequest, type NodeResponse, refuse, settleAfter } from "./node-response.ts";
 import { passage } from "./passage.ts";
 
@@ -33,6 +33,7 @@ export function rateLimit<R extends NodeRequest, W extends NodeResponse, N exten
   listener: (request: R, response: W) => unknown,
 ): (request: R, response: W) => void {
   const { admit, report } = gate(limiter, options);
+  checkHandler("listener", listener);
   const { denied } = options;
   return (request, response) => {
     // An exception out of a listener would end the process.

@@ -1,4 +1,5 @@
 import type { Decision } from "../decision.ts";
+import { InputError } from "../errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
 
 type Attributes = Record<string, string | boolean>;
@@ -30,6 +31,13 @@ export interface MetricsOptions {
 /** Names of limits that are told apart; the rest, which a program makes up as it goes, count together as `other`. */
 const MOST_NAMES = 100;
 
+function checkMeter(meter: unknown): void {
+  const methods = (meter ?? {}) as Partial<Record<string, unknown>>;
+  const needed = ["createCounter", "createHistogram", "createObservableCounter"];
+  if (needed.every((method) => typeof methods[method] === "function")) return;
+  throw new InputError("meter", 'a meter of @opentelemetry/api, such as metrics.getMeter("tidegate")', meter);
+}
+
 function outcomeOf({ ok, reserved, reason }: Decision): string {
   if (ok) return reserved ? "reserved" : "granted";
   return reason === undefined ? "denied" : "impossible";
@@ -44,14 +52,23 @@ function outcomeOf({ ok, reserved, reason }: Decision): string {
  * import { metrics as api } from "@opentelemetry/api";
  * const limits = observe(defineLimits({ … }), metrics(api.getMeter("tidegate")));
  * ```
+ *
+ * Throws an `InputError` where `meter` is no meter, or `store` counts no evictions.
  */
 export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observer {
+  checkMeter(meter);
+  if (typeof options !== "object" || options === null) {
+    throw new InputError("options", "an object, such as { store }", options);
+  }
+  const { store } = options;
+  if (store !== undefined && typeof store?.stats !== "function") {
+    throw new InputError("store", "a store with stats(), such as memory()", store);
+  }
   const decisions = meter.createCounter("tidegate.decisions", { description: "Decisions, by limit and outcome" });
   const waits = meter.createHistogram("tidegate.wait", {
     description: "What denied calls were told to wait",
     unit: "s",
   });
-  const { store } = options;
   if (store !== undefined) {
     meter
       .createObservableCounter("tidegate.evictions", {

@@ -1,3 +1,4 @@
+import { InputError } from "../errors.ts";
 import { boundedKey } from "../http/key.ts";
 
 /**
@@ -9,8 +10,14 @@ import { boundedKey } from "../http/key.ts";
  * ```ts
  * policies.limiter.reset("api", { key: policyKey("acme", undefined), config: policies.configOf("api") });
  * ```
+ *
+ * Throws an `InputError` where a part is neither a string nor `undefined`.
  */
 export function policyKey(...parts: readonly (string | undefined)[]): string | undefined {
   if (parts.length === 0) return undefined;
+  for (const [i, part] of parts.entries()) {
+    if (part === undefined || typeof part === "string") continue;
+    throw new InputError(`parts[${i}]`, "a string, or undefined for a part that the request lacks", part);
+  }
   return boundedKey(parts.map((part) => (part === undefined ? "-" : `${part.length}:${part}`)).join(""));
 }

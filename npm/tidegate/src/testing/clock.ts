@@ -1,3 +1,5 @@
+import { InputError } from "../errors.ts";
+
 /** A clock that moves only when it is told to, and its timers. Made by {@link fakeClock}. */
 export interface FakeClock {
   /** The time on it: ms since the Unix epoch. Bound, so `now: clock.now` is the `now` of `defineLimits`. */
@@ -28,9 +30,8 @@ interface Timer {
 /** 2025-01-01T00:00:00Z: the start of a second, a minute, an hour and a day, so that expected times are easy to read. */
 const START = 1_735_689_600_000;
 
-function finite(ms: number): number {
-  if (typeof ms !== "number" || !Number.isFinite(ms))
-    throw new TypeError(`a fake clock needs a finite number of ms; got ${String(ms)}`);
+function finite(field: "start" | "ms", ms: number): number {
+  if (typeof ms !== "number" || !Number.isFinite(ms)) throw new InputError(field, "a finite number of ms", ms);
   return ms;
 }
 
@@ -60,11 +61,11 @@ const settled = (): Promise<void> =>
  * --experimental-vm-modules node_modules/jest/bin/jest.js`). What waits, such as `throttle`, needs `await
  * advanceTimersByTimeAsync(ms)`.
  *
- * `start` is ms since the Unix epoch; default 2025-01-01T00:00:00Z. Throws a `TypeError` for anything but a finite
+ * `start` is ms since the Unix epoch; default 2025-01-01T00:00:00Z. Throws an `InputError` for anything but a finite
  * number. Whether a time is one that limits take (0 to 2^52) is for the limiter to say.
  */
 export function fakeClock(start: number = START): FakeClock {
-  let time = finite(start);
+  let time = finite("start", start);
   let ids = 0;
   /** By time; of the same time, by age. */
   const timers: Timer[] = [];
@@ -85,7 +86,8 @@ export function fakeClock(start: number = START): FakeClock {
       return timers.length;
     },
     setTimeout(callback, ms): number {
-      const timer = { id: ++ids, at: time + Math.max(0, finite(ms)), callback };
+      if (typeof callback !== "function") throw new InputError("callback", "a function", callback);
+      const timer = { id: ++ids, at: time + Math.max(0, finite("ms", ms)), callback };
       const after = timers.findIndex(({ at }) => at > timer.at);
       timers.splice(after === -1 ? timers.length : after, 0, timer);
       return timer.id;
@@ -95,16 +97,16 @@ export function fakeClock(start: number = START): FakeClock {
       if (index !== -1) timers.splice(index, 1);
     },
     advance(ms): void {
-      const end = time + finite(ms);
+      const end = time + finite("ms", ms);
       while (runFirst(end));
       time = end;
     },
     set(ms): void {
-      time = finite(ms);
+      time = finite("ms", ms);
       while (runFirst(time));
     },
     async pass(ms): Promise<void> {
-      const end = time + finite(ms);
+      const end = time + finite("ms", ms);
       await settled();
       while (runFirst(end)) await settled();
       time = end;

@@ -1,3 +1,4 @@
+import { InputError } from "../../errors.ts";
 import { type Item, dictionary, list } from "./items.ts";
 import { dateOf, resetAfter, retryAfter } from "./times.ts";
 
@@ -112,8 +113,14 @@ function single(fields: FieldSource, serverNow: number): ToldLimit[] {
  *
  * Malformed fields are ignored, and so is everything but `Retry-After` in an answer that a cache kept (`Age`): it is of
  * another time. Dates are read on the server's clock, which its `Date` tells; `now` is epoch ms and stands in for it.
+ *
+ * Throws an `InputError` where `fields` has no `get`, never because of what a server sends.
  */
 export function readRateLimit(fields: FieldSource, now: number = Date.now()): Told {
+  if (typeof (fields as Partial<FieldSource> | null | undefined)?.get !== "function") {
+    throw new InputError("fields", "a Headers, such as response.headers", fields);
+  }
+  if (typeof now !== "number" || !Number.isFinite(now)) throw new InputError("now", "a finite number of ms", now);
   const serverNow = dateOf(fields.get("Date")) ?? now;
   const ms = numberIn(fields.get("Retry-After-Ms"));
   const wait = ms ?? retryAfter(fields.get("Retry-After"), serverNow);

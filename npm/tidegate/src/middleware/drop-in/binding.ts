@@ -1,3 +1,5 @@
+import { checkDefined, checkOptions } from "../../arguments.ts";
+import { InputError } from "../../errors.ts";
 import type { Limiter } from "../../limiter.ts";
 import type { Store } from "../../store.ts";
 import { boundedKey } from "../../http/key.ts";
@@ -14,10 +16,17 @@ export interface RateLimitBinding {
  * const env = { MY_LIMIT: rateLimitBinding(limits, "api") };
  * const { success } = await env.MY_LIMIT.limit({ key });
  * ```
+ *
+ * Throws an `InputError` where `name` is none of the limits.
  */
 export function rateLimitBinding<N extends string, S extends Store>(limiter: Limiter<N, S>, name: N): RateLimitBinding {
+  if (typeof limiter?.limit !== "function") throw new InputError("limiter", "what defineLimits returns", limiter);
+  if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
+  checkDefined(name, limiter.names);
   return {
-    async limit({ key }) {
+    async limit(options) {
+      checkOptions(options, "an object with key");
+      const { key } = options;
       const { ok } = await limiter.limit(name, { key: boundedKey(key) });
       return { success: ok };
     },
