@@ -14,7 +14,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(resilience|stores\/server-clock|stores\/turns|stores\/postgres\/(queue|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
+    /^(resilience|stores\/server-clock|stores\/turns|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|shared|file|addon-calls|spread|transactional)\.ts$/],
@@ -27,7 +27,10 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ["crypto.randomUUID", /^client\/fetch\/create\.ts$/],
   // Deadlines and pauses: none of them outlives the call that it is for.
   ["setTimeout", /^(resilience|budget|client\/clock|react\/observer)\.ts$/],
-  ["setTimeout", /^stores\/(turns|redis\/turn|postgres\/(queue|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/],
+  [
+    "setTimeout",
+    /^stores\/(turns|redis\/turn|postgres\/(queue|sender|pending|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
+  ],
   // A test's own clock.
   ["Math.random", /^testing\/vectors\.ts$/],
 ];

@@ -12,7 +12,7 @@ function counted(options: PostgresOptions = {}): { store: PostgresStore; stateme
   const store = postgres(
     {
       query(text: string, values?: unknown[]) {
-        statements.push(/"tidegate"\.(\w+)\(/.exec(text)?.[1] ?? text);
+        statements.push(/"tidegate"\.(?!in_time)(\w+)\(/.exec(text)?.[1] ?? text);
         return pool.query(text, values);
       },
     },

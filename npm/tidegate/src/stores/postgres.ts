@@ -18,8 +18,9 @@ import type { AllDecision, Decision, State } from "../decision.ts";
 import { InputError } from "../errors.ts";
 import { checkLease, type LeaseOptions } from "../lease/options.ts";
 import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call } from "../store.ts";
+import type { AsyncStore, Call, Deadline } from "../store.ts";
 import { askOf, isOneConnection, type PostgresClient } from "./postgres/client.ts";
+import { checkCall, checkCalls, checkLimit, checkOptions, whole } from "./postgres/inputs.ts";
 import { checkSchema, type MigrationOptions, quoted } from "./postgres/migration.ts";
 import { type Asked, Pending } from "./postgres/pending.ts";
 import { summed } from "./postgres/program.ts";
@@ -52,12 +53,6 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   lease?: boolean | LeaseOptions | undefined;
 }
 
-const whole = (field: string, value: unknown, most: number, standard: number): number => {
-  if (value === undefined) return standard;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw new InputError(field, `a whole number from 1 to ${most}`, value);
-};
-
 /** Limits in a PostgreSQL database. Made by {@link postgres}. */
 export class PostgresStore implements AsyncStore {
   readonly name = "postgres";
@@ -69,7 +64,7 @@ export class PostgresStore implements AsyncStore {
   readonly #queue: Queue;
 
   constructor(client: PostgresClient, options: PostgresOptions = {}, transaction = false) {
-    const { statements, batch, statementTimeout, prepare = true, lease } = options;
+    const { statements, batch, statementTimeout, prepare = true, lease } = checkOptions(options) as PostgresOptions;
     checkLease(lease);
     // What a transaction takes is its own until it commits.
     this.lease = transaction ? undefined : lease;
@@ -85,27 +80,28 @@ export class PostgresStore implements AsyncStore {
       statements: transaction || isOneConnection(client) ? 1 : most,
       batch: whole("batch", batch, 10_000, 256),
       timeout: whole("statementTimeout", statementTimeout, 2 ** 31 - 1, 1000),
-      retries: !transaction,
+      transaction,
     });
   }
 
-  decide(call: Call, now?: number): Promise<Decision> {
+  decide(call: Call, now?: number, deadline?: Deadline): Promise<Decision> {
+    checkCall(call);
     const never = call.limit.never(call, now ?? Date.now());
     if (never !== undefined) return Promise.resolve(never);
-    return this.#ask({ kind: "one", call }, now);
+    return this.#ask({ kind: "one", call }, now, deadline);
   }
 
-  async decideAll(calls: readonly Call[], now?: number): Promise<AllDecision> {
-    if (calls.length === 0) return settle([], now ?? Date.now());
-    return this.#ask({ kind: "all", calls: summed(calls) }, now);
+  async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
+    if (checkCalls(calls).length === 0) return settle([], now ?? Date.now());
+    return this.#ask({ kind: "all", calls: summed(calls) }, now, deadline);
   }
 
-  async reset(limit: Limit, key: string | undefined): Promise<void> {
-    await this.#ask<undefined>({ kind: "reset", limit, key }, undefined);
+  async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
+    await this.#ask<undefined>({ kind: "reset", limit: checkLimit(limit), key }, undefined, deadline);
   }
 
-  getValue(limit: Limit, key: string | undefined, now?: number): Promise<State> {
-    return this.#ask({ kind: "value", limit, key }, now);
+  async getValue(limit: Limit, key: string | undefined, now?: number, deadline?: Deadline): Promise<State> {
+    return this.#ask({ kind: "value", limit: checkLimit(limit), key }, now, deadline);
   }
 
   /**
@@ -138,10 +134,10 @@ export class PostgresStore implements AsyncStore {
     return purge(askOf(this.#client, false), this.#schema, limit, options);
   }
 
-  #ask<T>(asked: Asked, now: number | undefined): Promise<T> {
+  #ask<T>(asked: Asked, now: number | undefined, deadline: Deadline): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const clock = now === undefined ? undefined : Math.floor(now);
-      this.#queue.add(new Pending(asked, clock, resolve as (answer: unknown) => void, reject));
+      this.#queue.add(new Pending(asked, clock, deadline, resolve as (answer: unknown) => void, reject));
     });
   }
 }

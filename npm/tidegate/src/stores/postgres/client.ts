@@ -1,4 +1,4 @@
-/** The clients that people have, by shape: each is asked one statement and answers with its one text. */
+/** PostgreSQL clients, by shape: each sends one statement and returns its one text. */
 import { InputError, showInstead } from "../../errors.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
@@ -19,7 +19,7 @@ export interface Statement {
   readonly values: readonly (string | boolean | null)[];
 }
 
-/** A statement of this text. A connection may know several schemas' or versions' ones: so the name is the text's own. */
+/** A statement of this text. A connection may prepare those of several schemas and versions: the text makes the name. */
 export function statement(text: string, values: Statement["values"]): Statement {
   let name = names.get(text);
   if (name === undefined) {
@@ -35,49 +35,145 @@ export function statement(text: string, values: Statement["values"]): Statement 
 }
 const names = new Map<string, string>();
 
-/** Sends one statement; what it answers is in the first column of its one row. */
-export type Ask = (statement: Statement, timeout: number) => PromiseLike<unknown>;
+/** A statement that was handed to a client. */
+export interface Sent {
+  /** What is in the first column of the one row. */
+  readonly answer: PromiseLike<unknown>;
+  /** Withdraws it, so that it is not sent any more. `false` where it has been sent, or the client cannot withdraw it. */
+  withdraw(): boolean;
+}
+
+/**
+ * Sends one statement, made when a connection is free for it; `timeout` is in ms. A `make` that throws sends nothing, and
+ * rejects the answer.
+ */
+export type Ask = (make: () => Statement, timeout: number) => Sent;
 
 const has = (client: object, name: string, type = "function"): boolean =>
   typeof (client as Record<string, unknown>)[name] === type;
 
-/** pg's clients take a statement as an object, with a name to prepare it under and a time to wait. */
-const takesObjects = (client: object): boolean =>
-  has(client, "query") &&
-  has(client, "connect") &&
-  (has(client, "escapeIdentifier") || has(client, "totalCount", "number"));
+/** pg's `Pool`, and Neon's. */
+const isPool = (client: object): boolean =>
+  has(client, "query") && has(client, "connect") && has(client, "totalCount", "number");
+
+/** pg's `Client`: it takes a statement as an object, with a name to prepare it under and a time to wait. */
+const isPgClient = (client: object): boolean =>
+  has(client, "query") && has(client, "connect") && has(client, "escapeIdentifier") && !isPool(client);
 
 /** Whether it is one connection, which takes one statement after another: pg's `Client` and PGlite. */
 export const isOneConnection = (client: PostgresClient): boolean =>
-  has(client, "query") &&
-  !has(client, "totalCount", "number") &&
-  (has(client, "escapeIdentifier") || has(client, "execProtocol"));
+  has(client, "query") && !isPool(client) && (has(client, "escapeIdentifier") || has(client, "execProtocol"));
 
-/** How to ask this client. Throws an `InputError` where it is none. */
+type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
+const never = (): boolean => false;
+
+/** How to send statements to this client. Throws an `InputError` where it is none. */
 export function askOf(client: PostgresClient, prepare: boolean): Ask {
   const given: unknown = client;
-  if ((typeof given !== "object" && typeof given !== "function") || given === null) throw notAClient(given);
-  if (has(given, "unsafe")) {
-    const { unsafe } = client as UnsafeClient;
-    return ({ text, values }) => unsafe.call(client, text, values as never[], { prepare }).then(answerOf);
-  }
+  if (!isObject(given)) throw notAClient(given);
+  if (has(given, "unsafe")) return askUnsafe(client as UnsafeClient, prepare);
   if (!has(given, "query")) throw notAClient(given);
-  const { query } = client as { query(this: unknown, statement: unknown, values?: unknown): PromiseLike<unknown> };
-  if (takesObjects(given)) {
-    return ({ name, text, values }, timeout) => {
-      const statement = { text, values, query_timeout: timeout };
-      return query.call(client, prepare ? { ...statement, name } : statement).then(answerOf);
-    };
+  if (isPool(given)) return askPool(given as unknown as Pool, prepare);
+  const { query } = given as { query: Query };
+  if (isPgClient(given)) {
+    return (make, timeout) => ({
+      answer: query.call(client, objectOf(make(), timeout, prepare)).then(answerOf),
+      withdraw: never,
+    });
   }
-  return ({ text, values }) => query.call(client, text, values).then(answerOf);
+  return (make) => {
+    const { text, values } = make();
+    return { answer: query.call(client, text, values).then(answerOf), withdraw: never };
+  };
 }
 
-/** Runs one statement that has no answer and no values: by the simple protocol where the client tells them apart. */
-export async function runOn(client: PostgresClient, text: string): Promise<void> {
-  if (has(client, "unsafe")) await (client as UnsafeClient).unsafe(text);
-  else if (has(client, "query")) await (client as QueryClient).query(text);
-  else throw notAClient(client);
+const objectOf = ({ name, text, values }: Statement, timeout: number, prepare: boolean): object =>
+  prepare ? { name, text, values, query_timeout: timeout } : { text, values, query_timeout: timeout };
+
+/** What is used of a connection of pg's `Pool`. */
+interface Connection {
+  query: Query;
+  release(error?: unknown): void;
+  on(event: "error", listener: () => void): void;
+  removeListener(event: "error", listener: () => void): void;
 }
+interface Pool {
+  connect(): Promise<Connection>;
+}
+const ignore = (): void => {};
+
+/**
+ * A connection is taken here, and not by `pool.query`: the statement is made once there is one, and an error of the
+ * statement alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
+ */
+function askPool(pool: Pool, prepare: boolean): Ask {
+  return (make, timeout) => {
+    let state: "waiting" | "sent" | "withdrawn" = "waiting";
+    const run = async (): Promise<unknown> => {
+      const connection = await pool.connect();
+      let made: Statement;
+      try {
+        if (state === "withdrawn") throw new Error("withdrawn");
+        made = make();
+      } catch (error) {
+        connection.release();
+        throw error;
+      }
+      state = "sent";
+      // Without a listener an error of the connection ends the process; the query rejects with the same.
+      connection.on("error", ignore);
+      let failed: unknown;
+      try {
+        return answerOf(await connection.query(objectOf(made, timeout, prepare)));
+      } catch (error) {
+        failed =
+          (error as { severity?: unknown } | null | undefined)?.severity === "ERROR" ? undefined : (error ?? true);
+        throw error;
+      } finally {
+        connection.removeListener("error", ignore);
+        connection.release(failed);
+      }
+    };
+    return {
+      answer: run(),
+      withdraw: () => {
+        if (state === "waiting") state = "withdrawn";
+        return state === "withdrawn";
+      },
+    };
+  };
+}
+
+/** What is used of a query of postgres.js: it has a state from when a connection takes it. */
+interface UnsafeQuery extends PromiseLike<unknown> {
+  readonly state?: unknown;
+  cancel?: () => unknown;
+}
+
+function askUnsafe(client: UnsafeClient, prepare: boolean): Ask {
+  return (make) => {
+    const { text, values } = make();
+    const query = client.unsafe(text, values as never[], { prepare }) as UnsafeQuery;
+    return {
+      answer: query.then(answerOf),
+      withdraw: () => {
+        if (query.state !== null || typeof query.cancel !== "function") return false;
+        query.cancel();
+        return true;
+      },
+    };
+  };
+}
+
+/** Runs one statement that has no answer and no values: by the simple protocol where the client has both. */
+export async function runOn(client: PostgresClient, text: string): Promise<void> {
+  const given: unknown = client;
+  if (isObject(given) && has(given, "unsafe")) await (client as UnsafeClient).unsafe(text);
+  else if (isObject(given) && has(given, "query")) await (client as QueryClient).query(text);
+  else throw notAClient(given);
+}
+
+const isObject = (x: unknown): x is object => (typeof x === "object" && x !== null) || typeof x === "function";
 
 function notAClient(client: unknown): InputError {
   const rule = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
@@ -85,8 +181,8 @@ function notAClient(client: unknown): InputError {
 }
 
 function answerOf(result: unknown): unknown {
-  const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null)?.rows;
+  const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
   if (Array.isArray(row)) return row[0];
-  return (row as { answer?: unknown } | undefined)?.answer;
+  return (row as { answer?: unknown } | null | undefined)?.answer;
 }

@@ -1,8 +1,10 @@
 /** What the store needs in the database. */
 import { InputError } from "../../errors.ts";
 import { type PostgresClient, runOn } from "./client.ts";
+import { checkOptions } from "./inputs.ts";
 import algebra from "./schema/algebra.sql";
 import calls from "./schema/calls.sql";
+import locks from "./schema/locks.sql";
 import policy from "./schema/policy.sql";
 import program from "./schema/program.sql";
 import run from "./schema/run.sql";
@@ -19,11 +21,12 @@ export interface MigrationOptions {
   unlogged?: boolean | undefined;
 }
 
-/** Passes a schema's name on, or says how it breaks the rule. */
+/** Passes a schema's name on, or throws an `InputError`. */
 export function checkSchema(schema: unknown = "tidegate"): string {
   const length = typeof schema === "string" ? new TextEncoder().encode(schema).length : 0;
-  if (typeof schema === "string" && length >= 1 && length <= 63 && !schema.includes("\0")) return schema;
-  throw new InputError("schema", "a name of 1 to 63 bytes", schema);
+  // A lone surrogate has no UTF-8 of its own: as the replacement character, two names would be one.
+  if (typeof schema === "string" && length >= 1 && length <= 63 && !/\0|\p{Surrogate}/u.test(schema)) return schema;
+  throw new InputError("schema", "a name of 1 to 63 bytes of UTF-8 without U+0000", schema);
 }
 
 /** A name as SQL quotes it. */
@@ -39,26 +42,46 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * ```
  */
 export function migration(options: MigrationOptions = {}): string {
-  const { unlogged = false } = options;
+  const { unlogged = false, schema: given } = checkOptions(options) as MigrationOptions;
   if (typeof unlogged !== "boolean") throw new InputError("unlogged", "true or false", unlogged);
-  const schema = checkSchema(options.schema);
+  const schema = checkSchema(given);
   const name = quoted(schema);
   const made = unlogged ? table.replace("CREATE TABLE", "CREATE UNLOGGED TABLE") : table;
-  const body = [made, algebra, calls, program, run, policy].join("\n").replaceAll("tidegate.", () => `${name}.`);
+  const body = [made, algebra, calls, locks, program, run, policy]
+    .join("\n")
+    .split("\n")
+    // A name may contain a line feed, which ends a comment: so comments keep the default name.
+    .map((line) =>
+      /^\s*--/.test(line)
+        ? line
+        : line.replaceAll("$$", () => delimiter("body", schema)).replaceAll("tidegate.", () => `${name}.`),
+    )
+    .join("\n");
+  const outer = delimiter("tidegate", schema);
+  // E'' reads backslashes alike whatever the session's standard_conforming_strings.
+  const literal = `E'${schema.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
   // One statement: it is carried out as a whole or not at all, by any client. The lock is for two that start at once;
-  // some that speak like PostgreSQL have none.
-  return `DO $tidegate$
+  // some servers that speak PostgreSQL's protocol have none.
+  return `DO ${outer}
 BEGIN
 BEGIN
   PERFORM pg_advisory_xact_lock(7522537965574647666);
 EXCEPTION WHEN feature_not_supported THEN NULL;
 END;
-IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = '${schema.replaceAll("'", "''")}') THEN
+IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${literal}) THEN
   CREATE SCHEMA ${name};
 END IF;
 ${body}
-END $tidegate$;
+END ${outer};
 `;
+}
+
+/** A dollar quote that this name does not contain, so that the name cannot end what it quotes. */
+function delimiter(tag: string, name: string): string {
+  for (let n = 0; ; n++) {
+    const quote = `$${tag}${n === 0 ? "" : n}$`;
+    if (!name.includes(quote)) return quote;
+  }
 }
 
 /**

@@ -1,13 +1,14 @@
 /** The calls that most are: takes on a row each, and looks at rows. */
 import type { Limit } from "../../limit.ts";
 import { listOf, partsOf, stateOf } from "./answer.ts";
-import { type Statement, statement } from "./client.ts";
+import type { Statement } from "./client.ts";
 import { byteaOf, byteasOf, inOrder } from "./identity.ts";
 import type { Pending } from "./pending.ts";
 
-/** A statement, and what to do with what it answers: returns those that have to be asked again. */
+/** A call of one of the functions in SQL, and how its answer settles the pending calls: returns those to send again. */
 export interface Turn {
-  readonly statement: Statement;
+  readonly call: string;
+  readonly values: Statement["values"];
   settle(answer: unknown): readonly Pending[];
 }
 
@@ -64,9 +65,10 @@ export function takeOne(schema: string, pending: Pending): Turn {
     String(count),
     number(pending.now),
   ];
-  const text = `SELECT ${schema}.take_one($1::text::bytea, $2::text::float8, $3::text::float8, $4::text::float8, $5::text::float8, $6::text::float8, $7::text::float8) AS answer`;
+  const call = `${schema}.take_one($1::text::bytea, $2::text::float8, $3::text::float8, $4::text::float8, $5::text::float8, $6::text::float8, $7::text::float8)`;
   return {
-    statement: statement(text, values),
+    call,
+    values,
     settle(answer) {
       const [at, what, value, ts] = partsOf(answer, ",", 2);
       const now = Number(at);
@@ -111,9 +113,10 @@ export function takeMany(schema: string, some: readonly Pending[]): Turn {
     ...columns.map((column) => `{${column.join(",")}}`),
     number(all[0]?.pending.now),
   ];
-  const text = `SELECT ${schema}.take_many($1::text::bytea[], $2::text::int[], $3::text::float8[], $4::text::float8[], $5::text::float8[], $6::text::float8[], $7::text::float8[], $8::text::float8) AS answer`;
+  const call = `${schema}.take_many($1::text::bytea[], $2::text::int[], $3::text::float8[], $4::text::float8[], $5::text::float8[], $6::text::float8[], $7::text::float8[], $8::text::float8)`;
   return {
-    statement: statement(text, values),
+    call,
+    values,
     settle(answer) {
       const parts = partsOf(answer, ";", 8);
       const [written, values, ts, inserted, kept, keptValues, keptTs] = parts.slice(1).map(listOf) as [
@@ -154,9 +157,10 @@ export function readMany(schema: string, some: readonly Pending[]): Turn {
     const { limit, key } = asked.kind === "one" ? asked.call : (asked as { limit: Limit; key: string | undefined });
     for (let shard = 0; shard < limit.policy.shards; shard++) ids.push(limit.identity(key, shard));
   }
-  const text = `SELECT ${schema}.read_many($1::text::bytea[], $2::text::float8) AS answer`;
+  const call = `${schema}.read_many($1::text::bytea[], $2::text::float8)`;
   return {
-    statement: statement(text, [byteasOf(ids), number(some[0]?.now)]),
+    call,
+    values: [byteasOf(ids), number(some[0]?.now)],
     settle(answer) {
       const [at, values = "", ts = ""] = partsOf(answer, ";", 3);
       const now = Number(at);
@@ -192,9 +196,10 @@ export function forget(schema: string, some: readonly Pending[]): Turn {
     return Array.from({ length: limit.policy.shards }, (_, shard) => limit.identity(key, shard));
   });
   ids.sort(inOrder);
-  const text = `SELECT ${schema}.forget($1::text::bytea[]) AS answer`;
+  const call = `${schema}.forget($1::text::bytea[])`;
   return {
-    statement: statement(text, [byteasOf(ids)]),
+    call,
+    values: [byteasOf(ids)],
     settle(answer) {
       partsOf(answer, ",", 1);
       for (const pending of some) pending.resolve(undefined);

@@ -4,7 +4,6 @@ import type { Decision, State } from "../../decision.ts";
 import type { Call } from "../../store.ts";
 import { settle } from "../transactional.ts";
 import { type Before, partsOf, stateOf } from "./answer.ts";
-import { statement } from "./client.ts";
 import type { Pending } from "./pending.ts";
 import { Places } from "./places.ts";
 import type { Turn } from "./plain.ts";
@@ -78,9 +77,10 @@ export function runMany(schema: string, some: readonly Pending[]): Turn {
     ...pool,
     now === undefined ? null : String(now),
   ];
-  const text = `SELECT ${schema}.run($1::text::bytea[], $2::text::int[], $3::text::int, $4::text::float8[], $5::text::int[], $6::boolean, $7::text::bytea[], $8::text::bytea[], $9::text::int[], $10::text::int[], $11::text::float8) AS answer`;
+  const call = `${schema}.run($1::text::bytea[], $2::text::int[], $3::text::int, $4::text::float8[], $5::text::int[], $6::boolean, $7::text::bytea[], $8::text::bytea[], $9::text::int[], $10::text::int[], $11::text::float8)`;
   return {
-    statement: statement(text, values),
+    call,
+    values,
     settle(answer) {
       const [clock, pooled, v = "", t = ""] = partsOf(answer, ";", 4);
       const [value, ts] = [v.split(","), t.split(",")];

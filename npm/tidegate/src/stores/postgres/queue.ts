@@ -1,58 +1,55 @@
 /**
- * What waits for the database. A statement leaves as soon as there is room for one; what comes while all are out, or
- * in the same turn of the event loop, leaves together in the next.
+ * The calls that wait for a statement. One leaves at once where a place for a statement is free; those made meanwhile, or
+ * in the same turn of the event loop, leave together in the next. Calls on a row that another transaction has locked
+ * leave in statements of their own, which never have all places.
  */
-import { pause, retryable } from "./conflict.ts";
-import type { Ask } from "./client.ts";
+import { Carrier, LOCK_WAIT, open, type QueueOptions } from "./carrier.ts";
+import { type Held, HeldKeys, LOCKED } from "./held.ts";
 import type { Pending } from "./pending.ts";
-import { forget, readMany, takeMany, takeOne, type Turn } from "./plain.ts";
-import { runMany } from "./program.ts";
+import { select } from "./select.ts";
 
-/** Settings of a queue. */
-export interface QueueOptions {
-  readonly ask: Ask;
-  /** The schema's name, quoted. */
-  readonly schema: string;
-  /** Statements that are out at one time. */
-  readonly statements: number;
-  /** Calls in one statement. */
-  readonly batch: number;
-  /** ms that a statement may take. */
-  readonly timeout: number;
-  /** Whether a statement that lost against another may be sent again: not in somebody's transaction. */
-  readonly retries: boolean;
-}
+export type { QueueOptions } from "./carrier.ts";
 
 /** Up to so many leave together, though there is room for another statement. */
 const LEAST_SHARE = 64;
-
-/** For each place: so many statements may be unanswered before no more are sent. */
-const LOST = 4;
-/** ms between those that are sent all the same. */
-const PROBE_AFTER = 1000;
-
-type Kind = "take" | "read" | "reset" | "run";
+/** ms that an attempt waits which others have to wait for. */
+const SHORT_LOCK_WAIT = 5;
+/** ms that an attempt on one key in a place of its own waits for a lock, at most. */
+const MOST_LOCK_WAIT = 80;
 
 export class Queue {
   readonly #options: QueueOptions;
+  readonly #carrier: Carrier;
   #waiting: Pending[] = [];
   #out = 0;
   /** Calls in them. */
   #outCalls = 0;
-  /** Statements that were given up and are still unanswered. */
-  #lost = 0;
-  #probeAt = 0;
   #scheduled = false;
-  /** Identities that a statement is out about: what else is asked on them waits, so that it is answered in order. */
+  /** Identities that a statement is out about: other calls on them wait, so that they are decided in order. */
   readonly #busy = new Set<string>();
+  readonly #held = new HeldKeys();
+  /** Statements that are out about held keys. */
+  #heldOut = 0;
+  #heldLast = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: QueueOptions) {
     this.#options = options;
+    this.#carrier = new Carrier(options, {
+      has: (id) => this.#held.has(id),
+      hold: (calls, ids, cause) => this.#hold(calls, ids, cause),
+    });
   }
 
   add(pending: Pending): void {
-    this.#waiting.push(pending);
-    if (this.#scheduled || this.#out >= this.#options.statements) return;
+    const held = this.#held.size === 0 ? undefined : this.#held.of(pending);
+    if (held === undefined) this.#waiting.push(pending);
+    else this.#keep(held, pending);
+    if (this.#out < this.#options.statements) this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => {
       this.#scheduled = false;
@@ -62,166 +59,137 @@ export class Queue {
 
   #send(): void {
     const { statements, batch } = this.#options;
-    while (this.#out < statements && this.#waiting.length > 0) {
+    while (this.#out < statements) {
+      if (this.#sendHeld()) continue;
+      this.#heldLast = false;
+      if (this.#waiting.length === 0) return;
       // An even share for each statement: a small one costs as much as a large one, so few wait for the next.
       const share = (this.#waiting.length + this.#outCalls) / statements;
       if (this.#out > 0 && this.#waiting.length < share / 2) return;
-      const next = this.#next(Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))));
+      this.#waiting = open(this.#waiting);
+      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#busy);
       if (next === undefined) return;
-      void this.#carry(next.kind, next.some);
+      this.#waiting = next.left;
+      void this.#carry(next.some, () => this.#carrier.settle(next.kind, next.some));
     }
   }
 
-  /** What leaves next: calls of one kind, none about what a statement is out about or what an earlier call waits for. */
-  #next(most: number): { kind: Kind; some: Pending[] } | undefined {
-    const held = new Set<string>();
-    const left: Pending[] = [];
-    const taken = new Map<string, Pending[]>();
-    let some: Pending[] = [];
-    let kind: Kind | undefined;
-    for (const [i, pending] of this.#waiting.entries()) {
-      if (some.length === most) {
-        left.push(...this.#waiting.slice(i));
-        break;
-      }
-      const own = kindOf(pending);
-      const fits = kind === undefined || (own === kind && pending.now === some[0]?.now);
-      if (!fits || pending.about.some((id) => held.has(id) || this.#busy.has(id))) {
-        for (const id of pending.about) held.add(id);
-        left.push(pending);
-        continue;
-      }
-      kind = own;
-      some.push(pending);
-      for (const id of pending.about) {
-        const same = taken.get(id);
-        if (same === undefined) taken.set(id, [pending]);
-        else same.push(pending);
-      }
-    }
-    if (kind === undefined) return undefined;
-    if (kind === "take" && taken.size < some.length) {
-      // Few meet on one row: they wait for the next statement. Many do: they go in turn in this one.
-      if (taken.size * 2 > some.length) {
-        const later = some.filter((pending) => taken.get(pending.about[0] as string)?.[0] !== pending);
-        some = some.filter((pending) => taken.get(pending.about[0] as string)?.[0] === pending);
-        left.unshift(...later);
-      } else {
-        kind = "run";
-      }
-    }
-    this.#waiting = left;
-    return { kind, some };
-  }
-
-  async #carry(kind: Kind, some: readonly Pending[]): Promise<void> {
+  async #carry(some: readonly Pending[], settle: () => Promise<readonly Pending[]>): Promise<void> {
     for (const pending of some) for (const id of pending.about) this.#busy.add(id);
     this.#out++;
     this.#outCalls += some.length;
     let again: readonly Pending[] = [];
     try {
-      again = await this.#settle(kind, some);
+      again = await settle();
     } finally {
       this.#out--;
       this.#outCalls -= some.length;
       for (const pending of some) for (const id of pending.about) this.#busy.delete(id);
       for (const pending of again) pending.again = true;
       if (again.length > 0) this.#waiting.unshift(...again);
-      // After those who were just answered have asked anew.
-      if (this.#waiting.length > 0 && !this.#scheduled) {
-        this.#scheduled = true;
-        queueMicrotask(() => {
-          this.#scheduled = false;
-          this.#send();
-        });
-      }
+      // After the callers that were just answered have made their next calls.
+      this.#schedule();
     }
   }
 
-  /** Asks, and answers every call; returns those to ask again. */
-  async #settle(kind: Kind, some: readonly Pending[]): Promise<readonly Pending[]> {
-    try {
-      const turn = this.#turn(kind, some);
-      return turn.settle(await this.#ask(turn));
-    } catch (error) {
-      const { code, message } = error as { code?: unknown; message?: unknown };
-      if (some.length > 1 && this.#options.retries && typeof code === "string" && code.startsWith("22")) {
-        // A number that PostgreSQL cannot compute with, of one of them: nothing was written. Each is asked on its own.
-        for (const pending of some) await this.#settle(kind, [pending]);
-        return [];
-      }
-      for (const pending of some) pending.fail(typeof message === "string" ? message : String(error), error);
-      return [];
+  /** Keeps the calls on these keys apart, and those that wait behind them; returns the others. */
+  #hold(calls: readonly Pending[], ids: ReadonlySet<string>, cause: unknown): Pending[] {
+    if (ids.size === 0) return [...calls];
+    const now = performance.now();
+    const waiting = new Map([...ids].map((id) => [id, this.#held.lock(id, now, cause).calls.splice(0)]));
+    const others = calls.filter((pending) => !this.#kept(pending));
+    for (const [, later] of waiting) for (const pending of later) this.#kept(pending);
+    this.#waiting = this.#waiting.filter((pending) => !this.#kept(pending));
+    return others;
+  }
+
+  #kept(pending: Pending): boolean {
+    const held = this.#held.of(pending);
+    if (held === undefined) return false;
+    this.#keep(held, pending);
+    return true;
+  }
+
+  #keep(held: Held, pending: Pending): void {
+    held.calls.push(pending);
+    pending.failAtDeadline(LOCKED, held.cause);
+  }
+
+  /** Sends calls on held keys, where some are due and there is a place for them. */
+  #sendHeld(): boolean {
+    const { statements, batch, transaction } = this.#options;
+    if (this.#held.size === 0 || transaction || this.#heldOut >= Math.max(1, statements - 1)) return false;
+    if (statements === 1 && this.#heldLast && this.#waiting.length > 0) return false;
+    const now = performance.now();
+    const due = this.#held.due(now, batch).filter(({ id }) => !this.#busy.has(id));
+    if (due.length === 0) {
+      this.#wake(now);
+      return false;
     }
+    this.#heldLast = true;
+    void this.#carryHeld(due);
+    return true;
   }
 
-  #turn(kind: Kind, some: readonly Pending[]): Turn {
-    const { schema } = this.#options;
-    if (kind === "read") return readMany(schema, some);
-    if (kind === "reset") return forget(schema, some);
-    if (kind === "run") return runMany(schema, some);
-    return some.length === 1 ? takeOne(schema, some[0] as Pending) : takeMany(schema, some);
+  /** Waits for the next attempt that is not due yet. */
+  #wake(now: number): void {
+    const at = this.#held.nextAt(now);
+    if (at === undefined || this.#timer !== undefined) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.#send();
+      },
+      Math.ceil(at - now),
+    );
   }
 
-  async #ask(turn: Turn): Promise<unknown> {
-    const { timeout, retries } = this.#options;
-    const until = performance.now() + timeout;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#within(turn, until - performance.now());
-      } catch (error) {
-        if (!retries || !retryable(error) || !(await pause(tries, until))) throw error;
+  /** Calls on held keys: those whose rows are free leave together. Where none is, those of the first wait for the lock. */
+  async #carryHeld(due: readonly Held[]): Promise<void> {
+    const { statements, batch } = this.#options;
+    const begun = performance.now();
+    this.#heldOut++;
+    for (const held of due) held.out = true;
+    for (const held of due) held.calls = open(held.calls);
+    const calls = due.flatMap((held) => held.calls);
+    const first = due[0] as Held;
+    // A call on several keys never waits for a lock: it would hold those of the others meanwhile.
+    const several = first.calls.findIndex(({ about }) => about.length > 1);
+    const alone = statements === 1 ? [] : first.calls.slice(0, several < 0 ? undefined : several);
+    this.#out++;
+    const locked =
+      calls.length === 0 || (due.length === 1 && alone.length > 0) ? undefined : await this.#carrier.locked(calls);
+    this.#out--;
+    const free = locked === undefined ? [] : calls.filter(({ about }) => !about.some((id) => locked.has(id)));
+    const next = select(free.length > 0 ? free : alone, batch, this.#busy);
+    const sent = new Set(next?.some);
+    const tried = new Set<Held>();
+    if (next !== undefined) {
+      for (const held of due) {
+        const rest = held.calls.filter((pending) => !sent.has(pending));
+        if (rest.length < held.calls.length) tried.add(held);
+        held.calls = rest;
       }
+      const patient = due.length === 1 && alone.length > 0;
+      const wait = patient
+        ? Math.min(LOCK_WAIT * 2 ** first.attempts, MOST_LOCK_WAIT)
+        : statements === 1
+          ? SHORT_LOCK_WAIT
+          : LOCK_WAIT;
+      await this.#carry(next.some, () => this.#carrier.settle(next.kind, next.some, wait));
     }
-  }
-
-  /** One statement, for at most so long. What is given up is not sent again: it may still be carried out. */
-  #within({ statement }: Turn, ms: number): Promise<unknown> {
-    const { ask, statements, timeout } = this.#options;
-    return new Promise((resolve, reject) => {
-      if (this.#lost >= statements * LOST) {
-        const now = performance.now();
-        if (now < this.#probeAt) {
-          reject(new Error(`${this.#lost} statements are still unanswered`));
-          return;
-        }
-        // A client may never settle what went to a server that is gone: one in a while asks whether it is back.
-        this.#probeAt = now + PROBE_AFTER;
+    const now = performance.now();
+    for (const held of due) {
+      held.out = false;
+      if (tried.has(held) && held.lockedAt < begun) {
+        this.#waiting.unshift(...this.#held.free(held, now, now - begun > LOCK_WAIT));
+      } else if (!tried.has(held) && (locked === undefined || locked.has(held.id))) {
+        this.#held.lock(held.id, now, held.cause);
       }
-      let lost = false;
-      const settled = (): void => {
-        clearTimeout(timer);
-        if (lost) this.#lost--;
-        lost = false;
-      };
-      const timer = setTimeout(() => {
-        lost = true;
-        this.#lost++;
-        reject(new Error(`no answer within ${timeout} ms`));
-      }, ms);
-      (timer as { unref?: () => void }).unref?.();
-      try {
-        ask(statement, timeout).then(
-          (answer) => {
-            settled();
-            resolve(answer);
-          },
-          (error: unknown) => {
-            settled();
-            reject(error);
-          },
-        );
-      } catch (error) {
-        settled();
-        reject(error);
-      }
-    });
+      if (held.lockedAt >= begun && (statements === 1 || due.length > 1 || alone.length === 0))
+        this.#held.pause(held, now);
+    }
+    this.#heldOut--;
+    this.#schedule();
   }
-}
-
-function kindOf(pending: Pending): Kind {
-  if (pending.again) return "run";
-  if (pending.plain) return "take";
-  if (pending.reads) return "read";
-  return pending.asked.kind === "reset" ? "reset" : "run";
 }

@@ -130,7 +130,7 @@ BEGIN
   -- A window's own ts is on its grid: so no "start" is needed to count the windows since.
   WITH seen AS MATERIALIZED (
     SELECT s.id FROM tidegate.states s
-    WHERE s.id > after AND s.id >= convert_to(name, 'UTF8') AND s.id < convert_to(name, 'UTF8') || '\xff'::bytea
+    WHERE s.id > after AND s.id >= convert_to(name, 'UTF8') AND s.id < convert_to(name, 'UTF8') || decode('ff', 'hex')
     ORDER BY s.id LIMIT slice
   ), full_rows AS MATERIALIZED (
     SELECT s.id FROM tidegate.states s JOIN seen ON seen.id = s.id

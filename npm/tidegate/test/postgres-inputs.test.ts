@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { Limit } from "../src/store.ts";
+import { migrate, migration, postgres } from "../src/stores/postgres.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: these are what untyped callers pass
+const any = (value: unknown): any => value;
+const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
+const store = postgres(client);
+const limit = new Limit("a", { kind: "token bucket", rate: 1, period: 1000 });
+const options = "`options` must be an object of settings, or left out; got ";
+const aLimit = '`limit` must be a Limit of "tidegate/store", as from new Limit(name, config); got ';
+const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
+
+describe("a wrong argument is an InputError that names it", () => {
+  test.each<[string, () => unknown, string]>([
+    ["migration(null)", () => migration(any(null)), `${options}null`],
+    ['migration("tidegate")', () => migration(any("tidegate")), `${options}"tidegate"`],
+    ["migrate(null)", () => migrate(any(null)), `${aClient}null`],
+    ["migrate(client, null)", () => migrate(client, any(null)), `${options}null`],
+    ["postgres()", () => any(postgres)(), `${aClient}undefined`],
+    ["postgres(client, null)", () => postgres(client, any(null)), `${options}null`],
+    ["postgres(client, [])", () => postgres(client, any([])), `${options}an object`],
+    ["within(null)", () => store.within(any(null)), `${aClient}null`],
+    ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
+    ["purge(null)", () => store.purge(any(null)), `${aLimit}null`],
+    ['purge("a")', () => store.purge(any("a")), `${aLimit}"a"`],
+    ["purge(config)", () => store.purge(any({ rate: 1 })), `${aLimit}an object with rate`],
+    ["purge(limit, null)", () => store.purge(limit, any(null)), `${options}null`],
+    ["purge(limit, { slice: 0 })", () => store.purge(limit, { slice: 0 }), "`slice` must be a whole number from 1 to"],
+    ["purge(limit, { now: NaN })", () => store.purge(limit, { now: Number.NaN }), "`now` must be"],
+    ['purge(limit, { now: "" })', () => store.purge(limit, { now: any("") }), "`now` must be"],
+    ["decide(null)", () => store.decide(any(null)), "`call` must be an object with op, limit, key"],
+    ["decide({})", () => store.decide(any({})), `${aLimit}undefined`],
+    ["decideAll(null)", () => store.decideAll(any(null)), "`calls` must be an array of calls; got null"],
+    ["decideAll([null])", () => store.decideAll(any([null])), "`call` must be an object with op, limit, key"],
+    ["reset(null)", () => store.reset(any(null), "k"), `${aLimit}null`],
+    ["getValue(null)", () => store.getValue(any(null), "k"), `${aLimit}null`],
+  ])("%s", async (_, run, message) => {
+    const error = await Promise.resolve()
+      .then(run)
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+    expect(error).toMatchObject({ code: "TIDEGATE_INPUT", message: expect.stringContaining(message) });
+  });
+
+  test.each([
+    ["a lone surrogate", "\ud800"],
+    ["a zero character", "a\0"],
+    ["64 bytes", "é".repeat(32)],
+  ])("a schema with %s", (_, schema) => {
+    expect(() => migration({ schema })).toThrow("`schema` must be");
+  });
+});

@@ -1,0 +1,208 @@
+/** Clients that break the rules of promises, and connections that no longer lead anywhere. */
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { Pool } from "pg";
+import postgresJs from "postgres";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { migrate, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { stock, take, withServer } from "./fixture.ts";
+
+const fixture = withServer();
+const plenty: Config = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 1e6 };
+
+describe("a client that rejects with anything, or throws", () => {
+  const bare = Object.create(null) as object;
+  test.each<[string, () => unknown, string]>([
+    ["rejects with undefined", () => Promise.reject(undefined), "rejected with undefined"],
+    ["rejects with null", () => Promise.reject(null), "rejected with null"],
+    ["rejects with a string", () => Promise.reject("no database"), "no database"],
+    ["rejects with a symbol", () => Promise.reject(Symbol("x")), "rejected with a symbol"],
+    ["rejects with an object that has no prototype", () => Promise.reject(bare), "rejected with an object"],
+    ["rejects with an error without a message", () => Promise.reject(Object.assign(new Error(), { code: "X1" })), "X1"],
+    [
+      "throws an error",
+      () => {
+        throw new Error("thrown");
+      },
+      "thrown",
+    ],
+    [
+      "throws undefined",
+      () => {
+        throw undefined;
+      },
+      "rejected with undefined",
+    ],
+    ["returns no promise", () => 5, "not a function"],
+    ["returns nothing", () => undefined, "undefined"],
+    ["resolves with nothing", () => Promise.resolve(), "the answer is not one of tidegate's functions"],
+    ["resolves with rows of null", () => Promise.resolve([null]), "the answer is not one of tidegate's functions"],
+    ["never settles", () => new Promise(() => {}), "no answer within 50 ms"],
+  ])("%s: a StoreError for each call", async (_, query, message) => {
+    const clients: PostgresClient[] = [
+      { query: query as () => Promise<unknown> },
+      { unsafe: query as () => Promise<unknown> },
+    ];
+    for (const client of clients) {
+      const store = postgres(client, { statementTimeout: 50 });
+      const limit = stock("odd", 5);
+      const all = await Promise.allSettled([
+        store.decide(take(limit, "k")),
+        store.decide(take(limit, "l")),
+        store.decideAll([take(limit, "m")]),
+        store.reset(limit, "k"),
+        store.getValue(limit, "k"),
+      ]);
+      for (const one of all) {
+        expect(one).toMatchObject({
+          status: "rejected",
+          reason: { code: "TIDEGATE_STORE", store: "postgres", message: expect.stringContaining(message) },
+        });
+      }
+    }
+  });
+});
+
+/** A TCP proxy in front of the server. */
+class Relay {
+  readonly #server: Server;
+  readonly #clients = new Set<Socket>();
+  /** Connections that stay open while nothing is forwarded on them. */
+  readonly #stranded = new WeakSet<Socket>();
+  port = 0;
+
+  constructor(target: () => { host: string; port: number }) {
+    this.#server = createServer((client) => {
+      const upstream = connect(target());
+      this.#clients.add(client);
+      const forward = (from: Socket, to: Socket): void => {
+        from.on("error", () => {});
+        from.on("data", (chunk) => {
+          if (!this.#stranded.has(client)) to.write(chunk);
+        });
+        from.on("close", () => {
+          if (from === client || !this.#stranded.has(client)) to.destroy();
+        });
+      };
+      forward(client, upstream);
+      forward(upstream, client);
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    this.port = (this.#server.address() as { port: number }).port;
+  }
+
+  /** From now on nothing is forwarded on the connections that exist; new ones work. */
+  strand(): void {
+    for (const client of this.#clients) this.#stranded.add(client);
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients) client.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe("connections that stay open and lead nowhere", () => {
+  const closing: (() => Promise<unknown>)[] = [];
+  afterAll(() => Promise.all(closing.map((close) => close())));
+
+  async function recovers(
+    name: string,
+    make: (port: number) => { client: PostgresClient; end: () => Promise<unknown> },
+  ) {
+    const relay = new Relay(() => fixture.server.options);
+    await relay.listen();
+    const { client, end } = make(relay.port);
+    closing.push(async () => {
+      await end();
+      await relay.close();
+    });
+    const limits = defineLimits({ [name]: plenty }, { store: postgres(client) });
+    const decide = () => limits.limit(name, { key: "k" });
+    expect((await decide()).degraded).toBeUndefined();
+    await Promise.all(Array.from({ length: 300 }, (_, i) => limits.limit(name, { key: `${i}` })));
+    relay.strand();
+    expect((await decide()).degraded).toBe(true);
+    await expect.poll(async () => (await decide()).degraded, { timeout: 20_000, interval: 100 }).toBeUndefined();
+  }
+
+  test("pg's Pool with its defaults closes them and connects anew", () =>
+    recovers("pool", (port) => {
+      const pool = new Pool({ ...fixture.server.options, port });
+      pool.on("error", () => {});
+      return { client: pool, end: () => pool.end() };
+    }));
+
+  test("postgres.js does with a socket that has a timeout", () =>
+    recovers("js", (port) => {
+      const { host, user, database } = fixture.server.options;
+      const sql = postgresJs({
+        host,
+        port,
+        user,
+        database,
+        onnotice: () => {},
+        // @ts-expect-error postgres.js reads it, and its types leave it out
+        socket: () =>
+          new Promise<Socket>((resolve, reject) => {
+            const socket = connect(port, host);
+            socket.setTimeout(2000, () => socket.destroy());
+            socket.once("connect", () => resolve(socket));
+            socket.once("error", reject);
+          }),
+      });
+      return { client: sql, end: () => sql.end({ timeout: 0 }) };
+    }));
+});
+
+test("parallel calls in one transaction are decided in their order, on every client", async () => {
+  const limit = stock("parallel", 3);
+  const ten = async (client: PostgresClient, store = postgres(client)): Promise<boolean[]> => {
+    const bound = store.within(client);
+    const one = await Promise.all(Array.from({ length: 10 }, () => bound.decide(take(limit, "k"))));
+    return one.map(({ ok }) => ok);
+  };
+  const apart = async (client: PostgresClient): Promise<boolean[]> => {
+    const store = postgres(client);
+    const one = await Promise.all(Array.from({ length: 10 }, () => store.within(client).decide(take(limit, "k"))));
+    return one.map(({ ok }) => ok);
+  };
+  const expected = Array.from({ length: 10 }, (_, i) => i < 3);
+
+  const pool = fixture.pool();
+  const client = await pool.connect();
+  for (const run of [ten, apart]) {
+    await client.query("BEGIN");
+    expect(await run(client)).toEqual(expected);
+    await client.query("ROLLBACK");
+  }
+  client.release();
+
+  const { host, port, user, database } = fixture.server.options;
+  const sql = postgresJs({ host, port, user, database, onnotice: () => {} });
+  for (const run of [ten, apart]) {
+    await expect(
+      sql.begin(async (tx) => {
+        expect(await run(tx)).toEqual(expected);
+        throw new Error("undo");
+      }),
+    ).rejects.toThrow("undo");
+  }
+  await sql.end();
+
+  const { PGlite } = await import("@electric-sql/pglite");
+  const lite = await PGlite.create();
+  await migrate(lite);
+  for (const run of [ten, apart]) {
+    await expect(
+      lite.transaction(async (tx) => {
+        expect(await run(tx)).toEqual(expected);
+        throw new Error("undo");
+      }),
+    ).rejects.toThrow("undo");
+  }
+  await lite.close();
+});

@@ -1,0 +1,94 @@
+/** Sessions whose default is SERIALIZABLE, and deadlocks between other sessions: conflicts are not an outage. */
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { withServer } from "./fixture.ts";
+
+const fixture = withServer({ fsync: "off", default_transaction_isolation: "serializable", deadlock_timeout: "50ms" });
+const plenty: Config = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 1e6 };
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const taken = async (name: string): Promise<number> => {
+  const text = "SELECT sum(1e6 - value) AS taken FROM tidegate.states WHERE substr(id, 1, $1) = $2";
+  const [row] = await fixture.rows(text, [name.length + 1, Buffer.from(`${name}:`)]);
+  return Math.round(row?.["taken"] as number);
+};
+
+test("eight pools on one key, 64 calls at a time each: every call is decided, and each grant taken once", async () => {
+  const nodes = Array.from({ length: 8 }, () =>
+    defineLimits({ hot: plenty }, { store: fixture.store({ statementTimeout: 20_000 }), timeout: 20_000 }),
+  );
+  const decisions = await Promise.all(
+    nodes.flatMap((node) =>
+      Array.from({ length: 64 }, async () => {
+        const all = [];
+        for (let i = 0; i < 10; i++) all.push(await node.limit("hot", { key: "k" }));
+        return all;
+      }),
+    ),
+  );
+  const degraded = decisions.flat().filter((decision) => decision.degraded);
+  expect(degraded.map(({ cause }) => String(cause))).toEqual([]);
+  expect(await taken("hot")).toBe(8 * 64 * 10);
+});
+
+test("eight sessions that take one token after another from one key: no decision is degraded", async () => {
+  const nodes = Array.from({ length: 8 }, () =>
+    defineLimits({ turns: plenty }, { store: fixture.store({}, { max: 1 }), timeout: 10_000 }),
+  );
+  const causes = await Promise.all(
+    nodes.map(async (node) => {
+      const seen: unknown[] = [];
+      for (let i = 0; i < 60; i++) {
+        const decision = await node.limit("turns", { key: "k" });
+        if (decision.degraded) seen.push(String(decision.cause));
+        await wait(1);
+      }
+      return seen;
+    }),
+  );
+  expect(causes.flat()).toEqual([]);
+  expect(await taken("turns")).toBe(8 * 60);
+});
+
+test("sessions that deadlock over two rows: calls on other rows go on, and what fails names only its key", async () => {
+  const limits = defineLimits({ dead: plenty }, { store: fixture.store(), timeout: 1000 });
+  const keys = ["a", "b", ...Array.from({ length: 20 }, (_, i) => `k${i}`)];
+  await Promise.all(keys.map((key) => limits.limit("dead", { key })));
+  let deadlocks = 0;
+  let stop = false;
+  const rival = async (first: string, second: string): Promise<void> => {
+    const client = new Client(fixture.server.options);
+    await client.connect();
+    const touch = (key: string) =>
+      client.query("UPDATE tidegate.states SET value = value WHERE id = $1", [`dead:${key}`]);
+    while (!stop) {
+      await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
+      try {
+        await touch(first);
+        await wait(5);
+        await touch(second);
+        await client.query("COMMIT");
+      } catch (error) {
+        if ((error as { code?: unknown }).code === "40P01") deadlocks++;
+        await client.query("ROLLBACK");
+      }
+    }
+    await client.end();
+  };
+  const rivals = [rival("a", "b"), rival("b", "a")];
+  const failed: { key: string; cause: unknown }[] = [];
+  const caller = async (key: string, turns: number): Promise<void> => {
+    for (let i = 0; i < turns || (turns === 0 && !stop); i++) {
+      const decision = await limits.limit("dead", { key });
+      if (decision.degraded) failed.push({ key, cause: decision.cause });
+      await wait(1);
+    }
+  };
+  const onThem = [caller("a", 0), caller("b", 0)];
+  await Promise.all(keys.slice(2).map((key) => caller(key, 150)));
+  await expect.poll(() => deadlocks, { timeout: 60_000 }).toBeGreaterThan(2);
+  stop = true;
+  await Promise.all([...rivals, ...onThem]);
+  expect(failed.filter(({ key }) => key.startsWith("k")).map(({ cause }) => String(cause))).toEqual([]);
+  for (const { cause } of failed) expect(cause).toMatchObject({ code: "TIDEGATE_STORE", scope: "key" });
+});
