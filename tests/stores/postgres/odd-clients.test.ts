@@ -139,13 +139,13 @@ describe("connections that stay open and lead nowhere", () => {
   test("postgres.js does with a socket that has a timeout", () =>
     recovers("js", (port) => {
       const { host, user, database } = fixture.server.options;
-      const sql = postgresJs({
+      // postgres.js reads `socket`, and its types leave it out.
+      const options = {
         host,
         port,
         user,
         database,
         onnotice: () => {},
-        // @ts-expect-error postgres.js reads it, and its types leave it out
         socket: () =>
           new Promise<Socket>((resolve, reject) => {
             const socket = connect(port, host);
@@ -153,7 +153,8 @@ describe("connections that stay open and lead nowhere", () => {
             socket.once("connect", () => resolve(socket));
             socket.once("error", reject);
           }),
-      });
+      };
+      const sql = postgresJs(options);
       return { client: sql, end: () => sql.end({ timeout: 0 }) };
     }));
 });

@@ -44,7 +44,8 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   batch?: number | undefined;
   /**
    * ms after which a statement is given up and its place is free again: 1 to 2^31 - 1; default 1000. How long a call
-   * waits is the limiter's `timeout`.
+   * waits is the limiter's `timeout`. A call that was not sent by its deadline is never sent, and takes nothing. One that
+   * was sent takes nothing where it waits for a lock until then; where its answer is late or lost, it may have taken.
    */
   statementTimeout?: number | undefined;
   /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */

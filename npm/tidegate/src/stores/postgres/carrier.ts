@@ -78,8 +78,12 @@ export class Carrier {
       const strict = tableLocked || lock !== undefined;
       calls = open(calls, strict ? marginOf(calls) : 0);
       if (calls.length === 0) return [];
-      const first = Math.min(...calls.map(({ deadline }) => deadline));
-      const last = Math.max(...calls.map(({ deadline }) => deadline));
+      let first = Number.POSITIVE_INFINITY;
+      let last = 0;
+      for (const { deadline } of calls) {
+        if (deadline < first) first = deadline;
+        if (deadline > last) last = deadline;
+      }
       const now = performance.now();
       const bounds = strict
         ? // It may wait for long: it ends in time for the first of its calls.

@@ -11,8 +11,13 @@ export type Asked =
   | { readonly kind: "reset" | "value"; readonly limit: Limit; readonly key: string | undefined };
 
 /** ms before a deadline at which the store acts on it: at the deadline itself the limiter has answered the caller. */
-export const BEFORE_DEADLINE = 2;
+const BEFORE_DEADLINE = 2;
 const MOST_BEFORE_DEADLINE = 20;
+
+/** That many ms where so many are left: more than the event loop is usually behind. */
+export function beforeDeadline(rest: number): number {
+  return Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
+}
 
 /** A call in the queue. */
 export class Pending {
@@ -99,7 +104,7 @@ export class Pending {
     this.#reason = { what, cause };
     if (this.#settled || noted || this.deadline === Number.POSITIVE_INFINITY) return;
     const rest = Math.max(0, this.deadline - performance.now());
-    this.deadline -= Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
+    this.deadline -= beforeDeadline(rest);
     this.#timer = setTimeout(() => this.expire(), Math.max(0, Math.floor(this.deadline - performance.now())));
   }
 

@@ -1,6 +1,6 @@
 /** Sends statements, bounded in time, and counts those that were given up and have not been answered. */
 import { type Ask, type Sent, type Statement, statement } from "./client.ts";
-import { BEFORE_DEADLINE } from "./pending.ts";
+import { beforeDeadline } from "./pending.ts";
 import type { Turn } from "./plain.ts";
 
 /** For each place: so many statements may be unanswered before no more are sent. */
@@ -21,6 +21,19 @@ export interface Bounds {
 /** The statement was not sent: no connection was free for it in time. */
 export class NotSent extends Error {}
 
+const texts = new Map<string, string>();
+
+function boundedText(schema: string, call: string, values: number): string {
+  let text = texts.get(call);
+  if (text === undefined) {
+    // CASE fixes the order. The setting ends with the transaction, which is this statement.
+    const once = `CASE WHEN set_config('lock_timeout', $${values + 1}::text, true) <> '' THEN ${call} END`;
+    text = `SELECT ${schema}.in_time(${once}, $${values + 2}::text::float8) AS answer`;
+    texts.set(call, text);
+  }
+  return text;
+}
+
 /** The statement of a call in SQL; with bounds, the server gives up waiting for locks, and undoes it when it is late. */
 export function statementOf(
   schema: string,
@@ -29,9 +42,7 @@ export function statementOf(
 ): Statement {
   if (bounds === undefined) return statement(`SELECT ${call} AS answer`, values);
   const rest = Math.max(1, bounds.undo - performance.now());
-  const [lock, most] = [`$${values.length + 1}`, `$${values.length + 2}`];
-  // CASE fixes the order. The setting ends with the transaction, which is this statement.
-  const text = `SELECT ${schema}.in_time(CASE WHEN set_config('lock_timeout', ${lock}::text, true) <> '' THEN ${call} END, ${most}::text::float8) AS answer`;
+  const text = boundedText(schema, call, values.length);
   return statement(text, [...values, String(Math.max(1, Math.round(bounds.lock))), String(rest)]);
 }
 
@@ -89,7 +100,7 @@ export class Sender {
         (timer as { unref?: () => void }).unref?.();
       };
       const giveUp = (): void => give(withdrawn() ? notSent() : new Error(`no answer within ${timeout} ms`));
-      const beforeEnd = Math.max(0, Math.floor(last - begun - BEFORE_DEADLINE));
+      const beforeEnd = Math.max(0, Math.floor(last - begun - beforeDeadline(last - begun)));
       if (beforeEnd < timeout) {
         wait(beforeEnd, () => {
           if (withdrawn()) give(notSent());
