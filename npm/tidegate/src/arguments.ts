@@ -6,7 +6,7 @@ import { InputError, show } from "./errors.ts";
 import type { LimitOptions } from "./call-options.ts";
 import type { Limit } from "./limit.ts";
 import { meant } from "./nearest.ts";
-import type { Op } from "./store.ts";
+import type { Call, Op } from "./store.ts";
 
 export const NONE: LimitOptions = Object.freeze({});
 export const LIMITER: Readonly<Record<string, true>> = fieldTable("store", "now", "onStoreError", "timeout");
@@ -80,6 +80,15 @@ export function checkRequest(request: unknown): void {
 export function checkCount(count: unknown): number {
   if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return count;
   throw numberError("count", count);
+}
+
+/** Refuses requests on one limit and key that take more together than one request may, before a store has any of them. */
+export function checkSums(calls: readonly Call[]): void {
+  const sums = new Map<string, number>();
+  for (const { limit, key, count } of calls) {
+    const identity = limit.identity(key);
+    sums.set(identity, checkCount((sums.get(identity) ?? 0) + count));
+  }
 }
 
 export function checkNow(now: unknown): number {

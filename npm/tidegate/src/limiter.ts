@@ -8,6 +8,7 @@ import {
   checkOptions,
   checkRequest,
   checkRequests,
+  checkSums,
   MANY,
   NONE,
   refuseShards,
@@ -194,6 +195,7 @@ export class Limiter<N extends string, S extends Store> {
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     });
+    checkSums(calls);
     return this.#asked.decideAll(calls, this.#time()) as Answer<S, AllDecision>;
   }
 

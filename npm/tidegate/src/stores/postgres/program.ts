@@ -1,5 +1,4 @@
 /** Any mix of calls as one statement, and the core's own evaluation of what it found. */
-import { numberError } from "../../config.ts";
 import type { Decision, State } from "../../decision.ts";
 import type { Call } from "../../store.ts";
 import { settle } from "../transactional.ts";
@@ -7,8 +6,6 @@ import { type Before, partsOf, stateOf } from "./answer.ts";
 import type { Pending } from "./pending.ts";
 import { Places } from "./places.ts";
 import type { Turn } from "./plain.ts";
-
-const MOST_TOKENS = 2 ** 40;
 
 /** One call of the program, and where what it is about stands. */
 interface Step {
@@ -108,7 +105,7 @@ function memberOf(places: Places, { call, first, size, pair }: Step): number[] {
 
 /**
  * Two requests on one limit and key ask for their sum, and only the last of them takes it: of several shards, the others
- * may have named others. Throws an `InputError` where the sum is no legal count.
+ * may have named others. The limiter has checked that the sum is a legal count.
  */
 export function summed(calls: readonly Call[]): Call[] {
   const ids = calls.map(({ limit, key }) => limit.identity(key));
@@ -116,7 +113,6 @@ export function summed(calls: readonly Call[]): Call[] {
   return calls.map((call, i) => {
     const id = ids[i] as string;
     const count = (asked.get(id) ?? 0) + call.count;
-    if (count > MOST_TOKENS) throw numberError("count", count);
     asked.set(id, count);
     return { ...call, count, op: ids.lastIndexOf(id) === i ? call.op : "check" };
   });

@@ -95,6 +95,31 @@ export const SEVERAL: readonly Case[] = [
     },
   },
   {
+    name: "refuses requests on one limit and key whose sum exceeds 2^40, and no call beside them fails",
+    asks: ["limitAll"],
+    async run({ limits }) {
+      const vast = { kind: "token bucket", rate: 2 ** 40, period: HOUR } as const;
+      const subject = limits({ vast, user });
+      const half = { name: "vast", key: "ann", count: 2 ** 39 } as const;
+      const rule = "`count` must be a finite number of tokens from 0 to 1099511627776; got 1099511627777";
+      for (const all of ["limitAll", "checkAll"] as const) {
+        const requests = [half, { name: "user", key: "ann", count: 1 } as const, half, { ...half, count: 1 }];
+        const beside = [subject.limit("user", { key: "bob" }), subject.limit("vast", { key: "bob" })];
+        const error: unknown = await subject[all](requests).catch((thrown: unknown) => thrown);
+        const { message, field } = Object(error) as { message?: unknown; field?: unknown };
+        same([message, field], [rule, "count"], `the error of ${all}`);
+        same(
+          (await Promise.all(beside)).map(({ ok }) => ok),
+          [true, true],
+          "the calls beside it",
+        );
+      }
+      same((await subject.value("vast", { key: "ann" })).value, 2 ** 40, "what is left after calls that were refused");
+      same((await subject.value("user", { key: "bob" })).value, 8, "what is left after the calls beside them");
+      same((await subject.limitAll([half, half])).ok, true, "a sum of exactly 2^40");
+    },
+  },
+  {
     name: "checkAll answers as limitAll would, and takes nothing",
     asks: ["limitAll"],
     async run({ limits }) {
