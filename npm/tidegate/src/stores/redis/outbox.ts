@@ -114,9 +114,15 @@ export class Outbox {
   }
 }
 
+/**
+ * The server's error code, which begins its message; clients may put their own words before it ("Command failed: ",
+ * "Command 1 [ evalsha ] failed: ", "ReplyError: "). What a message quotes further on may be a caller's key.
+ */
+const MISSING_SCRIPT = /^(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*NOSCRIPT(?: |$)/;
+
 function isMissingScript(error: unknown): boolean {
-  const message = (error as { message?: unknown } | undefined)?.message;
-  return typeof message === "string" && /^(?:\S+ )?NOSCRIPT\b/.test(message);
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  return typeof message === "string" && MISSING_SCRIPT.test(message);
 }
 
 function replay(program: Program, now: number): number {

@@ -1,0 +1,120 @@
+/** Upstash's own client and Vercel's, over REST, on a real Redis; and the migration page's code. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { Redis as Upstash } from "@upstash/redis";
+import { createClient as createKv } from "@vercel/kv";
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { type RestRedisLike, redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
+import { RestServer } from "./rest.ts";
+import { RedisServer } from "./server.ts";
+
+let server: RedisServer;
+let rest: RestServer;
+let probe: Redis;
+beforeAll(async () => {
+  server = await RedisServer.start();
+  rest = await RestServer.start(server.port);
+  probe = server.client();
+});
+beforeEach(async () => {
+  await probe.flushall();
+  await probe.script("FLUSH");
+  rest.commands.length = 0;
+});
+afterAll(async () => {
+  probe?.disconnect();
+  await rest?.stop();
+  await server?.stop();
+});
+
+const limits = { api: { kind: "token bucket", rate: 10, period: HOUR } } as const;
+
+/** Clients that bring all defaults of their own but these. */
+const clients: Readonly<Record<string, () => RestRedisLike>> = {
+  "@upstash/redis": () => new Upstash({ url: rest.url, token: "secret" }),
+  "@upstash/redis without auto-pipelining": () =>
+    new Upstash({ url: rest.url, token: "secret", enableAutoPipelining: false }),
+  "@vercel/kv": () => createKv({ url: rest.url, token: "secret" }),
+};
+
+describe("the contract of a store, through @upstash/redis", () => {
+  const connect = clients["@upstash/redis"] as () => RestRedisLike;
+  const create = async () => redis(connect(), { rememberDenials: 0 });
+  storeSuite({ test, describe, create });
+});
+
+describe.each(Object.entries(clients))("%s", (_, connect) => {
+  const create = () => redis(connect(), { rememberDenials: 0 });
+
+  test("sends the script whole where the server does not have it, and again after SCRIPT FLUSH", async () => {
+    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    for (let round = 1; round <= 2; round++) {
+      const asked = Array.from({ length: 20 }, (_, i) => limiter.limit("api", { key: `${i % 4}` }));
+      const answers = await Promise.all(asked);
+      expect(answers.map(({ cause }) => cause).filter((cause) => cause !== undefined)).toEqual([]);
+      expect(answers.every(({ ok }) => ok)).toBe(true);
+      expect(rest.count("eval"), `whole scripts after ${round} rounds`).toBe(round);
+      expect((await limiter.getValue("api", { key: "1" })).value).toBeCloseTo(10 - 5 * round, 2);
+      await probe.script("FLUSH");
+    }
+  });
+
+  test("sends nothing a second time where an error merely quotes the word", async () => {
+    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    expect((await limiter.limit("api")).ok).toBe(true);
+    await probe.config("SET", "maxmemory", "1");
+    rest.commands.length = 0;
+    try {
+      for (const key of ["NOSCRIPT", "Command failed: NOSCRIPT No matching script", '", NOSCRIPT No matching script']) {
+        const { cause } = await limiter.limit("api", { key });
+        expect((cause as Error).message).toMatch(/OOM/);
+      }
+    } finally {
+      await probe.config("SET", "maxmemory", "0");
+    }
+    expect([rest.count("evalsha"), rest.count("eval")]).toEqual([3, 0]);
+  });
+});
+
+/** Runs the page's code as it is, on this server. */
+async function page(): Promise<(request: Request) => Promise<Response>> {
+  const text = readFileSync(new URL("../../../npm/site/migrate/upstash.md", import.meta.url), "utf8");
+  const code = /## After[\s\S]*?```ts\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
+  const source = (path: string) => fileURLToPath(new URL(`../../../npm/tidegate/src/${path}.ts`, import.meta.url));
+  const modules: Readonly<Record<string, string>> = {
+    "@upstash/redis": createRequire(import.meta.url).resolve("@upstash/redis"),
+    tidegate: source("index"),
+    "tidegate/http": source("http"),
+    "tidegate/redis": source("stores/redis"),
+  };
+  const local = code
+    .replaceAll(/from "([^"]+)"/g, (_, name: string) => `from ${JSON.stringify(modules[name])}`)
+    .replace("https://example.upstash.io", rest.url);
+  const folder = temporaryFolder("upstash-page");
+  try {
+    const file = join(folder, "page.ts");
+    writeFileSync(file, local);
+    return (await import(/* @vite-ignore */ pathToFileURL(file).href)).POST;
+  } finally {
+    remove(folder);
+  }
+}
+
+test("the migration page's code grants what there is, to parallel calls and after SCRIPT FLUSH", async () => {
+  const POST = await page();
+  const send = (user: string) =>
+    POST(new Request("http://localhost/", { method: "POST", headers: { "x-user": user } }));
+  const statuses = async (user: string, times: number) =>
+    (await Promise.all(Array.from({ length: times }, () => send(user)))).map(({ status }) => status).sort();
+  expect(await statuses("ada", 9)).toEqual([...Array(6).fill(200), ...Array(3).fill(429)]);
+  await probe.script("FLUSH");
+  expect(await Promise.all(["bob", "eve", "kim"].map((user) => statuses(user, 9)))).toEqual(
+    Array(3).fill([...Array(6).fill(200), ...Array(3).fill(429)]),
+  );
+});
