@@ -1,13 +1,24 @@
 import { createHash } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit.ts";
 import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
 import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
+import { restLike } from "./clients.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+/** Bytes on the heap that something refers to. */
+function heap(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
 
 let server: RedisServer;
 let client: Redis;
@@ -312,16 +323,64 @@ describe("round trips", () => {
     expect((await take("g", 5)).ok).toBe(true);
   });
 
-  test("what is remembered is bounded", async () => {
-    store = redis(client, { rememberDenials: 10 });
-    const keys = Array.from({ length: 20 }, (_, i) => `m${i}`);
-    for (const key of keys) await take(key, 10);
-    for (const key of keys) await take(key);
+  test("of more than 10,000 denied keys the oldest is forgotten", async () => {
+    const keys = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
+    await Promise.all(keys.map((key) => take(key, 10)));
+    await Promise.all(keys.map((key) => take(key)));
     await client.config("RESETSTAT");
-    for (const key of keys.slice(10)) expect((await take(key)).ok).toBe(false);
+    expect((await take("m1")).ok).toBe(false);
+    expect((await take("m10000")).ok).toBe(false);
     expect(await scriptCalls()).toBe(0);
-    for (const key of keys.slice(0, 10)) expect((await take(key)).ok).toBe(false);
-    expect(await scriptCalls()).toBe(10);
+    expect((await take("m0")).ok).toBe(false);
+    expect(await scriptCalls()).toBe(1);
+  });
+
+  describe("what others give back or reset", () => {
+    // The steady clock alone: sockets run as ever.
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+    afterEach(() => void vi.useRealTimers());
+    const slow = (shards: number) =>
+      new Limit("slow", { kind: "token bucket", rate: 10, period: 24 * 3_600_000, shards });
+
+    test.each([
+      [1, undefined, 1_000],
+      [4, undefined, 1_000],
+      [1, 40, 40],
+    ])("is seen within rememberDenials (%s shards, option %s: %s ms)", async (shards, rememberDenials, expected) => {
+      const of = slow(shards);
+      for (const reset of [() => client.flushall(), () => redis(client).reset(of, "k")]) {
+        store = redis(client, { rememberDenials });
+        expect((await take("k", 10, of)).ok).toBe(true);
+        expect((await take("k", 10, of)).ok).toBe(false);
+        await reset();
+        vi.advanceTimersByTime(expected - 1);
+        expect((await take("k", 10, of)).ok, "remembered").toBe(false);
+        vi.advanceTimersByTime(1);
+        expect((await take("k", 10, of)).ok, "no longer remembered").toBe(true);
+        await client.flushall();
+      }
+    });
+
+    test("does not make memory grow while one script call is never answered", { timeout: 30_000 }, async () => {
+      let lost = false;
+      const silent = redis({
+        ...restLike(client),
+        evalsha: (sha, keys, args) => {
+          if (!lost) return new Promise(() => void (lost = true));
+          return client.evalsha(sha, keys.length, ...keys, ...args);
+        },
+      });
+      void silent.decide(asked("take", "lost"), undefined);
+      await vi.waitUntil(() => lost);
+      const give = async (from: number, to: number) => {
+        const keys = Array.from({ length: to - from }, (_, i) => `${"x".repeat(100)}${from + i}`);
+        await Promise.all(keys.map((key) => silent.decide(asked("give", key), undefined)));
+      };
+      for (let i = 0; i < 20_000; i += 1_000) await give(i, i + 1_000);
+      const before = heap();
+      for (let i = 20_000; i < 80_000; i += 1_000) await give(i, i + 1_000);
+      expect(heap() - before).toBeLessThan(4e6);
+    });
   });
 
   test("what can never be granted asks nobody", async () => {
@@ -380,8 +439,9 @@ describe("options", () => {
     [{ prefix: "a{b}" }, "`prefix` must be a string without braces"],
     [{ prefix: 1 }, "`prefix` must be"],
     [{ tag: "x" }, "`tag` must be a function"],
-    [{ rememberDenials: -1 }, "`rememberDenials` must be a whole number from 0 up; got -1"],
+    [{ rememberDenials: -1 }, "`rememberDenials` must be a whole number of ms from 0 to 60000; got -1"],
     [{ rememberDenials: Number.NaN }, "`rememberDenials`"],
+    [{ rememberDenials: 60_001 }, "`rememberDenials`"],
     [{ preffix: "a" }, "`preffix` must be absent: the options of redis are prefix, tag, rememberDenials"],
     [null, "`options` must be an object; got null"],
   ])("%j is refused", (options, message) => {

@@ -1,4 +1,4 @@
-/** What was last denied: until the tokens are there, the answer is known without asking the server. */
+/** Denials that are answered again without a round trip, for a short time. */
 
 import type { State } from "../../decision.ts";
 
@@ -9,56 +9,78 @@ export interface Denial {
   readonly passed: boolean;
 }
 
-/** A bounded memory of denials. Tokens only get fewer while others take; whatever brings some back forgets. */
+/** A denial, and `performance.now()` when the script call that returned it left. */
+interface Kept {
+  readonly denial: Denial;
+  readonly sentAt: number;
+}
+
+/** The most keys that are kept track of. */
+const MOST_KEYS = 10_000;
+
+/**
+ * A bounded memory of denials. While it lasts, a key's tokens only get fewer, except by a `give` or `reset`: one of this
+ * process forgets the denial here, one of another process is seen when the denial expires.
+ */
 export class Denials {
-  readonly #known = new Map<string, Denial>();
-  /** Requests under way that bring tokens back, by key. */
-  readonly #pending = new Map<string, number>();
-  /** The last script call that may have been answered before such a request was carried out, by key. */
-  readonly #stale = new Map<string, number>();
+  readonly #kept = new Map<string, Kept>();
+  /** How many requests under way bring tokens back, by key. */
+  readonly #open = new Map<string, number>();
+  /** When such a request ended, by key, the oldest first: what left before that may have been answered before it. */
+  readonly #closedAt = new Map<string, number>();
+  /** The same for keys that {@link #closedAt} no longer has. */
+  #closedBefore = Number.NEGATIVE_INFINITY;
+  /** ms. */
+  readonly #keepFor: number;
 
-  readonly #most: number;
-
-  /** Of this many keys at the most; 0: of none. */
-  constructor(most: number) {
-    this.#most = most;
+  /** Keeps a denial for so many ms; 0: none. */
+  constructor(keepFor: number) {
+    this.#keepFor = keepFor;
   }
 
   get(key: string): Denial | undefined {
-    return this.#known.size === 0 ? undefined : this.#known.get(key);
+    const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
+    if (kept === undefined) return undefined;
+    if (performance.now() - kept.sentAt < this.#keepFor) return kept.denial;
+    this.#kept.delete(key);
+    return undefined;
   }
 
   forget(key: string): void {
-    this.#known.delete(key);
+    this.#kept.delete(key);
   }
 
-  /** Keeps a denial that the script call with number `sent` told. */
-  keep(key: string, denial: Denial, sent: number): void {
-    if (this.#most === 0 || this.#pending.has(key) || sent <= (this.#stale.get(key) ?? -1)) return;
-    if (this.#known.size >= this.#most && !this.#known.has(key)) {
-      const [oldest] = this.#known.keys();
-      this.#known.delete(oldest as string);
-    }
-    this.#known.set(key, denial);
+  /** Keeps a denial by a script call that left at `sentAt` (`performance.now()`). */
+  keep(key: string, denial: Denial, sentAt: number): void {
+    if (this.#keepFor === 0 || this.#open.has(key)) return;
+    if (sentAt <= (this.#closedAt.get(key) ?? this.#closedBefore)) return;
+    // Deleted first, so that the map's order is that of the answers.
+    this.#kept.delete(key);
+    if (this.#kept.size >= MOST_KEYS) this.#kept.delete(first(this.#kept));
+    this.#kept.set(key, { denial, sentAt });
   }
 
   /** Begins a request that brings tokens back. */
   open(key: string): void {
-    this.#known.delete(key);
-    this.#pending.set(key, (this.#pending.get(key) ?? 0) + 1);
+    this.#kept.delete(key);
+    this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
   }
 
-  /** Ends it; `lastSent` is the number of the last script call so far. */
-  close(key: string, lastSent: number): void {
-    const left = (this.#pending.get(key) ?? 1) - 1;
-    if (left === 0) this.#pending.delete(key);
-    else this.#pending.set(key, left);
-    this.#stale.set(key, lastSent);
-  }
-
-  /** Script calls before this number are answered: what was held back on their account no longer is. */
-  answered(before: number): void {
-    if (this.#stale.size === 0) return;
-    for (const [key, sent] of this.#stale) if (sent < before) this.#stale.delete(key);
+  /** Ends it. */
+  close(key: string): void {
+    const left = (this.#open.get(key) ?? 1) - 1;
+    if (left === 0) this.#open.delete(key);
+    else this.#open.set(key, left);
+    const now = performance.now();
+    this.#closedAt.delete(key);
+    // What left before these ended is by now too old to be kept.
+    for (const [other, at] of this.#closedAt) {
+      if (now - at < this.#keepFor && this.#closedAt.size < MOST_KEYS) break;
+      this.#closedAt.delete(other);
+      this.#closedBefore = at;
+    }
+    this.#closedAt.set(key, now);
   }
 }
+
+const first = (map: ReadonlyMap<string, unknown>): string => map.keys().next().value as string;

@@ -12,8 +12,9 @@ export interface RedisOptions {
    */
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
   /**
-   * Denials remembered at the most, so that a key that is out of tokens costs no round trip until its `retryAt`: a
-   * whole number; 0 remembers none. Default 10,000. What another process gives back or resets is seen at `retryAt`.
+   * How long a denial is answered again without a round trip, at most until its `retryAt`: a whole number of ms from 0
+   * (always ask the server) to 60,000; default 1000. What another process gives back or resets is seen within it. The
+   * latest 10,000 denied keys are remembered.
    */
   rememberDenials?: number | undefined;
   /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
@@ -27,6 +28,8 @@ export interface Options {
   readonly rememberDenials: number;
 }
 
+/** ms. */
+const LONGEST_MEMORY = 60_000;
 const FIELDS = ["prefix", "tag", "rememberDenials", "lease"];
 
 /** Checks the settings, or names the one that is wrong. */
@@ -37,13 +40,13 @@ export function readOptions(options: RedisOptions): Options {
       throw new InputError(field, `absent: the options of redis are ${FIELDS.join(", ")}`, Reflect.get(options, field));
     }
   }
-  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 10_000 } = options;
+  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
   if (typeof prefix !== "string" || /[{}]/.test(prefix) || /\p{Surrogate}/u.test(prefix)) {
     throw new InputError("prefix", "a string without braces", prefix);
   }
   if (typeof tag !== "function") throw new InputError("tag", "a function of a limit's name and key", tag);
-  if (typeof rememberDenials !== "number" || !Number.isInteger(rememberDenials) || rememberDenials < 0) {
-    throw new InputError("rememberDenials", "a whole number from 0 up", rememberDenials);
+  if (!Number.isInteger(rememberDenials) || rememberDenials < 0 || rememberDenials > LONGEST_MEMORY) {
+    throw new InputError("rememberDenials", `a whole number of ms from 0 to ${LONGEST_MEMORY}`, rememberDenials);
   }
   checkLease(options.lease);
   return { prefix, tag, rememberDenials };

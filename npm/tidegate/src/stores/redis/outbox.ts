@@ -15,22 +15,16 @@ import type { Unit } from "./unit.ts";
  * for some 100 microseconds at the most, and this process reads one answer while the server works on the next. */
 const MOST_REQUESTS = 64;
 
-/** Who is told what comes back. */
+/** What else reads the answers. */
 interface Watch {
-  /** An answer has come, and no caller has seen it yet. */
-  answered(program: Program, sent: number): void;
-  /** All script calls before this number are done with. */
-  settled(oldestUnderWay: number): void;
+  /** An answer has come, and no caller has seen it yet. The script call left at `sentAt` (`performance.now()`). */
+  answered(program: Program, sentAt: number): void;
 }
 
-/** The requests that wait for the end of the turn, by slot and clock, and those that are under way. */
+/** The requests that wait for the end of the turn, by slot and clock. */
 export class Outbox {
   readonly #open = new Map<number | string, Program>();
   #scheduled = false;
-  /** The number of the last script call that was sent. */
-  sent = 0;
-  /** Numbers of the script calls that are under way, in order. */
-  readonly #underWay = new Set<number>();
 
   readonly #link: Link;
   readonly #clock: ServerClock;
@@ -79,8 +73,6 @@ export class Outbox {
   };
 
   async #send(program: Program): Promise<void> {
-    const sent = ++this.sent;
-    this.#underWay.add(sent);
     try {
       const { keys, args } = program.encode(this.#link.text);
       const mark = this.#clock.mark();
@@ -92,14 +84,10 @@ export class Outbox {
       const sound = !lines.some((line) => line.corrupt);
       const granted = replay(program, answer.now);
       if (sound && granted !== answer.granted) throw disagreement(answer.granted, granted);
-      this.#watch.answered(program, sent);
+      this.#watch.answered(program, mark.steady);
       settle(program, lines);
     } catch (error) {
       fail(program, error);
-    } finally {
-      this.#underWay.delete(sent);
-      const [oldest] = this.#underWay;
-      this.#watch.settled(oldest ?? sent + 1);
     }
   }
 

@@ -42,14 +42,8 @@ export class Server {
     this.denials = denials;
     this.#options = options;
     this.#outbox = new Outbox(link, this.clock, {
-      answered: (program, sent) => this.#remember(program, sent),
-      settled: (oldest) => denials.answered(oldest),
+      answered: (program, sentAt) => this.#remember(program, sentAt),
     });
-  }
-
-  /** The number of the last script call. */
-  get sent(): number {
-    return this.#outbox.sent;
   }
 
   /** Runs what brings tokens back to a place: what was denied there meanwhile is not remembered. */
@@ -58,7 +52,7 @@ export class Server {
     try {
       return await run();
     } finally {
-      this.denials.close(place, this.sent);
+      this.denials.close(place);
     }
   }
 
@@ -129,29 +123,29 @@ export class Server {
     return !cluster || this.#options.tag(limit.name, key) !== undefined || /^[^{]*\{[^}]+\}/.test(keyPrefix);
   }
 
-  /** Remembers the shards that together denied, as script call `sent` told at the earliest. */
+  /** Remembers the shards that denied together; the first of their script calls left at `sentAt`. */
   rememberShards(
     limit: Limit,
     key: string | undefined,
     states: readonly (State | null)[],
     passed: boolean,
-    sent: number,
+    sentAt: number,
   ): void {
-    if (states.length <= MOST_SHARDS) this.denials.keep(this.keyOf(limit, key), { states, passed }, sent);
+    if (states.length <= MOST_SHARDS) this.denials.keep(this.keyOf(limit, key), { states, passed }, sentAt);
   }
 
-  #remember(program: Program, sent: number): void {
+  #remember(program: Program, sentAt: number): void {
     const passed = program.now !== undefined;
     for (const line of program.lines.values()) {
       const last = line.calls.at(-1);
       if (last === undefined || line.corrupt || last.spec.oneShard) continue;
-      if (last.decision?.ok === false) this.denials.keep(line.place, { states: [line.state], passed }, sent);
+      if (last.decision?.ok === false) this.denials.keep(line.place, { states: [line.state], passed }, sentAt);
       else this.denials.forget(line.place);
     }
     for (const { members, decisions } of program.units) {
       for (const [i, { ask, place, lines }] of members.entries()) {
         if (decisions[i]?.ok !== false || ask === "pair" || lines.length > MOST_SHARDS) continue;
-        this.denials.keep(place, { states: lines.map((line) => line.state), passed }, sent);
+        this.denials.keep(place, { states: lines.map((line) => line.state), passed }, sentAt);
       }
     }
   }

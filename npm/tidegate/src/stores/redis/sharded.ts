@@ -52,8 +52,8 @@ function apart(server: Server, now: number | undefined): spread.Shards {
       return { before: before as State | null, decision, now };
     },
     look: (limit, key) => {
-      const { sent } = server;
-      return (states) => server.rememberShards(limit, key, states, now !== undefined, sent);
+      const sentAt = performance.now();
+      return (states) => server.rememberShards(limit, key, states, now !== undefined, sentAt);
     },
   };
 }
