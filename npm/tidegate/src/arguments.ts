@@ -9,7 +9,7 @@ import { meant } from "./nearest.ts";
 import type { Call, Op } from "./store.ts";
 
 export const NONE: LimitOptions = Object.freeze({});
-export const LIMITER: Readonly<Record<string, true>> = fieldTable("store", "now", "onStoreError", "timeout");
+export const LIMITER: Readonly<Record<string, true>> = fieldTable("store", "now", "onStoreError", "timeout", "log");
 const LIMIT = fieldTable("key", "count", "reserve", "throws", "config");
 const CALL = fieldTable("key", "count", "config");
 export const MANY: Readonly<Record<string, true>> = fieldTable("count");

@@ -7,10 +7,13 @@ export const STATE_BYTES = 16;
 
 const WHAT = "two finite little-endian doubles in 16 bytes, value and ts";
 
+/** What a store holds under a key cannot be read as a state: an error of this key, not of the store. */
+export class NotAState extends TypeError {}
+
 /** Throws unless both are finite. */
 function finite(value: number, ts: number, got: string): State {
   if (Number.isFinite(value) && Number.isFinite(ts)) return { value, ts };
-  throw new TypeError(`a state must be ${WHAT}; got ${got}`);
+  throw new NotAState(`a state must be ${WHAT}; got ${got}`);
 }
 
 /** The state that a caller passes, checked. */
@@ -54,7 +57,7 @@ export function encode(state: State): Bytes {
  */
 export function decode(bytes: Uint8Array): State {
   if (!(bytes instanceof Uint8Array)) throw new InputError("bytes", "a Uint8Array", bytes);
-  if (bytes.length !== STATE_BYTES) throw new TypeError(`a state must be ${WHAT}; got ${bytes.length} bytes`);
+  if (bytes.length !== STATE_BYTES) throw new NotAState(`a state must be ${WHAT}; got ${bytes.length} bytes`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, STATE_BYTES);
   const [value, ts] = [view.getFloat64(0, true), view.getFloat64(8, true)];
   return finite(value, ts, `${value} and ${ts}`);
@@ -90,7 +93,7 @@ export function decodeText(text: string): State {
   const parts = text.split(" ");
   const [value, ts] = parts;
   if (parts.length !== 2 || !DECIMAL.test(value as string) || !DECIMAL.test(ts as string)) {
-    throw new TypeError(
+    throw new NotAState(
       `a state as text must be two decimal numbers, value and ts, with a space between; got ${JSON.stringify(text)}`,
     );
   }

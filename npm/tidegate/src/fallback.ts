@@ -10,6 +10,8 @@ export interface Fallback {
   one(call: Call, now: number, cause: unknown): Decision;
   /** All or none without the store: those with a local limit together, two on one of them for their sum. */
   several(calls: readonly Call[], now: number, cause: unknown): AllDecision;
+  /** What a call on this limit is then, in words: "denied (onStoreError: "deny")". */
+  insteadOf(limit: Limit | undefined): string;
 }
 
 /** As `onStoreError` says, each limit's own or this one. */
@@ -85,5 +87,11 @@ export function fallback(onStoreError: OnStoreError | undefined): Fallback {
     return { ...settle(decisions, now), degraded: true, cause };
   }
 
-  return { one, several };
+  function insteadOf(limit: Limit | undefined): string {
+    const setting = limit?.onStoreError ?? byDefault;
+    if (typeof setting === "object") return `decided by a local limit (onStoreError: { local: ${setting.local} })`;
+    return setting === "deny" ? 'denied (onStoreError: "deny")' : 'allowed (onStoreError: "allow")';
+  }
+
+  return { one, several, insteadOf };
 }

@@ -29,6 +29,7 @@ export {
   type LimitRequest,
   type Value,
 } from "./limiter.ts";
+export type { Log } from "./outages.ts";
 export type { Resilience } from "./resilience.ts";
 export { type MemoryOptions, type MemoryStats, MemoryStore, memory } from "./stores/memory.ts";
 export type { AsyncStore, Call, OnStoreError, Op, Store, SyncStore } from "./store.ts";

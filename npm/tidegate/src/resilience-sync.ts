@@ -1,9 +1,11 @@
 import type { Decision } from "./decision.ts";
 import { OPS, RESERVE } from "./engine/engine.ts";
-import { isInputError } from "./errors.ts";
+import { isInputError, isStoreError } from "./errors.ts";
 import { fallback } from "./fallback.ts";
 import type { Limit } from "./limit.ts";
-import type { Call, OnStoreError, Op, SyncStore } from "./store.ts";
+import { checkLog, Outages } from "./outages.ts";
+import type { Resilience } from "./resilience.ts";
+import type { Call, Op, SyncStore } from "./store.ts";
 
 /** A store of ours that takes many keys in one call. */
 export interface Batch {
@@ -28,16 +30,30 @@ const OP_OF = Object.keys(OPS) as readonly Op[];
  */
 export function resilientSync(
   store: SyncStore & Partial<Fast & Batch & InMemory>,
-  onStoreError: OnStoreError | undefined,
+  options: Pick<Resilience, "onStoreError" | "log">,
 ): SyncStore & Partial<Fast & Batch> {
   if (store.cannotFail === true) return store;
-  const { one, several } = fallback(onStoreError);
+  const { one, several, insteadOf } = fallback(options.onStoreError);
+  const outages = new Outages(store.name, checkLog(options.log));
 
-  function attempt<T>(run: () => T, instead: (cause: unknown) => T): T {
+  const succeeded = (): void => {
+    if (!outages.none) outages.succeeded("", performance.now());
+  };
+  /** Throws a mistake of the caller's on, and counts anything else. */
+  function failed(limit: Limit | undefined, error: unknown): void {
+    if (isInputError(error)) throw error;
+    const now = performance.now();
+    if (isStoreError(error) && error.scope === "key") outages.keyFailed("", now, error, insteadOf(limit));
+    else outages.failed("", now, error, insteadOf(limit));
+  }
+  function attempt<T>(limit: Limit | undefined, run: () => T, instead?: (cause: unknown) => T): T {
     try {
-      return run();
+      const answer = run();
+      succeeded();
+      return answer;
     } catch (error) {
-      if (isInputError(error)) throw error;
+      failed(limit, error);
+      if (instead === undefined) throw error;
       return instead(error);
     }
   }
@@ -49,23 +65,27 @@ export function resilientSync(
     sync: true,
     decide: (call, now) =>
       attempt(
+        call.limit,
         () => store.decide(call, now),
         (cause) => one(call, time(now), cause),
       ),
     decideAll: (calls, now) =>
       attempt(
+        calls[0]?.limit,
         () => store.decideAll(calls, now),
         (cause) => several(calls, time(now), cause),
       ),
-    reset: (limit, key) => store.reset(limit, key),
-    getValue: (limit, key, now) => store.getValue(limit, key, now),
+    reset: (limit, key) => attempt(limit, () => store.reset(limit, key)),
+    getValue: (limit, key, now) => attempt(limit, () => store.getValue(limit, key, now)),
   };
   if (store.decideFast !== undefined) {
     guarded.decideFast = (limit, key, count, flags, now) => {
       try {
-        return (store as Fast).decideFast(limit, key, count, flags, now);
+        const decision = (store as Fast).decideFast(limit, key, count, flags, now);
+        succeeded();
+        return decision;
       } catch (error) {
-        if (isInputError(error)) throw error;
+        failed(limit, error);
         const call: Call = { op: OP_OF[flags & 3] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
         return one(call, time(now), error);
       }
@@ -74,6 +94,7 @@ export function resilientSync(
   if (store.decideMany !== undefined) {
     guarded.decideMany = (limit, keys, count, now) =>
       attempt(
+        limit,
         () => (store as Batch).decideMany(limit, keys, count, now),
         (cause) => keys.map((key) => one(take(limit, key, count), time(now), cause)),
       );

@@ -3,6 +3,7 @@ import type { AllDecision, Decision, State } from "./decision.ts";
 import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "./errors.ts";
 import { fallback } from "./fallback.ts";
 import type { Limit } from "./limit.ts";
+import { checkLog, type Log, messageOf, Outages } from "./outages.ts";
 import type { AsyncStore, Call, OnStoreError } from "./store.ts";
 
 /** What a limiter does about a store that fails. */
@@ -14,39 +15,14 @@ export interface Resilience {
   onStoreError?: OnStoreError | undefined;
   /** ms that a call waits for the store: 1 to 2^31 - 1; default 250. */
   timeout?: number | undefined;
+  /**
+   * Where a line goes when a node of the store fails, with its cause, and when it answers again: at most one pair of
+   * them a minute for each node. Default the console; `false` logs nothing.
+   */
+  log?: Log | false | undefined;
 }
 
 const DEFAULT_TIMEOUT = 250;
-/** After so many failures in a row, calls no longer wait: one in a while asks whether the store is back. */
-const FAILURES_TO_OPEN = 5;
-/** ms between two such questions, at first and at most. */
-const PROBE_AFTER = 100;
-const PROBE_AFTER_MOST = 5000;
-
-/** Counts failures in a row; open, it lets one question through at a time, ever more rarely. */
-class Breaker {
-  #failures = 0;
-  #probeAt = 0;
-  #wait = PROBE_AFTER;
-
-  /** Whether a call may go to the store. */
-  admits(now: number): boolean {
-    if (this.#failures < FAILURES_TO_OPEN) return true;
-    if (now < this.#probeAt) return false;
-    this.#probeAt = now + this.#wait;
-    this.#wait = Math.min(this.#wait * 2, PROBE_AFTER_MOST);
-    return true;
-  }
-
-  succeeded(): void {
-    this.#failures = 0;
-    this.#wait = PROBE_AFTER;
-  }
-
-  failed(now: number): void {
-    if (++this.#failures === FAILURES_TO_OPEN) this.#probeAt = now + this.#wait;
-  }
-}
 
 /** A store that always answers, and what it is made of. */
 export interface ResilientStore extends AsyncStore {
@@ -58,11 +34,24 @@ export interface ResilientStore extends AsyncStore {
   without(call: Call, now: number, cause: unknown): Decision;
 }
 
+/** What a call is about. */
+type Target = Pick<Call, "limit" | "key">;
+
+const identityOf = (targets: readonly Target[]): string =>
+  targets.map(({ limit, key }) => limit.identity(key)).join(",");
+
+/** The deadline passed: the server may be down, or a connection of the client's open on this side alone. */
+class NoAnswer extends StoreError {}
+
+const HALF_OPEN =
+  ". If that lasts while the server is up, a connection may be half-open: set the socket timeouts of the client";
+const hint = (error: StoreError): string => (error instanceof NoAnswer ? HALF_OPEN : "");
+
 /** Waits so long, and rejects with a StoreError then. */
-async function inTime<T>(timeout: number, details: StoreErrorDetails, awaited: Promise<T>): Promise<T> {
+async function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StoreError(`no answer within ${timeout} ms`, details)), timeout);
+    timer = setTimeout(() => reject(new NoAnswer(`no answer within ${timeout} ms`, details())), timeout);
   });
   try {
     return await Promise.race([awaited, deadline]);
@@ -71,47 +60,62 @@ async function inTime<T>(timeout: number, details: StoreErrorDetails, awaited: P
   }
 }
 
-/** The store behind a deadline, a breaker, and what to answer where it does not. */
+/** The store behind a deadline, a breaker for each node, and what to answer where it does not. */
 export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
-  const { one, several } = fallback(options.onStoreError);
+  const { one, several, insteadOf } = fallback(options.onStoreError);
   const timeoutByDefault = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
-  const breaker = new Breaker();
+  const outages = new Outages(store.name, checkLog(options.log));
+
+  /** The node, or all of several: a failure of a call on several nodes counts for these together, not for each. */
+  function nodeOf(targets: readonly Target[]): string {
+    if (store.nodeOf === undefined) return "";
+    try {
+      const names = targets.map(({ limit, key }) => store.nodeOf?.(limit, key) ?? "");
+      return names.length === 1 ? (names[0] as string) : [...new Set(names)].sort().join(", ");
+    } catch {
+      // What the store cannot place it will reject, with the reason.
+      return "";
+    }
+  }
 
   /** The store's answer within the deadline; rejects with a StoreError, or the caller's own InputError. */
   async function ask<T>(
     operation: string,
-    identity: string,
+    targets: readonly Target[],
     timeout: number,
     run: (deadline: number) => Promise<T>,
   ): Promise<T> {
     const now = performance.now();
-    const details = { store: store.name, operation, identity };
-    if (!breaker.admits(now)) throw new StoreError("it has failed repeatedly and is asked again later", details);
+    const node = nodeOf(targets);
+    const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
+    if (!outages.admits(node, now)) {
+      throw new StoreError("it has failed repeatedly and is asked again later", details());
+    }
     try {
       const answer = await inTime(timeout, details, run(now + timeout));
-      breaker.succeeded();
+      if (!outages.none) outages.succeeded(node, performance.now());
       return answer;
     } catch (error) {
       if (isInputError(error)) throw error;
-      if (isStoreError(error) && error.scope === "key") breaker.succeeded();
-      else breaker.failed(performance.now());
-      if (error instanceof StoreError) throw error;
-      const what = error instanceof Error ? error.message : String(error);
-      throw new StoreError(what, { ...details, cause: error });
+      const failure = isStoreError(error) ? error : new StoreError(messageOf(error), { ...details(), cause: error });
+      const instead = insteadOf(targets[0]?.limit);
+      if (failure.scope === "key") outages.keyFailed(node, performance.now(), failure, instead);
+      else outages.failed(node, performance.now(), failure, instead + hint(failure));
+      throw failure;
     }
   }
 
   const timeoutOf = (limit: Limit): number => limit.timeout ?? timeoutByDefault;
 
   const attempt = (call: Call, now: number | undefined): Promise<Decision> =>
-    ask(call.op, call.limit.identity(call.key), timeoutOf(call.limit), (deadline) => store.decide(call, now, deadline));
+    ask(call.op, [call], timeoutOf(call.limit), (deadline) => store.decide(call, now, deadline));
 
   return {
     name: store.name,
     sync: false,
     attempt,
     within: (call, awaited) => {
-      const details = { store: store.name, operation: call.op, identity: call.limit.identity(call.key) };
+      const details = () => ({ store: store.name, operation: call.op, identity: identityOf([call]) });
       return inTime(timeoutOf(call.limit), details, awaited);
     },
     without: one,
@@ -124,10 +128,9 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       }
     },
     async decideAll(calls, now): Promise<AllDecision> {
-      const identity = calls.map((call) => call.limit.identity(call.key)).join(",");
       const timeout = Math.min(...calls.map((call) => timeoutOf(call.limit)));
       try {
-        return await ask("limitAll", identity, timeout, (deadline) => store.decideAll(calls, now, deadline));
+        return await ask("limitAll", calls, timeout, (deadline) => store.decideAll(calls, now, deadline));
       } catch (error) {
         if (isInputError(error)) throw error;
         const at = Math.floor(now ?? Date.now());
@@ -135,8 +138,8 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       }
     },
     reset: (limit, key): Promise<void> =>
-      ask("reset", limit.identity(key), timeoutOf(limit), (deadline) => store.reset(limit, key, deadline)),
+      ask("reset", [{ limit, key }], timeoutOf(limit), (deadline) => store.reset(limit, key, deadline)),
     getValue: (limit, key, now): Promise<State> =>
-      ask("getValue", limit.identity(key), timeoutOf(limit), (deadline) => store.getValue(limit, key, now, deadline)),
+      ask("getValue", [{ limit, key }], timeoutOf(limit), (deadline) => store.getValue(limit, key, now, deadline)),
   };
 }

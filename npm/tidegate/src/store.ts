@@ -73,6 +73,12 @@ export interface AsyncStore extends StoreOf<true> {
    * cannot be leased.
    */
   readonly lease?: boolean | LeaseOptions | undefined;
+  /**
+   * The node that serves this limit and key (a server, a master of a cluster, an object), for the limiter's breakers: a
+   * node that fails does not keep calls from the others. Absent, the store is one node. Called for each call, so it must
+   * be quick, and its names few.
+   */
+  nodeOf?(limit: Limit, key: string | undefined): string | undefined;
   /** Keeps the host from ending before some work has that nobody waits for, such as a Worker's `waitUntil`. */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }

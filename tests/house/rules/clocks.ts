@@ -14,7 +14,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(resilience|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
+    /^(resilience|resilience-sync|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|shared|file|addon-calls|spread|transactional)\.ts$/],

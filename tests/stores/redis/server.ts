@@ -99,7 +99,7 @@ export class RedisCluster {
     this.nodes = nodes;
   }
 
-  static async start(masters: number, replicas: number): Promise<RedisCluster> {
+  static async start(masters: number, replicas: number, ...settings: string[]): Promise<RedisCluster> {
     const args = [
       "--cluster-enabled",
       "yes",
@@ -107,6 +107,7 @@ export class RedisCluster {
       "1000",
       "--cluster-replica-validity-factor",
       "0",
+      ...settings,
     ];
     const all = Array.from({ length: masters * (replicas + 1) }, () => RedisServer.start(...args));
     const cluster = new RedisCluster(await Promise.all(all));

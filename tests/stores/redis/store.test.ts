@@ -5,7 +5,7 @@ import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit.ts";
 import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
-import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { redis, type RedisStore, type RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import { restLike } from "./clients.ts";
@@ -366,10 +366,13 @@ describe("round trips", () => {
       const silent = redis({
         ...restLike(client),
         evalsha: (sha, keys, args) => {
-          if (!lost) return new Promise(() => void (lost = true));
+          if (!lost) {
+            lost = true;
+            return new Promise(() => {});
+          }
           return client.evalsha(sha, keys.length, ...keys, ...args);
         },
-      });
+      } satisfies RestRedisLike);
       void silent.decide(asked("take", "lost"), undefined);
       await vi.waitUntil(() => lost);
       const give = async (from: number, to: number) => {

@@ -91,8 +91,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     const reply = await stub.ask(request);
     if ("answer" in reply) return reply.answer;
     if ("failure" in reply) {
-      const { what, identity: of } = reply.failure;
-      throw new StoreError(what, { store: NAME, operation: request.ask, identity: of === "" ? identity : of });
+      const { what, identity: of, scope } = reply.failure;
+      throw new StoreError(what, { store: NAME, operation: request.ask, identity: of === "" ? identity : of, scope });
     }
     const { field, rule, message } = reply.input;
     throw Object.assign(new InputError(field, rule, undefined), { message });
@@ -128,6 +128,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     sync: false,
     lease,
     during,
+    nodeOf: (limit, key) =>
+      isSpread(limit, key) ? "the objects of all shards" : `object group ${groupOf(placeOf(limit, key))}`,
     async decide(call, now): Promise<Decision> {
       const { limit, key } = call;
       if (isSpread(limit, key))
@@ -168,3 +170,11 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
 }
 
 const NAME = "durable-object";
+/** Objects are too many for a breaker each. */
+const GROUPS = 64;
+
+function groupOf(name: string): number {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0;
+  return (hash >>> 0) % GROUPS;
+}

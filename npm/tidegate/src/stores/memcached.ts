@@ -3,10 +3,12 @@
  *
  * @module
  */
+import { NotAState } from "../codec.ts";
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { InputError, isInputError, StoreError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
+import { messageOf } from "../outages.ts";
 import type { AsyncStore, Call } from "../store.ts";
 import { linkTo, type MemcachedLike } from "./memcached/client.ts";
 import { keyOf } from "./memcached/key.ts";
@@ -77,8 +79,8 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       return await step;
     } catch (error) {
       if (isInputError(error)) throw error;
-      const what = error instanceof Error ? error.message : String(error);
-      throw new StoreError(what, { store: NAME, operation, identity, cause: error });
+      const scope = error instanceof NotAState ? "key" : "store";
+      throw new StoreError(messageOf(error), { store: NAME, operation, identity, cause: error, scope });
     }
   }
 
@@ -107,9 +109,19 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
     return (await ask(limit.identity(key), { op, limit, start, count, reserve, shard: false, now })).decision;
   }
 
+  const { serverOf } = link;
+  const nodes: Pick<AsyncStore, "nodeOf"> =
+    serverOf === undefined
+      ? {}
+      : {
+          nodeOf: (limit, key) =>
+            limit.policy.shards > 1 ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
+        };
+
   return {
     name: NAME,
     sync: false,
+    ...nodes,
     decide,
     async decideAll(calls, now): Promise<AllDecision> {
       const [call] = calls;

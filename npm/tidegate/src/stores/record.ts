@@ -1,5 +1,5 @@
 /** What a store with no expiry of its own keeps: a state's 16 bytes, then the ms (a double) from which it may be dropped. */
-import { decode, encode, STATE_BYTES } from "../codec.ts";
+import { decode, encode, NotAState, STATE_BYTES } from "../codec.ts";
 import type { State } from "../decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
 
@@ -16,7 +16,7 @@ export function writeRecord(state: State, dropAt: number): Uint8Array<ArrayBuffe
 export function readRecord(bytes: Uint8Array): State & { dropAt: number } {
   if (!(bytes instanceof Uint8Array) || bytes.length !== RECORD_BYTES) {
     const got = bytes instanceof Uint8Array ? `${bytes.length} bytes` : typeof bytes;
-    throw new TypeError(`what is stored must be a state and until when it is kept, ${RECORD_BYTES} bytes; got ${got}`);
+    throw new NotAState(`what is stored must be a state and until when it is kept, ${RECORD_BYTES} bytes; got ${got}`);
   }
   const dropAt = new DataView(bytes.buffer, bytes.byteOffset).getFloat64(STATE_BYTES, true);
   return { ...decode(bytes.subarray(0, STATE_BYTES)), dropAt };

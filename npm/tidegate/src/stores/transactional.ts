@@ -1,7 +1,9 @@
+import { NotAState } from "../codec.ts";
 import { checkFields, fieldTable, numberError } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
 import { InputError, isStoreError, StoreError } from "../errors.ts";
+import { messageOf } from "../outages.ts";
 import type { AsyncStore, Call, Deadline } from "../store.ts";
 import { Turns, turnsOf } from "./turns.ts";
 
@@ -81,7 +83,12 @@ export function transactional(options: TransactionalOptions): AsyncStore {
     const parts = shard === undefined ? 1 : limit.policy.shards;
     const state = await tx.get(id, (rows) => joinRows(rows, limit.policy.capacity / parts, now));
     if (state === null || (Number.isFinite(state?.value) && Number.isFinite(state?.ts))) return state;
-    throw new StoreError("what is stored is not a state", { store: name, operation: "read", identity: id });
+    throw new StoreError("what is stored is not a state", {
+      store: name,
+      operation: "read",
+      identity: id,
+      scope: "key",
+    });
   }
 
   async function readShards(tx: Transaction, on: Place, now: number): Promise<Found[]> {
@@ -102,8 +109,8 @@ export function transactional(options: TransactionalOptions): AsyncStore {
       return await turns.run(ids, () => transaction(body), deadline);
     } catch (error) {
       if (isStoreError(error)) throw error;
-      const what = error instanceof Error ? error.message : String(error);
-      throw new StoreError(what, { store: name, operation, identity: ids.join(","), cause: error });
+      const scope = error instanceof NotAState ? "key" : "store";
+      throw new StoreError(messageOf(error), { store: name, operation, identity: ids.join(","), cause: error, scope });
     }
   }
 

@@ -116,7 +116,8 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     try {
       stored = bytes === null ? null : decode(new Uint8Array(bytes));
     } catch (cause) {
-      throw new StoreError((cause as Error).message, { store: NAME, operation: "read", identity: id, cause });
+      const details = { store: NAME, operation: "read", identity: id, cause, scope: "key" } as const;
+      throw new StoreError((cause as Error).message, details);
     }
     // Others may have asked meanwhile.
     const own = known.get(id);

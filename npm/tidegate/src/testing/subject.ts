@@ -16,7 +16,7 @@ export class Subject<N extends string> {
   readonly #limits: Limiter<N, Store>;
 
   constructor(store: Store, clock: FakeClock, configs: Readonly<Record<N, Config>>) {
-    this.#limits = defineLimits<N, Store>(configs, { store, now: clock.now, timeout: 60_000 });
+    this.#limits = defineLimits<N, Store>(configs, { store, now: clock.now, timeout: 60_000, log: false });
   }
 
   async limit(name: N, options?: LimitOptions): Promise<Decision> {

@@ -1,6 +1,8 @@
 import { Base } from "#durable-object";
 import type { State } from "../../decision.ts";
+import { NotAState } from "../../codec.ts";
 import { StoreError } from "../../errors.ts";
+import { messageOf } from "../../outages.ts";
 import type { Call } from "../../store.ts";
 import { readRecord, wellFormed, writeRecord } from "../record.ts";
 import { type Transaction, transactional } from "../transactional.ts";
@@ -191,8 +193,9 @@ async function stateIn(transaction: States, id: string): Promise<State | null> {
     const state = await transaction.get(id);
     return state === null ? null : { value: state.value, ts: state.ts };
   } catch (error) {
-    const what = error instanceof Error ? error.message : String(error);
-    throw new StoreError(what, { store: "durable-object", operation: "read", identity: id, cause: error });
+    const scope = error instanceof NotAState ? "key" : "store";
+    const details = { store: "durable-object", operation: "read", identity: id, cause: error, scope } as const;
+    throw new StoreError(messageOf(error), details);
   }
 }
 

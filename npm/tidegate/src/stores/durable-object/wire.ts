@@ -4,6 +4,7 @@ import type { AllDecision, Decision, State } from "../../decision.ts";
 import { isInputError, isStoreError } from "../../errors.ts";
 import { limitOf } from "../../evaluate.ts";
 import type { Limit } from "../../limit.ts";
+import { messageOf } from "../../outages.ts";
 import type { Call, Op } from "../../store.ts";
 
 /** One call; its config comes along, and is checked by the object anew. */
@@ -42,7 +43,7 @@ export type Answer = WireDecision | WireAll | WireStep | State | undefined;
 export type Reply =
   | { answer: Answer }
   | { input: { field: string; rule: string; message: string } }
-  | { failure: { what: string; identity: string } };
+  | { failure: { what: string; identity: string; scope: "key" | "store" } };
 
 /** The policy is a config with all its defaults filled in. */
 export function sent({ op, limit, key, count, reserve }: Call): WireCall {
@@ -63,6 +64,6 @@ export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({
 /** An error as what it says. */
 export function refused(error: unknown): Reply {
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
-  const identity = isStoreError(error) ? error.identity : "";
-  return { failure: { what: error instanceof Error ? error.message : String(error), identity } };
+  const { identity, scope } = isStoreError(error) ? error : { identity: "", scope: "store" as const };
+  return { failure: { what: messageOf(error), identity, scope } };
 }

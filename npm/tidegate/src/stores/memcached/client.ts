@@ -36,6 +36,8 @@ export interface Link {
   /** Stores over this version. `false`: it is another by now, or gone. */
   swap(key: string, value: string, exptime: number, version: string): Promise<boolean>;
   delete(key: string): Promise<void>;
+  /** The server that has a key; absent where there is one. */
+  serverOf?: (key: string) => string;
 }
 
 const CLIENTS = "a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes";
@@ -83,7 +85,20 @@ function byCallback(client: CallbackMemcached): Link {
     swap: async (key, value, exptime, version) =>
       (await ask((done) => client.cas(key, value, version, exptime, done))) === true,
     delete: async (key) => void (await ask((done) => client.del(key, done))),
+    ...serversOf(client),
   };
+}
+
+/** What the npm package `memcached` has besides: its servers by key. */
+interface Ring {
+  readonly servers?: readonly string[];
+  readonly namespace?: string;
+  readonly HashRing?: { get(key: string): string };
+}
+
+function serversOf(client: CallbackMemcached): Pick<Link, "serverOf"> {
+  const { servers = [], namespace = "", HashRing: ring } = client as Ring;
+  return servers.length < 2 || ring === undefined ? {} : { serverOf: (key) => ring.get(namespace + key) };
 }
 
 /** Answers of the protocol that are no failure, and come as errors. */

@@ -30,6 +30,8 @@ export interface Link {
   readonly text: boolean;
   /** Whether keys live on several servers, by slot. */
   readonly cluster: boolean;
+  /** The master that serves a slot of the cluster, `host:port`, as far as the client has found out. */
+  masterOf(slot: number): string | undefined;
   /** What the client itself puts before every key. */
   readonly keyPrefix: string;
   /** Runs the script by its digest, or whole. */
@@ -39,9 +41,16 @@ export interface Link {
 /** What ioredis has besides, and its types do not tell: the same, answering with bytes. */
 interface IoredisBytes {
   readonly options?: object;
+  /** Of a cluster: for each slot the master, then its replicas. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
   sendCommand(command: object, ...rest: unknown[]): unknown;
   evalshaBuffer(sha: string, many: number, keys: string[], args: string[]): Promise<unknown>;
   evalBuffer(script: string, many: number, keys: string[], args: string[]): Promise<unknown>;
+}
+
+/** What a cluster of node-redis has besides. */
+interface NodeRedisSlots extends NodeRedisLike {
+  readonly slots?: readonly ({ readonly master?: { readonly address?: string } } | undefined)[];
 }
 
 /** RESP's type byte of bulk strings, `$`. */
@@ -86,6 +95,7 @@ function ioredis(client: IoredisBytes, cluster: boolean, keyPrefix: string): Lin
   return {
     text: false,
     cluster,
+    masterOf: (slot) => client.slots?.[slot]?.[0],
     keyPrefix,
     run: (whole, script, keys, args) =>
       whole ? once.evalBuffer(script, keys.length, keys, args) : once.evalshaBuffer(script, keys.length, keys, args),
@@ -97,6 +107,8 @@ function nodeRedis(client: NodeRedisLike, cluster: boolean, keyPrefix: string): 
   return {
     text: false,
     cluster,
+    // The table is replaced when the client finds out anew.
+    masterOf: (slot) => (client as NodeRedisSlots).slots?.[slot]?.master?.address,
     keyPrefix,
     run: (whole, script, keys, args) => {
       const options = { keys, arguments: args };
@@ -109,6 +121,7 @@ function rest(client: RestRedisLike): Link {
   return {
     text: true,
     cluster: false,
+    masterOf: () => undefined,
     keyPrefix: "",
     run: (whole, script, keys, args) => (whole ? client.eval(script, keys, args) : client.evalsha(script, keys, args)),
   };

@@ -1,11 +1,12 @@
 import { StoreError } from "../../errors.ts";
+import { messageOf } from "../../outages.ts";
 
 /** The store's name in errors. */
 export const STORE = "redis";
 
 /** The error for what a key holds that is not a state. It is never taken for a fresh key. */
 export const corrupt = (operation: string, identity: string, what: string): StoreError =>
-  new StoreError(`corrupt state: ${what}`, { store: STORE, operation, identity });
+  new StoreError(`corrupt state: ${what}`, { store: STORE, operation, identity, scope: "key" });
 
 /** The error where the script and the core granted differently, which no sound server does. */
 export const disagreement = (server: number, core: number): Error =>
@@ -14,7 +15,5 @@ export const disagreement = (server: number, core: number): Error =>
 /** Whatever came of a script call, as the error of one request in it. */
 export function failure(operation: string, identity: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
-  const message = (cause as { message?: unknown } | undefined)?.message;
-  const what = typeof message === "string" && message !== "" ? message : String(cause);
-  return new StoreError(what, { store: STORE, operation, identity, cause });
+  return new StoreError(messageOf(cause), { store: STORE, operation, identity, cause });
 }

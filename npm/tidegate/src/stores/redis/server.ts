@@ -17,6 +17,9 @@ import { type Member, Unit } from "./unit.ts";
 /** Denials of limits with more shards than these are not remembered. */
 const MOST_SHARDS = 64;
 
+/** Slots that count as one node while the client has not found their master: 64 nodes in all. */
+const SLOTS_TOGETHER = 256;
+
 /** A request on one key, as {@link Server.ask} takes it. */
 export interface Ask {
   readonly op: SpecOp;
@@ -67,6 +70,13 @@ export class Server {
     if (!this.link.cluster) return true;
     const [first, ...rest] = keys.map((key) => slotOf(this.link.keyPrefix + key));
     return rest.every((slot) => slot === first);
+  }
+
+  /** The master that has a limit and key, or the part of the slots that they are in. */
+  nodeOf(limit: Limit, key: string | undefined): string {
+    if (limit.policy.shards > 1 && !this.shardsTogether(limit, key)) return "the masters of all shards";
+    const slot = slotOf(this.link.keyPrefix + this.keyOf(limit, key, limit.policy.shards > 1 ? 0 : undefined));
+    return this.link.masterOf(slot) ?? `slots from ${slot - (slot % SLOTS_TOGETHER)}`;
   }
 
   /** Sends one request on one key, with whatever else leaves in this turn. */

@@ -15,12 +15,17 @@ export class RedisStore implements AsyncStore {
   readonly name: string = STORE;
   readonly sync = false;
   readonly lease: RedisOptions["lease"];
+  /** The master of a cluster that serves a limit and key; absent where there is one server. */
+  readonly nodeOf?: (limit: Limit, key: string | undefined) => string;
   readonly #server: Server;
 
   constructor(client: RedisLike, options: RedisOptions = {}) {
     const settled: Options = readOptions(options);
     this.lease = options.lease;
-    this.#server = new Server(linkTo(client), settled, new Denials(settled.rememberDenials));
+    const link = linkTo(client);
+    const server = new Server(link, settled, new Denials(settled.rememberDenials));
+    this.#server = server;
+    if (link.cluster) this.nodeOf = (limit, key) => server.nodeOf(limit, key);
   }
 
   decide(call: StoreCall, now: number | undefined): Promise<Decision> {

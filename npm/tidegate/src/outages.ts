@@ -1,0 +1,150 @@
+/** What a limiter keeps of its store's failures: a breaker and a line in the log for each node. */
+import { InputError, type StoreError } from "./errors.ts";
+
+/** Receives one line when a store fails, and one when it answers again. `console` is one. */
+export interface Log {
+  /** A node of the store failed; `cause` is the client's own error, where there is one. */
+  error(message: string, cause: unknown): void;
+  /** The node answers again. */
+  info(message: string): void;
+}
+
+/** The global console, looked up for each line, so that a test or a tool can replace it. */
+const CONSOLE: Log = {
+  error: (message, cause) => console.error(message, cause),
+  info: (message) => console.info(message),
+};
+
+/** The log of this setting, absent for `false`; or throws an `InputError`. */
+export function checkLog(log: unknown): Log | undefined {
+  if (log === undefined) return CONSOLE;
+  if (log === false) return undefined;
+  const { error, info } = Object(log) as Partial<Record<keyof Log, unknown>>;
+  if (typeof error === "function" && typeof info === "function") return log as Log;
+  throw new InputError("log", "false, or an object with the functions error and info, such as console", log);
+}
+
+/** After so many failures in a row calls no longer go to the node, but for one in a while. */
+const FAILURES_TO_OPEN = 5;
+/** ms between two of those, at first and at most. */
+const PROBE_AFTER = 100;
+const PROBE_AFTER_MOST = 5000;
+/** ms from one logged failure of a node to the next: a store that fails now and then does not fill the log. */
+const LOG_EVERY = 60_000;
+/** Nodes with failures that are kept at the most. */
+const MOST_NODES = 1000;
+
+/** A node that has failed. */
+interface Node {
+  /** In a row. */
+  failures: number;
+  probeAt: number;
+  wait: number;
+  /** When its last failure was logged, and whether its recovery is still to be. */
+  loggedAt: number;
+  isLogged: boolean;
+}
+
+/**
+ * The nodes of one store that have failed, by name; `""` where the store has no nodes. Times are of a steady clock, in
+ * ms.
+ */
+export class Outages {
+  readonly #store: string;
+  readonly #log: Log | undefined;
+  readonly #nodes = new Map<string, Node>();
+  /** When an error of a single key was last logged. */
+  #keyLoggedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(store: string, log: Log | undefined) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Whether no node has failed lately. */
+  get none(): boolean {
+    return this.#nodes.size === 0;
+  }
+
+  /** Whether a call may go to this node. */
+  admits(name: string, now: number): boolean {
+    const node = this.#nodes.get(name);
+    if (node === undefined || node.failures < FAILURES_TO_OPEN) return true;
+    if (now < node.probeAt) return false;
+    node.probeAt = now + node.wait;
+    node.wait = Math.min(node.wait * 2, PROBE_AFTER_MOST);
+    return true;
+  }
+
+  succeeded(name: string, now: number): void {
+    const node = this.#nodes.get(name);
+    if (node === undefined) return;
+    node.failures = 0;
+    node.wait = PROBE_AFTER;
+    if (node.isLogged) {
+      node.isLogged = false;
+      this.#write((log) => log.info(`tidegate: ${this.#store}${on(name)} answers again`));
+    }
+    if (now - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
+  }
+
+  /** Counts a failure; `instead` says what its calls are meanwhile, such as "denied". */
+  failed(name: string, now: number, error: unknown, instead: string): void {
+    const node = this.#node(name);
+    if (++node.failures === FAILURES_TO_OPEN) node.probeAt = now + node.wait;
+    if (node.isLogged || now - node.loggedAt < LOG_EVERY) return;
+    node.isLogged = true;
+    node.loggedAt = now;
+    const message = `tidegate: ${this.#describe(error)}; until ${this.#store}${on(name)} answers again, its calls are ${instead}`;
+    this.#write((log) => log.error(message, causeOf(error)));
+  }
+
+  /** The store answered that this one key's state cannot be used. */
+  keyFailed(name: string, now: number, error: StoreError, instead: string): void {
+    this.succeeded(name, now);
+    if (now - this.#keyLoggedAt < LOG_EVERY) return;
+    this.#keyLoggedAt = now;
+    const message = `tidegate: ${this.#describe(error)}; calls on this key are ${instead}, others are not affected`;
+    this.#write((log) => log.error(message, causeOf(error)));
+  }
+
+  #node(name: string): Node {
+    let node = this.#nodes.get(name);
+    if (node === undefined) {
+      if (this.#nodes.size >= MOST_NODES) this.#nodes.delete(this.#nodes.keys().next().value as string);
+      node = { failures: 0, probeAt: 0, wait: PROBE_AFTER, loggedAt: Number.NEGATIVE_INFINITY, isLogged: false };
+      this.#nodes.set(name, node);
+    }
+    return node;
+  }
+
+  #describe(error: unknown): string {
+    const what = messageOf(error);
+    return what.startsWith(`${this.#store}: `) ? what : `${this.#store}: ${what}`;
+  }
+
+  /** A log that throws must not change what a call returns. */
+  #write(write: (log: Log) => void): void {
+    if (this.#log === undefined) return;
+    try {
+      write(this.#log);
+    } catch {
+      // There is nowhere left to report it.
+    }
+  }
+}
+
+const on = (node: string): string => (node === "" ? "" : ` (node ${node})`);
+
+const causeOf = (error: unknown): unknown => (error as { cause?: unknown } | null | undefined)?.cause ?? error;
+
+/** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
+export function messageOf(error: unknown): string {
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  if (typeof message === "string" && message !== "") return message;
+  try {
+    return String(error);
+  } catch {
+    return "an error without a message";
+  }
+}

@@ -1,0 +1,303 @@
+/** What fails, and for whom: a key, a node of a store, the store; and what the log says about it. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { rateLimit } from "../src/middleware/fetch.ts";
+import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
+import { type AsyncStore, decode, type SyncStore, transactional } from "../src/store.ts";
+
+const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
+const configs = { one: bucket, two: bucket };
+
+/** A store of several nodes: a key is on the node of its first letter. What `fails` returns, a node rejects with. */
+function noded(fails: (node: string) => unknown): AsyncStore & { asked: string[] } {
+  const states = memory();
+  const asked: string[] = [];
+  async function on<T>(keys: readonly (string | undefined)[], body: () => T): Promise<T> {
+    for (const key of keys) {
+      const node = key?.[0] ?? "";
+      asked.push(node);
+      const failure = fails(node);
+      if (failure !== FINE) throw failure;
+    }
+    return body();
+  }
+  return {
+    name: "noded",
+    sync: false,
+    asked,
+    nodeOf: (_, key) => key?.[0],
+    decide: (call, now) => on([call.key], () => states.decide(call, now)),
+    decideAll: (calls, now) =>
+      on(
+        calls.map(({ key }) => key),
+        () => states.decideAll(calls, now),
+      ),
+    reset: (limit, key) => on([key], () => states.reset(limit, key)),
+    getValue: (limit, key, now) => on([key], () => states.getValue(limit, key, now)),
+  };
+}
+const FINE = Symbol("fine");
+const refused = new Error("connection refused");
+
+/** A log that keeps its lines. */
+function kept(): Log & { lines: string[]; causes: unknown[] } {
+  const [lines, causes]: [string[], unknown[]] = [[], []];
+  const error = (message: string, cause: unknown) => void (lines.push(message), causes.push(cause));
+  return { lines, causes, error, info: (message) => void lines.push(message) };
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => void vi.useRealTimers());
+
+describe("a state that is corrupt", () => {
+  const states = new Map<string, Uint8Array | State>();
+  const store = transactional({
+    name: "rows",
+    transaction: (body) =>
+      body({
+        get: (id) => {
+          const found = states.get(id) ?? null;
+          return found instanceof Uint8Array ? decode(found) : found;
+        },
+        set: (id, state) => void states.set(id, state),
+        delete: (id) => void states.delete(id),
+      }),
+  });
+
+  test.each([
+    ["bytes that do not decode", new Uint8Array(3)],
+    ["numbers that are not finite", { value: Number.NaN, ts: 0 }],
+  ])("costs the calls on its own key alone: %s", async (_, state) => {
+    states.clear();
+    states.set("one:bad", state);
+    const log = kept();
+    const limits = defineLimits(configs, { store, log });
+    const keys = Array.from({ length: 200 }, (_, i) => (i % 10 === 0 ? `good${i}` : "bad"));
+    for (let turn = 0; turn < 3; turn++) {
+      const answers = await Promise.all(keys.map((key) => limits.limit("one", { key })));
+      for (const [i, answer] of answers.entries())
+        expect(answer.degraded, keys[i]).toBe(keys[i] === "bad" || undefined);
+    }
+    expect(log.lines).toEqual([expect.stringMatching(/^tidegate: rows: .*"one:bad".*; calls on this key are denied/)]);
+    await limits.reset("one", { key: "bad" });
+    expect(await limits.limit("one", { key: "bad" })).toMatchObject({ ok: true, value: 999 });
+  });
+});
+
+describe("a node that fails", () => {
+  test("costs no call on the other nodes, and is called ever more rarely", async () => {
+    const store = noded((node) => (node === "b" ? refused : FINE));
+    const limits = defineLimits(configs, { store, log: false });
+    for (let turn = 0; turn < 20; turn++) {
+      const keys = ["a1", "b1", "b2", "c1", "b3", "a2"];
+      const answers = await Promise.all(keys.map((key) => limits.limit("one", { key })));
+      for (const [i, answer] of answers.entries()) {
+        expect(answer.degraded, `${keys[i]} in turn ${turn}`).toBe(keys[i]?.startsWith("b") || undefined);
+      }
+    }
+    expect(store.asked.filter((node) => node === "b")).toHaveLength(6);
+  });
+
+  test("keeps its breaker while others succeed, which would begin the count of a common one anew", async () => {
+    const store = noded((node) => (node === "b" ? refused : FINE));
+    const limits = defineLimits(configs, { store, log: false });
+    for (let i = 0; i < 50; i++) {
+      await limits.limit("one", { key: "b" });
+      await limits.limit("one", { key: "a" });
+    }
+    expect(store.asked.filter((node) => node === "b")).toHaveLength(5);
+  });
+
+  test("fails the calls on several nodes that it is one of, and opens no other's breaker", async () => {
+    const store = noded((node) => (node === "b" ? refused : FINE));
+    const limits = defineLimits(configs, { store, log: false });
+    const both = () =>
+      limits.limitAll([
+        { name: "one", key: "a" },
+        { name: "two", key: "b" },
+      ]);
+    for (let i = 0; i < 20; i++) expect((await both()).degraded).toBe(true);
+    expect(
+      store.asked.filter((node) => node === "b"),
+      "a breaker for the pair",
+    ).toHaveLength(5);
+    expect((await limits.limit("one", { key: "a" })).degraded).toBeUndefined();
+    expect(
+      (
+        await limits.limitAll([
+          { name: "one", key: "a" },
+          { name: "two", key: "a2" },
+        ])
+      ).degraded,
+    ).toBeUndefined();
+  });
+
+  test("is forgotten once there are a thousand others that fail", async () => {
+    let failing = true;
+    const store: AsyncStore = { ...noded(() => (failing ? refused : FINE)), nodeOf: (_, key) => key };
+    const limits = defineLimits(configs, { store, log: false });
+    for (let i = 0; i < 1001; i++) {
+      for (let n = 0; n < 5; n++) await limits.limit("one", { key: `${i}` });
+    }
+    failing = false;
+    expect((await limits.limit("one", { key: "1000" })).degraded, "its breaker is open").toBe(true);
+    expect((await limits.limit("one", { key: "0" })).degraded, "its breaker is gone").toBeUndefined();
+  });
+
+  test("whose name the store cannot find is the store's own to reject", async () => {
+    const store: AsyncStore = {
+      ...noded(() => FINE),
+      nodeOf: () => {
+        throw new Error("no such key");
+      },
+    };
+    expect((await defineLimits(configs, { store, log: false }).limit("one", { key: "a" })).ok).toBe(true);
+  });
+});
+
+describe("the log", () => {
+  test("has one line when a node fails, with its cause, and one when it answers again", async () => {
+    let failing = "ab";
+    const log = kept();
+    const store = noded((node) => (failing.includes(node) ? refused : FINE));
+    const limits = defineLimits(configs, { store, log });
+    const all = () => Promise.all(["a1", "b1", "c1", "a2", "b2"].map((key) => limits.limit("one", { key })));
+    for (let i = 0; i < 100; i++) await all();
+    const line = (node: string) =>
+      `tidegate: noded: take of "one:${node}1" failed: connection refused; until noded (node ${node}) answers again, ` +
+      'its calls are denied (onStoreError: "deny")';
+    expect(log.lines).toEqual([line("a"), line("b")]);
+    expect(log.causes).toEqual([refused, refused]);
+    failing = "b";
+    vi.advanceTimersByTime(5000);
+    for (let i = 0; i < 100; i++) await all();
+    expect(log.lines.slice(2)).toEqual(["tidegate: noded (node a) answers again"]);
+  });
+
+  test("has at most one such pair of lines a minute, and the latest state after it", async () => {
+    let failing = true;
+    const log = kept();
+    const store: AsyncStore = { ...noded(() => (failing ? refused : FINE)), nodeOf: () => undefined };
+    const limits = defineLimits(configs, { store, log });
+    for (let i = 0; i < 599; i++) {
+      failing = i % 2 === 0;
+      await limits.limit("one");
+      vi.advanceTimersByTime(100);
+    }
+    expect(log.lines).toHaveLength(2);
+    failing = true;
+    await limits.limit("one");
+    vi.advanceTimersByTime(100);
+    await limits.limit("one");
+    expect(log.lines).toHaveLength(3);
+  });
+
+  test.each([
+    ["allow" as const, 'allowed (onStoreError: "allow")'],
+    [{ local: 0.5 }, "decided by a local limit (onStoreError: { local: 0.5 })"],
+  ])("says what the limiter does meanwhile: %j", async (onStoreError, words) => {
+    const log = kept();
+    await defineLimits(configs, { store: noded(() => refused), onStoreError, log }).limit("one", { key: "a" });
+    expect(log.lines).toEqual([expect.stringContaining(`its calls are ${words}`)]);
+  });
+
+  test("names the socket timeouts where there was no answer", async () => {
+    const log = kept();
+    const store: AsyncStore = { ...noded(() => FINE), decide: () => new Promise(() => {}) };
+    const answer = defineLimits(configs, { store, log }).limit("one", { key: "a" });
+    await vi.advanceTimersByTimeAsync(250);
+    expect((await answer).degraded).toBe(true);
+    expect(log.lines).toEqual([expect.stringMatching(/no answer within 250 ms;.*half-open: set the socket timeouts/)]);
+  });
+
+  test("is the console by default, and `false` writes nothing", async () => {
+    const [error, info] = [vi.spyOn(console, "error"), vi.spyOn(console, "info")].map((spy) =>
+      spy.mockImplementation(() => {}),
+    );
+    try {
+      let failing = true;
+      const run = async (options: Pick<LimiterOptions<AsyncStore>, "log">) => {
+        const limits = defineLimits(configs, { store: noded(() => (failing ? refused : FINE)), ...options });
+        failing = true;
+        await limits.limit("one", { key: "a" });
+        failing = false;
+        await limits.limit("one", { key: "a" });
+      };
+      await run({ log: false });
+      expect([error?.mock.calls, info?.mock.calls]).toEqual([[], []]);
+      await run({});
+      expect([error?.mock.calls.length, info?.mock.calls.length]).toEqual([1, 1]);
+      expect(error?.mock.calls[0]).toEqual([expect.stringMatching(/^tidegate: noded: /), refused]);
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
+  test("that throws changes nothing", async () => {
+    const fail = () => {
+      throw new Error("the disk is full");
+    };
+    const limits = defineLimits(configs, { store: noded(() => refused), log: { error: fail, info: fail } });
+    expect(await limits.limit("one", { key: "a" })).toMatchObject({ ok: false, degraded: true });
+  });
+
+  test("has a line of a store that answers synchronously, too", () => {
+    let failing = true;
+    const log = kept();
+    const states = memory();
+    const guard =
+      <A extends unknown[], T>(run: (...args: A) => T) =>
+      (...args: A): T => {
+        if (failing) throw refused;
+        return run(...args);
+      };
+    const store: SyncStore = {
+      name: "disk",
+      sync: true,
+      decide: guard((call, now) => states.decide(call, now)),
+      decideAll: guard((calls, now) => states.decideAll(calls, now)),
+      reset: guard((limit, key) => states.reset(limit, key)),
+      getValue: guard((limit, key, now) => states.getValue(limit, key, now)),
+    };
+    const limits = defineLimits(configs, { store, log });
+    for (let i = 0; i < 10; i++) limits.limit("one");
+    expect(() => limits.reset("one")).toThrow(refused);
+    expect(log.lines).toEqual([expect.stringMatching(/^tidegate: disk: connection refused; until disk answers again/)]);
+    failing = false;
+    limits.limit("one");
+    expect(log.lines.slice(1)).toEqual(["tidegate: disk answers again"]);
+  });
+
+  test("has one line for a middleware that answers 503", async () => {
+    const log = kept();
+    const limits = defineLimits(configs, { store: noded(() => refused), log });
+    const handler = rateLimit(limits, { name: "one", key: () => "a" }, () => new Response("ok"));
+    for (let i = 0; i < 20; i++) expect((await handler(new Request("http://localhost/"))).status).toBe(503);
+    expect(log.lines).toHaveLength(1);
+  });
+
+  test.each([null, true, {}, { error: () => {} }, "console"])("%j is refused", (log) => {
+    expect(() => defineLimits(configs, { log: log as never })).toThrow(
+      /^`log` must be false, or an object with the functions error and info, such as console; got /,
+    );
+  });
+});
+
+describe("whatever a client throws", () => {
+  test.each([
+    [undefined, "undefined"],
+    [null, "null"],
+    ["a string", "a string"],
+    [Object.create(null), "an error without a message"],
+    [Symbol("odd"), "Symbol(odd)"],
+    [{ message: 7 }, "[object Object]"],
+  ])("%s is the cause of a StoreError", async (thrown, what) => {
+    const log = kept();
+    const limits = defineLimits(configs, { store: noded(() => thrown), log });
+    const { cause } = await limits.limit("one", { key: "a" });
+    expect(cause).toBeInstanceOf(StoreError);
+    expect((cause as StoreError).message).toBe(`noded: take of "one:a" failed: ${what}`);
+    expect((cause as StoreError).cause).toBe(thrown);
+    await expect(limits.reset("one", { key: "a" })).rejects.toBeInstanceOf(StoreError);
+    expect(log.lines).toHaveLength(1);
+  });
+});
