@@ -1,13 +1,20 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
-import type { Redis } from "ioredis";
-import { afterEach, describe, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { freePort } from "../../support/ports.ts";
 import { clustered, type Open, single } from "./clients.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
-const limits = { api: { kind: "token bucket", rate: 1e6, period: HOUR } } as const;
+/** A thousandth of a token comes back in a second. */
+const HARDLY_ANY = 2 ** 40;
+const limits = { api: { kind: "token bucket", rate: 1e6, period: HARDLY_ANY } } as const;
+
+/** ms, of the longest that tests meet: by so much the deadline that a server compares with may be late. */
+const ROUND_TRIP = 200;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -40,6 +47,74 @@ describe.each(Object.entries(single))("%s", (name, make) => {
   });
 });
 
+describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {
+  test("where the server was stopped and goes on", async () => {
+    const server = await started();
+    const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 300, log: false });
+    // Round trips by which the server's clock is known to within the shortest of them.
+    for (let i = 0; i < 20; i++) expect((await limiter.check("api")).ok).toBe(true);
+    expect((await limiter.limit("api")).ok).toBe(true);
+    server.signal("SIGSTOP");
+    const denied = await Promise.all([
+      ...Array.from({ length: 20 }, () => limiter.limit("api")),
+      limiter.limitAll([{ name: "api" }, { name: "api", key: "k" }]),
+      limiter.charge("api", { count: 5 }),
+    ]);
+    expect(denied.every(({ degraded }) => degraded)).toBe(true);
+    await sleep(ROUND_TRIP);
+    server.signal("SIGCONT");
+    await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000 });
+    expect(Math.round((await limiter.getValue("api")).value)).toBe(1e6 - 1);
+    expect(Math.round((await limiter.getValue("api", { key: "k" })).value)).toBe(1e6);
+  });
+
+  test("where this process was too busy to send it", async () => {
+    const server = await started();
+    const probe = server.client();
+    cleanups.push(() => probe.disconnect());
+    const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 50, log: false });
+    await vi.waitUntil(async () => !(await limiter.limit("api")).degraded, { timeout: 30_000 });
+    await probe.config("RESETSTAT");
+    const late = Promise.all([limiter.limit("api"), limiter.limitAll([{ name: "api", key: "k" }])]);
+    const until = performance.now() + 60;
+    while (performance.now() < until);
+    expect((await late).map(({ degraded }) => degraded)).toEqual([true, true]);
+    expect(await probe.info("commandstats")).not.toMatch(/cmdstat_eval/);
+  });
+});
+
+test("what an ioredis queued while it had no connection takes nothing once it has", async () => {
+  const port = await freePort();
+  const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 100, maxRetriesPerRequest: null });
+  client.on("error", () => {});
+  cleanups.push(() => client.disconnect());
+  const limiter = defineLimits(limits, { store: redis(client), timeout: 50, log: false });
+  const denied = await Promise.all(Array.from({ length: 20 }, () => limiter.limit("api")));
+  expect(denied.every(({ degraded }) => degraded)).toBe(true);
+  const server = await RedisServer.startOn(port);
+  cleanups.push(() => server.stop());
+  await client.ping();
+  const probe = server.client();
+  cleanups.push(() => probe.disconnect());
+  expect(await probe.info("commandstats"), "ioredis does send it").toMatch(/cmdstat_eval/);
+  expect(await probe.keys("*")).toEqual([]);
+});
+
+test("a server whose clock is an hour ahead or behind is no reason to deny", async () => {
+  const server = await started();
+  const client = await opened((single["ioredis Redis"] as (port: number) => Promise<Open>)(server.port));
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    for (const skew of [-3_600_000, 3_600_000]) {
+      vi.setSystemTime(performance.timeOrigin + performance.now() + skew);
+      const limiter = defineLimits(limits, { store: redis(client), timeout: 5_000, log: false });
+      for (let i = 0; i < 5; i++) expect((await limiter.limit("api")).degraded).toBeUndefined();
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 /** A key of each of these masters, in the order of the nodes. */
 async function keysOf(cluster: RedisCluster, probe: Redis): Promise<string[]> {
   const slots = (await probe.cluster("SLOTS")) as unknown as [number, number, [string, number]][];
@@ -62,11 +137,15 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     const [bad = "", ...good] = await keysOf(cluster, probe);
     const client = await opened(make(cluster.nodes.map(({ port }) => port)));
     const limiter = defineLimits(limits, { store: redis(client), timeout: 1_000 });
-    for (const key of [bad, ...good]) expect((await limiter.limit("api", { key })).degraded).toBeUndefined();
+    for (const key of [bad, ...good]) {
+      for (let i = 0; i < 20; i++) expect((await limiter.check("api", { key })).degraded).toBeUndefined();
+      expect((await limiter.limit("api", { key })).degraded).toBeUndefined();
+    }
     stopped.signal(signal);
     cleanups.push(() => stopped.signal("SIGCONT"));
     const degraded = { bad: 0, good: 0 };
     let calls = 0;
+    let granted = 1;
     const until = performance.now() + 5_000;
     await Promise.all(
       [bad, ...good].flatMap((key) =>
@@ -74,8 +153,9 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
           while (performance.now() < until) {
             const answer = await limiter.limit("api", { key });
             calls++;
+            if (key === bad && answer.degraded !== true) granted++;
             if (answer.degraded === true) degraded[key === bad ? "bad" : "good"]++;
-            await new Promise((resolve) => setTimeout(resolve, 5));
+            await sleep(5);
           }
         }),
       ),
@@ -83,5 +163,11 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     expect(calls).toBeGreaterThan(500);
     expect(degraded.bad).toBeGreaterThan(5);
     expect(degraded.good).toBe(0);
+    if (signal === "SIGKILL") return;
+    await sleep(ROUND_TRIP);
+    stopped.signal("SIGCONT");
+    await vi.waitUntil(async () => !(await limiter.check("api", { key: bad })).degraded, { timeout: 30_000 });
+    const { value } = await limiter.getValue("api", { key: bad });
+    expect(Math.round(value), "what was denied took nothing").toBe(1e6 - granted);
   });
 });

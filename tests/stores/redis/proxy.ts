@@ -47,6 +47,14 @@ export class LossyProxy {
     });
   }
 
+  /** From now on the connections that there are stay open and carry nothing; new ones work. */
+  stall(): void {
+    for (const socket of this.#sockets) {
+      socket.pause();
+      socket.removeAllListeners("data");
+    }
+  }
+
   stop(): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();

@@ -19,6 +19,17 @@ const WRONG: Readonly<Record<string, string>> = {
 const HEAD_BYTES = 16;
 const KEY_BYTES = 17;
 
+const LATE = /^late (\d+)$/;
+const LATE_BYTES = 18;
+
+/** The server's clock, ms, where the answer is that the call came after its deadline and did nothing. */
+export function readLate(reply: unknown): number | undefined {
+  const bytes = reply instanceof Uint8Array && reply.length === LATE_BYTES;
+  const text = bytes ? String.fromCharCode(...reply) : reply;
+  const found = typeof text === "string" ? LATE.exec(text) : null;
+  return found === null ? undefined : Number(found[1]);
+}
+
 /** Reads an answer about `keys` keys, or throws where it is not one. */
 export function readAnswer(reply: unknown, keys: number): Answer {
   const answer =

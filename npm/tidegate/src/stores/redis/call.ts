@@ -1,6 +1,6 @@
 import type { Decision } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
-import type { Op } from "../../store.ts";
+import type { Deadline, Op } from "../../store.ts";
 import type { Before } from "./answer.ts";
 import type { Line } from "./line.ts";
 import type { Spec } from "./spec.ts";
@@ -15,12 +15,20 @@ export class Call {
   now = 0;
   readonly spec: Spec;
   readonly limit: Limit;
+  readonly deadline: Deadline;
   readonly resolve: (call: Call) => void;
   readonly reject: (error: unknown) => void;
 
-  constructor(spec: Spec, limit: Limit, resolve: (call: Call) => void, reject: (error: unknown) => void) {
+  constructor(
+    spec: Spec,
+    limit: Limit,
+    deadline: Deadline,
+    resolve: (call: Call) => void,
+    reject: (error: unknown) => void,
+  ) {
     this.spec = spec;
     this.limit = limit;
+    this.deadline = deadline;
     this.resolve = resolve;
     this.reject = reject;
   }

@@ -14,7 +14,7 @@ export interface Owner {
 export class Line {
   /** Which key of the call it is, from 1; 0 until that is settled. */
   index = 0;
-  readonly calls: Call[] = [];
+  calls: Call[] = [];
   /** What it held before, once the answer is there. */
   before: Before = null;
   /** What it holds at this point of the replay. */

@@ -1,8 +1,8 @@
 /** What leaves for the server: requests made in one turn of the event loop go out as one script call. */
 
-import { readAnswer } from "./answer.ts";
+import { readAnswer, readLate } from "./answer.ts";
 import type { Link } from "./client.ts";
-import type { ServerClock } from "../server-clock.ts";
+import { type Moment, ServerClock } from "../server-clock.ts";
 import { corrupt, disagreement, failure } from "./failure.ts";
 import { slotOf } from "./key.ts";
 import { Line, type Owner } from "./line.ts";
@@ -15,6 +15,11 @@ import type { Unit } from "./unit.ts";
  * for some 100 microseconds at the most, and this process reads one answer while the server works on the next. */
 const MOST_REQUESTS = 64;
 
+/** Masters whose clocks are kept; a cluster has fewer, but over years their addresses change. */
+const MOST_CLOCKS = 1000;
+const NOT_SENT = "its deadline passed before it was sent; nothing was taken";
+const TOO_LATE = "it reached the server after its deadline; nothing was taken";
+
 /** What else reads the answers. */
 interface Watch {
   /** An answer has come, and no caller has seen it yet. The script call left at `sentAt` (`performance.now()`). */
@@ -26,6 +31,8 @@ export class Outbox {
   readonly #open = new Map<number | string, Program>();
   #scheduled = false;
 
+  /** The clocks of a cluster's masters. */
+  readonly #clocks = new Map<string, ServerClock>();
   readonly #link: Link;
   readonly #clock: ServerClock;
   readonly #watch: Watch;
@@ -46,7 +53,7 @@ export class Outbox {
       this.#open.delete(name);
       void this.#send(open);
     }
-    const program = new Program(now);
+    const program = new Program(now, slot);
     this.#open.set(name, program);
     if (!this.#scheduled) {
       this.#scheduled = true;
@@ -74,10 +81,17 @@ export class Outbox {
 
   async #send(program: Program): Promise<void> {
     try {
+      const { calls, units } = program.expired(performance.now());
+      for (const [line, call] of calls) call.reject(failure(call.spec.op, line.identity, new Error(NOT_SENT)));
+      for (const unit of units) unit.reject(failure(opOf(unit), identityOf(unit), new Error(NOT_SENT)));
+      if (program.size === 0) return;
       const { keys, args } = program.encode(this.#link.text);
-      const mark = this.#clock.mark();
-      const answer = readAnswer(await this.#run(keys, args), keys.length);
-      if (program.now === undefined) this.#clock.learn(mark, answer.now);
+      const { mark, reply } = await this.#inTime(program, keys, args);
+      const answer = readAnswer(reply, keys.length);
+      if (program.now === undefined) {
+        this.#clock.learn(mark, answer.now);
+        if (this.#link.cluster) this.#clockOf(program).learn(mark, answer.now);
+      }
       for (const line of program.lines.values()) line.found(answer.before[line.index - 1] ?? null);
       const lines = [...program.lines.values()];
       // Where a key is of another type, the server may have counted what it did not write.
@@ -89,6 +103,40 @@ export class Outbox {
     } catch (error) {
       fail(program, error);
     }
+  }
+
+  /**
+   * The reply of a script call that the server carried out before the last of its callers stopped waiting. A client may
+   * hold a call back and send it when it is connected again, long after: so the script compares the deadline with the
+   * server's clock, and does nothing where it has passed. Where that was a clock that is set differently, it is sent
+   * again by what is known of the clock then.
+   */
+  async #inTime(program: Program, keys: string[], args: string[]): Promise<{ mark: Moment; reply: unknown }> {
+    const { deadline } = program;
+    const clock = this.#clockOf(program);
+    for (;;) {
+      const mark = clock.mark();
+      const by =
+        deadline === undefined ? "" : String(Math.ceil((clock.latest() ?? mark.wall) + deadline - mark.steady));
+      const reply = await this.#run(keys, [...args, by]);
+      const late = readLate(reply);
+      if (late === undefined) return { mark, reply };
+      clock.learn(mark, late);
+      if (deadline === undefined || performance.now() >= deadline) throw new Error(TOO_LATE);
+    }
+  }
+
+  /** Each master of a cluster has a clock of its own. */
+  #clockOf({ slot }: Program): ServerClock {
+    const master = this.#link.cluster ? this.#link.masterOf(slot) : undefined;
+    if (master === undefined) return this.#clock;
+    let clock = this.#clocks.get(master);
+    if (clock === undefined) {
+      if (this.#clocks.size >= MOST_CLOCKS) this.#clocks.clear();
+      clock = new ServerClock();
+      this.#clocks.set(master, clock);
+    }
+    return clock;
   }
 
   /** Only a script that was not there is sent again: whatever else failed may have been carried out. */

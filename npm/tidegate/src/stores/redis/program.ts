@@ -1,5 +1,6 @@
 /** One script call: the keys that it is about and the requests on them, encoded once it is complete. */
 
+import type { Deadline } from "../../store.ts";
 import type { Call } from "./call.ts";
 import type { Line } from "./line.ts";
 import type { Spec } from "./spec.ts";
@@ -8,17 +9,43 @@ import type { Unit } from "./unit.ts";
 /** A program under construction. */
 export class Program {
   readonly lines: Map<string, Line> = new Map();
-  readonly units: Unit[] = [];
+  units: Unit[] = [];
   /** How many requests it holds. */
   size = 0;
   /** The clock that was passed in; absent: the server's. */
   readonly now: number | undefined;
 
-  constructor(now: number | undefined) {
+  /** The slot of its keys; 0 where there is no cluster. */
+  readonly slot: number;
+
+  constructor(now: number | undefined, slot: number) {
     this.now = now;
+    this.slot = slot;
   }
 
-  /** The script's keys and arguments. Sets every line's index. */
+  /** Takes out what nobody waits for any more, and returns it. */
+  expired(now: number): { calls: [Line, Call][]; units: Unit[] } {
+    const isOver = ({ deadline }: Call | Unit): boolean => deadline !== undefined && now >= deadline;
+    const calls: [Line, Call][] = [];
+    for (const line of this.lines.values()) {
+      if (!line.calls.some(isOver)) continue;
+      for (const call of line.calls) if (isOver(call)) calls.push([line, call]);
+      line.calls = line.calls.filter((call) => !isOver(call));
+    }
+    const units = this.units.filter(isOver);
+    if (units.length > 0) this.units = this.units.filter((unit) => !isOver(unit));
+    this.size -= calls.length + units.reduce((sum, { members }) => sum + members.length, 0);
+    return { calls, units };
+  }
+
+  /** When the last of its callers stops waiting (`performance.now()`); absent where one of them waits for good. */
+  get deadline(): Deadline {
+    const each = [...[...this.lines.values()].flatMap(({ calls }) => calls), ...this.units];
+    const latest = each.reduce((most, { deadline = Number.POSITIVE_INFINITY }) => Math.max(most, deadline), 0);
+    return latest === Number.POSITIVE_INFINITY ? undefined : latest;
+  }
+
+  /** The script's keys, and its arguments but for the deadline. Sets every line's index. */
   encode(text: boolean): { keys: string[]; args: string[] } {
     const specs = new Specs();
     const keys: string[] = [];

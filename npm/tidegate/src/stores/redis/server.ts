@@ -2,6 +2,7 @@
 
 import type { Decision, State } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
+import type { Deadline } from "../../store.ts";
 import { Call } from "./call.ts";
 import type { Link } from "./client.ts";
 import { ServerClock } from "../server-clock.ts";
@@ -80,22 +81,22 @@ export class Server {
   }
 
   /** Sends one request on one key, with whatever else leaves in this turn. */
-  ask(place: string, ask: Ask, now: number | undefined): Promise<Call> {
+  ask(place: string, ask: Ask, now: number | undefined, deadline: Deadline): Promise<Call> {
     return new Promise((resolve, reject) => {
       const program = this.#outbox.program(place, now);
       const line = this.#outbox.line(program, place, ask);
-      line.calls.push(new Call(this.#spec(line, ask), ask.limit, resolve, reject));
+      line.calls.push(new Call(this.#spec(line, ask), ask.limit, deadline, resolve, reject));
       program.size++;
     });
   }
 
   /** The same, for whoever needs only the decision. */
-  decide(place: string, ask: Ask, now: number | undefined): Promise<Decision> {
+  decide(place: string, ask: Ask, now: number | undefined, deadline: Deadline): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const program = this.#outbox.program(place, now);
       const line = this.#outbox.line(program, place, ask);
       const answer = (call: Call) => resolve(call.decision as Decision);
-      line.calls.push(new Call(this.#spec(line, ask), ask.limit, answer, reject));
+      line.calls.push(new Call(this.#spec(line, ask), ask.limit, deadline, answer, reject));
       program.size++;
     });
   }
@@ -104,12 +105,13 @@ export class Server {
   askUnit(
     place: string,
     now: number | undefined,
+    deadline: Deadline,
     build: (line: (place: string, of: Owner) => Line) => readonly Member[],
   ): Promise<Unit> {
     return new Promise((resolve, reject) => {
       const program = this.#outbox.program(place, now);
       const members = build((at, of) => this.#outbox.line(program, at, of));
-      program.units.push(new Unit(members, resolve, reject));
+      program.units.push(new Unit(members, deadline, resolve, reject));
       program.size += members.length;
     });
   }

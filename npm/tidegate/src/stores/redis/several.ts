@@ -2,7 +2,7 @@
 
 import type { AllDecision, Decision } from "../../decision.ts";
 import { InputError } from "../../errors.ts";
-import type { Call as StoreCall } from "../../store.ts";
+import type { Deadline, Call as StoreCall } from "../../store.ts";
 import { shardMember } from "./sharded.ts";
 import type { Server } from "./server.ts";
 import { Spec } from "./spec.ts";
@@ -13,6 +13,7 @@ export async function decideAll(
   server: Server,
   calls: readonly StoreCall[],
   now: number | undefined,
+  deadline: Deadline,
 ): Promise<AllDecision> {
   if (calls.length === 0) return { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
   const places = calls.map(({ limit, key }) => server.keyOf(limit, key, limit.policy.shards === 1 ? undefined : 0));
@@ -23,7 +24,7 @@ export async function decideAll(
   }
   // Two requests on one state ask for their sum, of what is stored, and look at the same shards.
   const sums = new Map<string, { count: number; random: number }>();
-  const unit = await server.askUnit(places[0] as string, now, (line) =>
+  const unit = await server.askUnit(places[0] as string, now, deadline, (line) =>
     calls.map((call, i): Member => {
       const { op, limit, key, reserve } = call;
       const place = places[i] as string;

@@ -2,7 +2,7 @@
 
 import type { Decision, State } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
-import type { Call as StoreCall } from "../../store.ts";
+import type { Deadline, Call as StoreCall } from "../../store.ts";
 import type { Line, Owner } from "./line.ts";
 import { clockFor, never } from "./recall.ts";
 import type { Server } from "./server.ts";
@@ -45,10 +45,13 @@ export function shardMember(server: Server, asked: ShardAsk, line: LineOf): Memb
 }
 
 /** The shards of a cluster, each on the server of its slot. */
-function apart(server: Server, now: number | undefined): spread.Shards {
+function apart(server: Server, now: number | undefined, deadline: Deadline): spread.Shards {
   return {
     step: async (ask, at) => {
-      const { before, decision, now } = await server.ask(server.keyOf(ask.limit, ask.key, ask.shard), ask, at);
+      // What was taken in parts is brought back even where nobody waits for the answer any more.
+      const until = ask.op === "give" ? undefined : deadline;
+      const place = server.keyOf(ask.limit, ask.key, ask.shard);
+      const { before, decision, now } = await server.ask(place, ask, at, until);
       return { before: before as State | null, decision, now };
     },
     look: (limit, key) => {
@@ -58,13 +61,18 @@ function apart(server: Server, now: number | undefined): spread.Shards {
   };
 }
 
-function askShards(server: Server, asked: ShardAsk, now: number | undefined): Promise<Unit> {
+function askShards(server: Server, asked: ShardAsk, now: number | undefined, deadline: Deadline): Promise<Unit> {
   const first = server.keyOf(asked.limit, asked.key, asked.pair?.[0] ?? 0);
-  return server.askUnit(first, now, (line) => [shardMember(server, asked, line)]);
+  return server.askUnit(first, now, deadline, (line) => [shardMember(server, asked, line)]);
 }
 
 /** One atomic step; see the `Store` interface. */
-export async function decide(server: Server, call: StoreCall, now: number | undefined): Promise<Decision> {
+export async function decide(
+  server: Server,
+  call: StoreCall,
+  now: number | undefined,
+  deadline: Deadline,
+): Promise<Decision> {
   const { op, limit, key, count, reserve } = call;
   const start = limit.start(key);
   const place = server.keyOf(limit, key);
@@ -74,16 +82,16 @@ export async function decide(server: Server, call: StoreCall, now: number | unde
     if (known !== undefined) return known;
   }
   if (!server.shardsTogether(limit, key)) {
-    const asked = () => spread.decide(apart(server, now), call, start, now);
+    const asked = () => spread.decide(apart(server, now, deadline), call, start, now);
     return op === "give" ? server.bringsBack(place, asked) : asked();
   }
   const asked = { op, limit, key, start, count, reserve };
-  const pool = async () => first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now));
+  const pool = async () => first(await askShards(server, { ...asked, ask: "pool", pair: undefined }, now, deadline));
   if (op === "give") return server.bringsBack(place, pool);
   if (!taking) return pool();
   const pair = limit.pick(Math.random());
   const ask = limit.policy.shards <= ALL_AT_ONCE ? "both" : "pair";
-  const decision = first(await askShards(server, { ...asked, ask, pair }, now));
+  const decision = first(await askShards(server, { ...asked, ask, pair }, now, deadline));
   return decision.ok || ask === "both" ? decision : pool();
 }
 
@@ -101,13 +109,13 @@ function recall(server: Server, place: string, call: StoreCall, start: number, n
 }
 
 /** Forgets the limit, every shard of it. */
-export async function reset(server: Server, limit: Limit, key: string | undefined): Promise<void> {
+export async function reset(server: Server, limit: Limit, key: string | undefined, deadline: Deadline): Promise<void> {
   const place = server.keyOf(limit, key);
   await server.bringsBack(place, () => {
     const shards = Array.from({ length: limit.policy.shards }, (_, shard) => shard);
     const asked = { op: "reset", limit, key, start: 0, count: 0, reserve: false } as const;
     return Promise.all(
-      shards.map((shard) => server.ask(server.keyOf(limit, key, shard), { ...asked, shard }, undefined)),
+      shards.map((shard) => server.ask(server.keyOf(limit, key, shard), { ...asked, shard }, undefined, deadline)),
     );
   });
 }
@@ -118,13 +126,14 @@ export async function getValue(
   limit: Limit,
   key: string | undefined,
   now: number | undefined,
+  deadline: Deadline,
 ): Promise<State> {
   const start = limit.start(key);
   if (!server.shardsTogether(limit, key)) {
-    const read = await spread.read(apart(server, now), limit, key, start, now);
+    const read = await spread.read(apart(server, now, deadline), limit, key, start, now);
     return limit.sum(read.states, read.now, start);
   }
   const asked = { op: "check", limit, key, start, count: 0, reserve: false, ask: "pool", pair: undefined } as const;
-  const unit = await askShards(server, asked, now);
+  const unit = await askShards(server, asked, now, deadline);
   return limit.sum(unit.before[0] ?? [], unit.now, start);
 }

@@ -1,6 +1,6 @@
 import type { AllDecision, Decision, State } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
-import type { AsyncStore, Call as StoreCall } from "../../store.ts";
+import type { AsyncStore, Call as StoreCall, Deadline } from "../../store.ts";
 import { linkTo, type RedisLike } from "./client.ts";
 import { Denials } from "./denials.ts";
 import { STORE } from "./failure.ts";
@@ -28,25 +28,25 @@ export class RedisStore implements AsyncStore {
     if (link.cluster) this.nodeOf = (limit, key) => server.nodeOf(limit, key);
   }
 
-  decide(call: StoreCall, now: number | undefined): Promise<Decision> {
+  decide(call: StoreCall, now: number | undefined, deadline?: Deadline): Promise<Decision> {
     const at = whole(now);
     return call.limit.policy.shards === 1
-      ? single.decide(this.#server, call, at)
-      : sharded.decide(this.#server, call, at);
+      ? single.decide(this.#server, call, at, deadline)
+      : sharded.decide(this.#server, call, at, deadline);
   }
 
-  decideAll(calls: readonly StoreCall[], now: number | undefined): Promise<AllDecision> {
-    return decideAll(this.#server, calls, whole(now));
+  decideAll(calls: readonly StoreCall[], now: number | undefined, deadline?: Deadline): Promise<AllDecision> {
+    return decideAll(this.#server, calls, whole(now), deadline);
   }
 
-  reset(limit: Limit, key: string | undefined): Promise<void> {
-    return limit.policy.shards === 1 ? single.reset(this.#server, limit, key) : sharded.reset(this.#server, limit, key);
+  reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
+    const { reset } = limit.policy.shards === 1 ? single : sharded;
+    return reset(this.#server, limit, key, deadline);
   }
 
-  getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
-    return limit.policy.shards === 1
-      ? single.getValue(this.#server, limit, key, whole(now))
-      : sharded.getValue(this.#server, limit, key, whole(now));
+  getValue(limit: Limit, key: string | undefined, now: number | undefined, deadline?: Deadline): Promise<State> {
+    const { getValue } = limit.policy.shards === 1 ? single : sharded;
+    return getValue(this.#server, limit, key, whole(now), deadline);
   }
 }
 

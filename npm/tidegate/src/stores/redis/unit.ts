@@ -2,7 +2,7 @@
 
 import type { Decision, State } from "../../decision.ts";
 import type { Limit } from "../../limit.ts";
-import type { Op } from "../../store.ts";
+import type { Deadline, Op } from "../../store.ts";
 import type { Line } from "./line.ts";
 import type { Specs } from "./program.ts";
 import type { Spec } from "./spec.ts";
@@ -39,11 +39,18 @@ export class Unit {
   /** A key that holds no state: nothing was done. */
   corrupt: Line | undefined = undefined;
   readonly members: readonly Member[];
+  readonly deadline: Deadline;
   readonly resolve: (unit: Unit) => void;
   readonly reject: (error: unknown) => void;
 
-  constructor(members: readonly Member[], resolve: (unit: Unit) => void, reject: (error: unknown) => void) {
+  constructor(
+    members: readonly Member[],
+    deadline: Deadline,
+    resolve: (unit: Unit) => void,
+    reject: (error: unknown) => void,
+  ) {
     this.members = members;
+    this.deadline = deadline;
     this.resolve = resolve;
     this.reject = reject;
   }

@@ -12,16 +12,20 @@
 --             "b" key key spec: the better of two shards | "s" a "b", and the "p" to ask where it denies
 -- or, after "b", "2" and now, where every key is a token bucket that is taken from once:
 --   runs    n, each: how many keys, rate, period, capacity, floor ("": none), count
+-- The last of ARGV, of either form: the server's clock in ms after which nothing is done ("": none), since the caller has
+-- been answered without it. Then the answer is "late" and that clock.
 -- Answer: now, how many requests were granted, then for each key what was there before: 0 nothing, 1 and its 16
 -- bytes, or 2 to 4 what is wrong with it.
 local argv, keys = ARGV, KEYS
 local call, floor, ceil, pack_state, unpack_state = redis.call, math.floor, math.ceil, struct.pack, struct.unpack
 local END, SKEW = 4503599627370496, 3600000
-local now = tonumber(argv[3])
+local now, deadline = tonumber(argv[3]), tonumber(argv[#argv])
 local passed = now ~= nil
-if not passed then
+if deadline or not passed then
   local time = call('TIME')
-  now = time[1] * 1000 + floor(time[2] / 1000)
+  local clock = time[1] * 1000 + floor(time[2] / 1000)
+  if deadline and clock > deadline then return string.format('late %d', clock) end
+  if not passed then now = clock end
 end
 
 -- The usual call, kept short because it is most of what a server does: takes from token buckets, one from each key. It
