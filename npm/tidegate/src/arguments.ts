@@ -83,12 +83,13 @@ export function checkCount(count: unknown): number {
 }
 
 /** Refuses requests on one limit and key that take more together than one request may, before a store has any of them. */
-export function checkSums(calls: readonly Call[]): void {
+export function checkSums(calls: readonly Call[]): readonly Call[] {
   const sums = new Map<string, number>();
   for (const { limit, key, count } of calls) {
     const identity = limit.identity(key);
     sums.set(identity, checkCount((sums.get(identity) ?? 0) + count));
   }
+  return calls;
 }
 
 export function checkNow(now: unknown): number {

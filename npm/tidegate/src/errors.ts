@@ -27,6 +27,17 @@ export function showInstead(value: unknown): string {
   return fields === "" ? show(value) : `an object with ${fields}`;
 }
 
+/** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
+export function messageOf(error: unknown): string {
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  if (typeof message === "string" && message !== "") return message;
+  try {
+    return String(error);
+  } catch {
+    return "an error without a message";
+  }
+}
+
 /**
  * A mistake of the caller's. Its message is one sentence: "`count` must be a finite number of tokens from 0 to
  * 1099511627776; got NaN". It is thrown before any state is read or written.

@@ -16,8 +16,7 @@ import {
 } from "./arguments.ts";
 import { askedOf, checkLimiter } from "./asked.ts";
 import type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./call-options.ts";
-import type { Config } from "./config.ts";
-import { checkFields, numberError } from "./config.ts";
+import { type Config, checkFields, numberError } from "./config.ts";
 import { configOf, Defined } from "./defined.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
 import { OPS, RESERVE } from "./engine/engine.ts";
@@ -195,8 +194,7 @@ export class Limiter<N extends string, S extends Store> {
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     });
-    checkSums(calls);
-    return this.#asked.decideAll(calls, this.#time()) as Answer<S, AllDecision>;
+    return this.#asked.decideAll(checkSums(calls), this.#time()) as Answer<S, AllDecision>;
   }
 
   #target(operation: string, name: string, options: Target = NONE): { limit: Limit; key: string | undefined } {

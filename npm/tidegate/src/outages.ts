@@ -1,5 +1,5 @@
 /** What a limiter keeps of its store's failures: a breaker and a line in the log for each node. */
-import { InputError, type StoreError } from "./errors.ts";
+import { InputError, messageOf, type StoreError } from "./errors.ts";
 
 /** Receives one line when a store fails, and one when it answers again. `console` is one. */
 export interface Log {
@@ -137,14 +137,3 @@ export class Outages {
 const on = (node: string): string => (node === "" ? "" : ` (node ${node})`);
 
 const causeOf = (error: unknown): unknown => (error as { cause?: unknown } | null | undefined)?.cause ?? error;
-
-/** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
-export function messageOf(error: unknown): string {
-  const message = (error as { message?: unknown } | null | undefined)?.message;
-  if (typeof message === "string" && message !== "") return message;
-  try {
-    return String(error);
-  } catch {
-    return "an error without a message";
-  }
-}

@@ -1,9 +1,9 @@
 import { checkTimeout } from "./config.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
-import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "./errors.ts";
+import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "./errors.ts";
 import { fallback } from "./fallback.ts";
 import type { Limit } from "./limit.ts";
-import { checkLog, type Log, messageOf, Outages } from "./outages.ts";
+import { checkLog, type Log, Outages } from "./outages.ts";
 import type { AsyncStore, Call, OnStoreError } from "./store.ts";
 
 /** What a limiter does about a store that fails. */

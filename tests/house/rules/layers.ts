@@ -14,7 +14,10 @@ const ROOMS: readonly (readonly [room: string, files: RegExp])[] = [
   ["store parts", /^stores\/(transactional|record|spread|level|turns|server-clock|addon-calls)\.ts$/],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
-  ["limiter", /^(limiter|call-options|arguments|asked|defined|fallback|resilience|resilience-sync)\.ts$|^lease\//],
+  [
+    "limiter",
+    /^(limiter|call-options|arguments|asked|defined|fallback|outages|resilience|resilience-sync)\.ts$|^lease\//,
+  ],
   ["http", /^http(\.ts$|\/)/],
   ["middleware $1", /^middleware\/(express|fastify|hono|fetch|node|nest)\.ts$/],
   ["drop-in", /^middleware\/drop-in\//],

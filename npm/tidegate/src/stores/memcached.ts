@@ -6,9 +6,8 @@
 import { NotAState } from "../codec.ts";
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
-import { InputError, isInputError, StoreError } from "../errors.ts";
+import { InputError, isInputError, messageOf, StoreError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
-import { messageOf } from "../outages.ts";
 import type { AsyncStore, Call } from "../store.ts";
 import { linkTo, type MemcachedLike } from "./memcached/client.ts";
 import { keyOf } from "./memcached/key.ts";

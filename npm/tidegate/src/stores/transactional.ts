@@ -2,8 +2,7 @@ import { NotAState } from "../codec.ts";
 import { checkFields, fieldTable, numberError } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
-import { InputError, isStoreError, StoreError } from "../errors.ts";
-import { messageOf } from "../outages.ts";
+import { InputError, isStoreError, messageOf, StoreError } from "../errors.ts";
 import type { AsyncStore, Call, Deadline } from "../store.ts";
 import { Turns, turnsOf } from "./turns.ts";
 

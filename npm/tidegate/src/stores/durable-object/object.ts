@@ -1,8 +1,7 @@
 import { Base } from "#durable-object";
 import type { State } from "../../decision.ts";
 import { NotAState } from "../../codec.ts";
-import { StoreError } from "../../errors.ts";
-import { messageOf } from "../../outages.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 import type { Call } from "../../store.ts";
 import { readRecord, wellFormed, writeRecord } from "../record.ts";
 import { type Transaction, transactional } from "../transactional.ts";

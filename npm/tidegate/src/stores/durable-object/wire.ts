@@ -1,10 +1,9 @@
 /** What travels between the store and its object. Functions, classes and error fields do not, so everything is plain. */
 import type { Config } from "../../config.ts";
 import type { AllDecision, Decision, State } from "../../decision.ts";
-import { isInputError, isStoreError } from "../../errors.ts";
+import { isInputError, isStoreError, messageOf } from "../../errors.ts";
 import { limitOf } from "../../evaluate.ts";
 import type { Limit } from "../../limit.ts";
-import { messageOf } from "../../outages.ts";
 import type { Call, Op } from "../../store.ts";
 
 /** One call; its config comes along, and is checked by the object anew. */

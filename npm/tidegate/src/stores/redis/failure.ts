@@ -1,5 +1,4 @@
-import { StoreError } from "../../errors.ts";
-import { messageOf } from "../../outages.ts";
+import { messageOf, StoreError } from "../../errors.ts";
 
 /** The store's name in errors. */
 export const STORE = "redis";
