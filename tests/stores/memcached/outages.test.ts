@@ -1,0 +1,49 @@
+/** One key or one server that fails, beside others that do not. */
+import Memcached from "memcached";
+import { afterEach, expect, test } from "vitest";
+import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { MemcachedServer } from "./server.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+const limits = { api: { kind: "token bucket", rate: 1e6, period: HOUR } } as const;
+
+async function started(many: number): Promise<{ servers: MemcachedServer[]; client: Memcached }> {
+  const servers = await Promise.all(Array.from({ length: many }, () => MemcachedServer.start()));
+  const addresses = servers.map(({ address }) => address);
+  const client = new Memcached(addresses, { retries: 0, retry: 10, failures: 1e6, timeout: 60_000 });
+  cleanups.push(...servers.map((server) => () => server.stop()), () => client.end());
+  return { servers, client };
+}
+
+test("one corrupt key costs the calls on it alone", async () => {
+  const { client } = await started(1);
+  await new Promise((resolve) => client.set("tidegate:api:bad", "not a state", 0, resolve));
+  const limiter = defineLimits(limits, { store: memcached(client), timeout: 10_000 });
+  for (let turn = 0; turn < 20; turn++) {
+    const keys = Array.from({ length: 50 }, (_, i) => (i < 10 ? `good${i}` : "bad"));
+    const answers = await Promise.all(keys.map((key) => limiter.limit("api", { key })));
+    expect(answers.map(({ degraded }) => degraded === true)).toEqual(keys.map((key) => key === "bad"));
+  }
+});
+
+test("one of three servers that is stopped costs the calls on its own keys alone", async () => {
+  const { servers, client } = await started(3);
+  const ring = (client as unknown as { HashRing: { get(key: string): string } }).HashRing;
+  const stopped = servers[0] as MemcachedServer;
+  const isOn = (key: string) => ring.get(`tidegate:api:${key}`) === stopped.address;
+  // Fewer on each server than the connections of the client.
+  const keys = Array.from({ length: 12 }, (_, i) => `k${i}`);
+  expect(keys.some(isOn)).toBe(true);
+  const limiter = defineLimits(limits, { store: memcached(client), timeout: 1_000 });
+  stopped.signal("SIGSTOP");
+  cleanups.push(() => stopped.signal("SIGCONT"));
+  for (let turn = 0; turn < 20; turn++) {
+    const answers = await Promise.all(keys.map((key) => limiter.limit("api", { key })));
+    expect(answers.map(({ degraded }) => degraded === true)).toEqual(keys.map(isOn));
+  }
+});
