@@ -1,24 +1,13 @@
 import { createHash } from "node:crypto";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit.ts";
 import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
-import { redis, type RedisStore, type RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
+import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
-import { restLike } from "./clients.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-/** Bytes on the heap that something refers to. */
-function heap(): number {
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 let server: RedisServer;
 let client: Redis;
@@ -273,117 +262,6 @@ describe("round trips", () => {
         expect(await scriptCalls(), `${of.name} ${run}`).toBeLessThanOrEqual(1);
       }
     }
-  });
-
-  test("a denied key costs none until its retryAt is near, and is granted then", async () => {
-    const quick = new Limit("quick", { kind: "token bucket", rate: 10, period: 1000, capacity: 1 });
-    await take("d", 1, quick);
-    const denied = await take("d", 1, quick);
-    expect(denied.ok).toBe(false);
-    await client.config("RESETSTAT");
-    const again = async (until: () => boolean) => {
-      for (let calls = 1; ; calls++) {
-        const told = await take("d", 1, quick);
-        if (told.ok || until()) return { told, calls };
-        expect(told.retryAt).toBe(denied.retryAt);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    };
-    // The clock of the server is known to within a ms and the last round trip.
-    const early = await again(() => Date.now() >= (denied.retryAt as number) - 20);
-    expect(early.told.ok).toBe(false);
-    expect(early.calls).toBeGreaterThan(20);
-    expect(await scriptCalls()).toBe(0);
-    const { told } = await again(() => false);
-    expect(told.now).toBeGreaterThanOrEqual(denied.retryAt as number);
-  });
-
-  test("a remembered denial is forgotten on reset, on give and under another policy", async () => {
-    await take("f", 10);
-    expect((await take("f")).ok).toBe(false);
-    await store.decide(asked("give", "f", 2), undefined);
-    expect((await take("f")).ok).toBe(true);
-    expect((await take("f", 5)).ok).toBe(false);
-    await new Promise((resolve) => setTimeout(resolve, 5)); // in which the other policy refills a lot
-    const raised = new Limit("api", { kind: "token bucket", rate: 1e9, period: 1000 });
-    expect((await take("f", 5, raised)).ok).toBe(true);
-    await store.decide(asked("charge", "f", 1e9), undefined);
-    expect((await take("f")).ok).toBe(false);
-    await store.reset(limit, "f");
-    expect((await take("f", 10)).ok).toBe(true);
-  });
-
-  test("a give in flight keeps a denial that was asked before it from being remembered", async () => {
-    await take("g", 10);
-    const denied = take("g");
-    await new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
-    const given = store.decide(asked("give", "g", 5), undefined);
-    expect((await denied).ok).toBe(false);
-    await given;
-    expect((await take("g", 5)).ok).toBe(true);
-  });
-
-  test("of more than 10,000 denied keys the oldest is forgotten", async () => {
-    const keys = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
-    await Promise.all(keys.map((key) => take(key, 10)));
-    await Promise.all(keys.map((key) => take(key)));
-    await client.config("RESETSTAT");
-    expect((await take("m1")).ok).toBe(false);
-    expect((await take("m10000")).ok).toBe(false);
-    expect(await scriptCalls()).toBe(0);
-    expect((await take("m0")).ok).toBe(false);
-    expect(await scriptCalls()).toBe(1);
-  });
-
-  describe("what others give back or reset", () => {
-    // The steady clock alone: sockets run as ever.
-    beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
-    afterEach(() => void vi.useRealTimers());
-    const slow = (shards: number) =>
-      new Limit("slow", { kind: "token bucket", rate: 10, period: 24 * 3_600_000, shards });
-
-    test.each([
-      [1, undefined, 1_000],
-      [4, undefined, 1_000],
-      [1, 40, 40],
-    ])("is seen within rememberDenials (%s shards, option %s: %s ms)", async (shards, rememberDenials, expected) => {
-      const of = slow(shards);
-      for (const reset of [() => client.flushall(), () => redis(client).reset(of, "k")]) {
-        store = redis(client, { rememberDenials });
-        expect((await take("k", 10, of)).ok).toBe(true);
-        expect((await take("k", 10, of)).ok).toBe(false);
-        await reset();
-        vi.advanceTimersByTime(expected - 1);
-        expect((await take("k", 10, of)).ok, "remembered").toBe(false);
-        vi.advanceTimersByTime(1);
-        expect((await take("k", 10, of)).ok, "no longer remembered").toBe(true);
-        await client.flushall();
-      }
-    });
-
-    test("does not make memory grow while one script call is never answered", { timeout: 30_000 }, async () => {
-      let lost = false;
-      const silent = redis({
-        ...restLike(client),
-        evalsha: (sha, keys, args) => {
-          if (!lost) {
-            lost = true;
-            return new Promise(() => {});
-          }
-          return client.evalsha(sha, keys.length, ...keys, ...args);
-        },
-      } satisfies RestRedisLike);
-      void silent.decide(asked("take", "lost"), undefined);
-      await vi.waitUntil(() => lost);
-      const give = async (from: number, to: number) => {
-        const keys = Array.from({ length: to - from }, (_, i) => `${"x".repeat(100)}${from + i}`);
-        await Promise.all(keys.map((key) => silent.decide(asked("give", key), undefined)));
-      };
-      for (let i = 0; i < 20_000; i += 1_000) await give(i, i + 1_000);
-      const before = heap();
-      for (let i = 20_000; i < 80_000; i += 1_000) await give(i, i + 1_000);
-      expect(heap() - before).toBeLessThan(4e6);
-    });
   });
 
   test("what can never be granted asks nobody", async () => {
