@@ -41,7 +41,10 @@ const refused = new Error("connection refused");
 /** A log that keeps its lines. */
 function kept(): Log & { lines: string[]; causes: unknown[] } {
   const [lines, causes]: [string[], unknown[]] = [[], []];
-  const error = (message: string, cause: unknown) => void (lines.push(message), causes.push(cause));
+  const error = (message: string, cause: unknown): void => {
+    lines.push(message);
+    causes.push(cause);
+  };
   return { lines, causes, error, info: (message) => void lines.push(message) };
 }
 

@@ -59,6 +59,8 @@ export class PostgresStore implements AsyncStore {
   readonly name = "postgres";
   readonly sync = false;
   readonly lease: PostgresOptions["lease"];
+  /** Set on what {@link PostgresStore.within} returns: an error there rejects, so that the transaction rolls back. */
+  readonly inTransaction?: true;
   readonly #client: PostgresClient;
   readonly #options: PostgresOptions;
   readonly #schema: string;
@@ -69,6 +71,7 @@ export class PostgresStore implements AsyncStore {
     checkLease(lease);
     // What a transaction takes is its own until it commits.
     this.lease = transaction ? undefined : lease;
+    if (transaction) this.inTransaction = true;
     if (typeof prepare !== "boolean") throw new InputError("prepare", "true or false", prepare);
     this.#client = client;
     this.#options = options;
@@ -107,8 +110,8 @@ export class PostgresStore implements AsyncStore {
 
   /**
    * The same store inside a transaction of yours: `client` is the one that the transaction is on. What is taken is kept
-   * if it commits, and comes back if it rolls back; until then the rows are locked. Nothing is retried: a 40001 or
-   * 40P01 fails the call, and the transaction is yours to run again.
+   * if it commits, and comes back if it rolls back; until then the rows are locked. Nothing is retried, and calls have no
+   * deadline and no `onStoreError`: an error, such as 40001 or 40P01, rejects, and the transaction is yours to run again.
    *
    * ```ts
    * await sql.begin(async (tx) => {
