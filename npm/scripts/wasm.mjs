@@ -56,10 +56,30 @@ function optimizePolicy() {
 // What the build has and a host without WebAssembly lacks; wasm2js does the rest, 64-bit integers included.
 const LOWER = ["--llvm-memory-copy-fill-lowering", "--llvm-nontrapping-fptoint-lowering", "--signext-lowering"];
 
+/**
+ * The small build without the exports of wasm-bindgen's glue, which the engine's functions do not use: its table of
+ * JavaScript values is what wasm2js cannot translate, and its import is all that the module needs from outside.
+ */
+function withoutGlue(bare) {
+  const small = `${folder}/small.wasm`;
+  const exported = WebAssembly.Module.exports(new WebAssembly.Module(readFileSync(join(root, small))));
+  const kept = exported.map(({ name }) => name).filter((name) => !name.startsWith("__"));
+  const graph = [
+    { name: "package", root: true, reaches: kept.map((name) => `export ${name}`) },
+    ...kept.map((name) => ({ name: `export ${name}`, export: name })),
+  ];
+  const file = `${folder}/pure.graph.json`;
+  writeFileSync(join(root, file), JSON.stringify(graph));
+  run("wasm-metadce", [small, ...FEATURES, "--graph-file", file, "-o", bare], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+}
+
 /** The small build as plain JavaScript, made when it is called and not when it is imported. */
 function toJavaScript() {
-  const [mvp, js] = [`${folder}/mvp.wasm`, `${folder}/pure.raw.js`];
-  run("wasm-opt", [`${folder}/small.wasm`, ...FEATURES, ...LOWER, "-Oz", "-o", mvp]);
+  const [bare, mvp, js] = [`${folder}/bare.wasm`, `${folder}/mvp.wasm`, `${folder}/pure.raw.js`];
+  withoutGlue(bare);
+  run("wasm-opt", [bare, ...FEATURES, ...LOWER, "-Oz", "-o", mvp]);
   run("wasm2js", ["-Oz", mvp, "-o", js]);
   const text = readFileSync(join(root, js), "utf8");
   const grown = "   bufferView = HEAPU8;\n  }\n  return oldPages;";

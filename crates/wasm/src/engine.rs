@@ -5,11 +5,16 @@ use atomic_refcell::AtomicRefCell;
 use tidegate_core::{MAX_KEY_BYTES, State};
 use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
 use tidegate_table::{Digest, Limit, Table};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The length that says: no key.
-pub(crate) const NO_KEY: u32 = u32::MAX;
-/// The length that says: the limit and key of the last call.
-pub(crate) const SAME_KEY: u32 = u32::MAX - 1;
+/// The length of a key that is absent.
+pub const NO_KEY: u32 = u32::MAX;
+/// The length that stands for the limit and key of the last call.
+pub const SAME_KEY: u32 = u32::MAX - 1;
+/// The number that stands for no table.
+pub const NO_TABLE: u32 = u32::MAX;
+/// Keys of at most this many bytes are written by the host in words of 4 bytes.
+pub const SHORT_KEY_BYTES: usize = 24;
 
 /// One request of an all-or-nothing call, staged.
 pub(crate) struct Staged {
@@ -65,17 +70,14 @@ pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {
     if length == NO_KEY { None } else { key.0.get(..(length as usize).min(MAX_KEY_BYTES)) }
 }
 
-/// Bytes of a key that the host writes word by word.
-const SHORT: usize = 24;
-
 /// Hands the key to `read`, a short one from a copy: the host has just written it in words of four bytes, and a
 /// hash that reads eight at a time would wait until they have left the processor's store buffer.
 #[inline]
 pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> R {
-    if length as usize > SHORT {
+    if length as usize > SHORT_KEY_BYTES {
         return read(key_of(key, length));
     }
-    let mut copy = [0; SHORT];
+    let mut copy = [0; SHORT_KEY_BYTES];
     let (words, _) = key.0.as_chunks::<8>();
     for (place, word) in copy.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         let [a, b, c, d, e, f, g, h] = *word;
@@ -101,24 +103,25 @@ pub(crate) fn get<T>(items: &[Option<T>], at: u32) -> Option<&T> {
     items.get(at as usize)?.as_ref()
 }
 
-/// Where the host writes a key (or a name): 1024 bytes, aligned to 8, and 8 more that are never read.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// The address where the host writes a key or a name: 1024 bytes, aligned to 8, and 8 more that are never read.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn key_at() -> usize {
+pub fn key_at() -> usize {
     with(|engine| engine.key.0.as_ptr() as usize)
 }
 
-/// Where the host reads an answer's numbers.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// The address of the eight doubles of a decision.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn numbers_at() -> usize {
+pub fn numbers_at() -> usize {
     with(|engine| engine.numbers.as_ptr() as usize)
 }
 
-/// A limit for the table with this number (`u32::MAX`: for none). Its name is `length` bytes at [`key_at`]; its
-/// policy the rest. Returns its number, or a negative status word.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn limit_new(
+/// Creates a limit for a table ([`NO_TABLE`]: for none). Its name is the first `length` bytes at [`key_at`], its policy
+/// the other numbers: see [`tidegate_table::wire::policy`]. Returns the limit's number, or a negative status word.
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
+pub fn limit_new(
     table: u32,
     length: u32,
     kind: u32,
@@ -143,9 +146,9 @@ fn make(engine: &Engine, table: u32, length: u32, kind: u32, given: u32, numbers
     Ok(Limit::new(secret, name, policy))
 }
 
-/// Forgets a limit; its number may be given again.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn limit_drop(limit: u32) {
+/// Frees a limit. A later limit may have its number.
+#[wasm_bindgen]
+pub fn limit_drop(limit: u32) {
     with(|engine| {
         if let Some(slot) = engine.limits.get_mut(limit as usize) {
             *slot = None;

@@ -1,14 +1,15 @@
-//! The algebra on a lease that the host keeps itself: what the store held, and what is in hand.
+//! The algebra on a lease that the host keeps: the state that the store held, and the leased tokens.
 
 use crate::engine::{get, with};
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
 use tidegate_table::wire::{ASK, BROKEN, WRITES, refuse, tell};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Takes `count` tokens out of the `hand`, or says when they can be taken; `ASK`: only the store can tell. The sixth
-/// number is what is in hand afterwards.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Takes `count` of the leased tokens (`hand`), or denies. With [`ASK`] in the status word only the store can decide.
+/// The sixth number is the leased tokens that are left.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, now: f64, count: f64) -> u32 {
+pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, now: f64, count: f64) -> u32 {
     with(|engine| {
         let read = || Ok((check_now(now)?, check_count(count)?, State::new(kept, kept_ts)?));
         let (now, count, kept) = match read() {

@@ -1,12 +1,12 @@
-//! The engine as WebAssembly: the table and the algebra behind calls that pass nothing but numbers.
+//! The engine as WebAssembly: the table and the algebra behind functions of numbers.
 //!
-//! Keys are written into this module's memory by the host ([`key_at`]) and looked up there; answers are read from
-//! eight doubles ([`numbers_at`]) beside a status word (see [`tidegate_table::wire`]). Nothing here decides.
+//! The host writes keys into this module's memory ([`key_at`]). A call returns a status word and leaves eight doubles in
+//! memory ([`numbers_at`]): see [`tidegate_table::wire`]. Nothing here decides.
+//!
+//! The functions are exported by wasm-bindgen, and the package calls the raw exports: numbers need no glue.
 
 #![cfg_attr(not(feature = "std"), no_std)]
-// Nothing here is unsafe but to name an export. Every other target compiles the same code, and proves it.
-#![cfg_attr(target_arch = "wasm32", allow(unsafe_code))]
-#![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 
@@ -18,7 +18,7 @@ mod pure;
 mod several;
 mod tables;
 
-pub use engine::{key_at, limit_drop, limit_new, numbers_at};
+pub use engine::{NO_KEY, NO_TABLE, SAME_KEY, SHORT_KEY_BYTES, key_at, limit_drop, limit_new, numbers_at};
 pub use lease::lease_spend;
 pub use pure::{evaluate, full_at, project, start};
 pub use several::{all_clear, all_commit, all_stage, pool_at, pool_decide, pool_pick, pool_value};

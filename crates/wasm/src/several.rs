@@ -7,11 +7,12 @@ use tidegate_core::{Pool, check_now, pick_two, take_better};
 use tidegate_table::Member;
 use tidegate_table::Op;
 use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, refuse, tell};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Adds one request to the next [`all_commit`]. Returns 0 or an error's status word; on an error nothing stays staged.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Adds one request to the next [`all_commit`]. Returns 0, or the status word of an error, which clears all requests.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn all_stage(limit: u32, length: u32, count: f64, reserve: u32, random: f64) -> u32 {
+pub fn all_stage(limit: u32, length: u32, count: f64, reserve: u32, random: f64) -> u32 {
     with(|engine| {
         if let Err(status) = call(0.0, count, 0, random) {
             engine.staged.clear();
@@ -30,18 +31,18 @@ pub extern "C" fn all_stage(limit: u32, length: u32, count: f64, reserve: u32, r
     })
 }
 
-/// Forgets what was staged.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn all_clear() {
+/// Clears the requests of [`all_stage`].
+#[wasm_bindgen]
+pub fn all_clear() {
     with(|engine| engine.staged.clear());
 }
 
-/// Takes from all that was staged, or from none; only tells, unless `takes`. Writes per request its status word and numbers to the place that
-/// [`pool_at`] tells, eight doubles each, the status in the last. Returns the status of the whole, and its retryAt as
-/// the first number.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Takes the tokens of all staged requests or of none; without `takes`, only decides. Leaves eight doubles for each
+/// request at [`pool_at`], of which the last is its status word. Returns the status word of all requests; the first
+/// number is their retryAt.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
+pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
     with(|engine| {
         let staged = core::mem::take(&mut engine.staged);
         let now = match check_now(now) {
@@ -68,11 +69,10 @@ pub extern "C" fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
     })
 }
 
-/// Makes room for the two numbers of `states` states, and tells where they are: value and ts in turn, NaN as value
-/// for none.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Makes room for `states` states and returns its address: for each state value and ts, with NaN as value for none.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn pool_at(states: u32) -> usize {
+pub fn pool_at(states: u32) -> usize {
     with(|engine| {
         engine.pool.resize((states as usize).max(engine.pool.len()), [f64::NAN; 2]);
         engine.pool.as_ptr() as usize
@@ -91,10 +91,10 @@ fn read_states(engine: &mut Engine, states: u32) -> u32 {
     0
 }
 
-/// The two shards to look at for a uniform random number in [0, 1): the first plus 65,536 times the second.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// The two shards to read for a uniform random number in [0, 1): the first plus 65,536 times the second.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn pool_pick(limit: u32, random: f64) -> u32 {
+pub fn pool_pick(limit: u32, random: f64) -> u32 {
     with(|engine| {
         let shards = get(&engine.limits, limit).map_or(2, |limit| limit.policy().shards());
         let (first, second) = pick_two(random, shards);
@@ -102,12 +102,12 @@ pub extern "C" fn pool_pick(limit: u32, random: f64) -> u32 {
     })
 }
 
-/// One call on the first `states` states at [`pool_at`]: with two of more shards, takes from the better one (the state
-/// to write is told; in the sixth and seventh number, the eighth is which of the two); with all shards, from all as one
-/// pool, and where [`WRITES`] is set the states there are the new ones.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Decides one call on the first `states` states at [`pool_at`]. With `pair`, they are two of the shards, and the better
+/// one decides: the sixth and seventh number are the state to store, the eighth is 0 or 1, the shard. Else they are all
+/// shards as one pool, and with [`WRITES`] in the status word the new states are at [`pool_at`].
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn pool_decide(limit: u32, states: u32, pair: u32, start: f64, now: f64, count: f64, flags: u32) -> u32 {
+pub fn pool_decide(limit: u32, states: u32, pair: u32, start: f64, now: f64, count: f64, flags: u32) -> u32 {
     with(|engine| {
         let call = match call(now, count, flags, 0.0) {
             Ok(call) => call,
@@ -136,10 +136,10 @@ pub extern "C" fn pool_decide(limit: u32, states: u32, pair: u32, start: f64, no
     })
 }
 
-/// The two numbers of all shards together at `now`, from the first `states` states at [`pool_at`].
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// The sum of the first `states` states at [`pool_at`] as it is at `now`, as the first two numbers.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn pool_value(limit: u32, states: u32, start: f64, now: f64) -> u32 {
+pub fn pool_value(limit: u32, states: u32, start: f64, now: f64) -> u32 {
     with(|engine| {
         let now = match check_now(now) {
             Ok(now) => now,

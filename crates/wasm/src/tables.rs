@@ -1,14 +1,16 @@
-//! The table's calls.
+//! Calls on a table.
 
 use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
 use tidegate_core::check_now;
 use tidegate_table::Table;
 use tidegate_table::wire::{BROKEN, call, refuse, tell};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A table for at most `max_keys` states, hashing under the 16 random bytes at [`key_at`](crate::key_at).
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Creates a table of at most `max_keys` states and returns its number. The secret of its hash is the 16 bytes at
+/// [`key_at`](crate::key_at), which should be random.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn table_new(max_keys: u32) -> u32 {
+pub fn table_new(max_keys: u32) -> u32 {
     with(|engine| {
         let (words, _) = engine.key.0.as_chunks::<8>();
         let secret = [words[0], words[1]].map(u64::from_le_bytes);
@@ -16,20 +18,20 @@ pub extern "C" fn table_new(max_keys: u32) -> u32 {
     })
 }
 
-/// Makes room for so many bytes, and tells where the host writes them, for [`restore`]; 0 gives the room back.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Makes room for the bytes of a dump and returns its address; [`restore`] reads them. 0 frees the room.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn room(bytes: u32) -> usize {
+pub fn room(bytes: u32) -> usize {
     with(|engine| {
         engine.bytes = alloc::vec![0; bytes as usize];
         engine.bytes.as_ptr() as usize
     })
 }
 
-/// A table with the states of a dump, whose bytes are where [`room`] told, or -1 where they are none.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Creates a table from the dump at [`room`] and returns its number, or -1 where the bytes are not a dump.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn restore(max_keys: u32) -> i32 {
+pub fn restore(max_keys: u32) -> i32 {
     with(|engine| {
         let bytes = core::mem::take(&mut engine.bytes);
         let table = Table::restore(max_keys as usize, &bytes);
@@ -37,11 +39,10 @@ pub extern "C" fn restore(max_keys: u32) -> i32 {
     })
 }
 
-/// All states of a table as bytes: where they begin and how many they are, as the first two numbers. They are kept until
-/// the next call of [`room`].
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Writes all states of a table as bytes. Their address and length are the first two numbers; [`room`] frees them.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn dump(table: u32) -> u32 {
+pub fn dump(table: u32) -> u32 {
     with(|engine| {
         let Some(bytes) = get(&engine.tables, table).map(Table::dump) else { return BROKEN };
         engine.bytes = bytes;
@@ -52,8 +53,8 @@ pub extern "C" fn dump(table: u32) -> u32 {
 }
 
 /// Frees a table.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn table_drop(table: u32) {
+#[wasm_bindgen]
+pub fn table_drop(table: u32) {
     with(|engine| {
         if let Some(slot) = engine.tables.get_mut(table as usize) {
             *slot = None;
@@ -61,11 +62,12 @@ pub extern "C" fn table_drop(table: u32) {
     });
 }
 
-/// One call on one limit and key: the key's `length` bytes at [`key_at`](crate::key_at), `u32::MAX` for no key,
-/// `u32::MAX - 1` for the same limit and key as in the last call. Returns the status word.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// Decides one call on one limit and key, which is the first `length` bytes at [`key_at`](crate::key_at);
+/// [`NO_KEY`](crate::NO_KEY) for none, [`SAME_KEY`](crate::SAME_KEY) for the limit and key of the last call. Returns the
+/// status word.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32, random: f64) -> u32 {
+pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32, random: f64) -> u32 {
     with(|engine| {
         let call = match call(now, count, flags, random) {
             Ok(call) => call,
@@ -84,10 +86,10 @@ pub extern "C" fn decide(table: u32, limit: u32, length: u32, now: f64, count: f
     })
 }
 
-/// The limit's two numbers at `now`, as the first two of [`numbers_at`](crate::numbers_at).
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// The key's state at `now`, as the first two numbers.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
+pub fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
     with(|engine| {
         let now = match check_now(now) {
             Ok(now) => now,
@@ -103,9 +105,9 @@ pub extern "C" fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
     })
 }
 
-/// Forgets the limit on this key.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn reset(table: u32, limit: u32, length: u32) -> u32 {
+/// Removes the key's state: the key is full again.
+#[wasm_bindgen]
+pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
     with(|engine| {
         let (Some(Some(table)), Some(limit)) = (engine.tables.get_mut(table as usize), get(&engine.limits, limit))
         else {
@@ -117,10 +119,10 @@ pub extern "C" fn reset(table: u32, limit: u32, length: u32) -> u32 {
     })
 }
 
-/// keys, maxKeys, evicted, expired and bytes, as the first five numbers.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+/// keys, maxKeys, evicted, expired and bytes of a table, as the first five numbers.
+#[wasm_bindgen]
 #[must_use]
-pub extern "C" fn stats(table: u32) -> u32 {
+pub fn stats(table: u32) -> u32 {
     with(|engine| {
         let Some(stats) = get(&engine.tables, table).map(Table::stats) else { return BROKEN };
         engine.numbers[0] = stats.keys as f64;

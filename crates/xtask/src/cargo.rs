@@ -12,10 +12,12 @@ pub(crate) fn workspace_root() -> Result<PathBuf> {
     Ok(metadata.workspace_root.into_std_path_buf())
 }
 
-/// Builds `package` and returns its dynamic library. What cargo says goes to stderr as it happens.
+/// Builds `package` and returns its dynamic library. Messages of cargo go to stderr.
+///
+/// With `rustc --crate-type`, because cargo passes no `-C lto` for a package that is an rlib too.
 pub(crate) fn build_cdylib(package: &str, options: &[&str], triple: Option<&str>) -> Result<Utf8PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--lib", "--package", package]).args(options);
+    cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--package", package]).args(options);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     if let Some(triple) = triple {
         cargo.args(["--target", triple]);

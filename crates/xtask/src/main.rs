@@ -1,9 +1,9 @@
 //! Builds what cargo alone does not.
 //!
 //! ```text
-//! cargo run -p tidegate-xtask -- wasm <folder>     both modules with their glue, bounds.ts and policy.schema.json
+//! cargo run -p tidegate-xtask -- wasm <folder>     the modules with their glue, and all that `bounds` writes
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
-//! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts alone
+//! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts, wire.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
 //! ```
 //!
@@ -16,9 +16,10 @@ mod files;
 mod fuzz;
 mod schema;
 mod wasm;
+mod wire;
 
 use anyhow::{Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|bounds [folder]
@@ -55,12 +56,18 @@ fn run() -> Result<()> {
         "wasm" => {
             let folder = folder.unwrap_or_else(generated);
             wasm::build(&folder)?;
-            schema::write(&folder)?;
-            bounds::write(&folder)
+            tables(&folder)
         }
-        "bounds" => bounds::write(&folder.unwrap_or_else(generated)),
+        "bounds" => tables(&folder.unwrap_or_else(generated)),
         "addon" => addon::build(&folder.unwrap_or_else(|| root.join("npm")), triple.as_deref()),
         "" => bail!(USAGE),
         other => bail!("unknown task {other}\n{USAGE}"),
     }
+}
+
+/// Writes the tables of the crates that TypeScript reads.
+fn tables(folder: &Path) -> Result<()> {
+    bounds::write(folder)?;
+    wire::write(folder)?;
+    schema::write(folder)
 }

@@ -1,42 +1,54 @@
-//! The engine as WebAssembly, twice from the same crates: compiled for speed, and for size. Both export the same calls,
-//! which pass nothing but numbers, and so need no glue. And the check of policy documents, with the glue of wasm-bindgen.
+//! The WebAssembly modules with the glue of wasm-bindgen: the engine, twice from the same crates (for speed and for
+//! size), and the check of policy documents.
 
 use crate::{cargo, files};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use wasm_bindgen_cli_support::Bindgen;
+use wasm_bindgen_cli_support::{Bindgen, Output};
 
 const TARGET: Option<&str> = Some("wasm32-unknown-unknown");
-/// A name, and what cargo is told.
+/// A name, and the options of cargo.
 const ENGINES: [(&str, &[&str]); 2] = [
     ("speed", &["--profile", "wasm"]),
     ("small", &["--profile", "wasm-small", "--no-default-features", "--features", "small"]),
 ];
 
-/// Writes `speed.raw.wasm`, `small.raw.wasm`, and of the check `policy.js`, `policy.d.ts` and `policy_bg.raw.wasm`;
-/// npm/scripts/wasm.mjs shrinks the modules.
+/// Writes `speed.raw.wasm`, `small.raw.wasm`, their common glue `engine.js` and `engine.d.ts`, and of the check
+/// `policy_bg.raw.wasm`, `policy.js` and `policy.d.ts`. npm/scripts/wasm.mjs shrinks the modules.
 pub(crate) fn build(folder: &Path) -> Result<()> {
+    let mut glue: Option<String> = None;
     for (name, options) in ENGINES {
-        let module = cargo::build_cdylib("tidegate-wasm", options, TARGET)?;
-        files::write(&folder.join(format!("{name}.raw.wasm")), &std::fs::read(module)?)?;
+        let mut output = bind("tidegate-wasm", options, "engine")?;
+        let js = glue.get_or_insert_with(|| output.js().to_owned());
+        ensure!(js == output.js(), "the builds of the engine need different glue");
+        write_glue(folder, "engine", &output)?;
+        write_module(folder, name, &mut output)?;
     }
-    policy(folder)
+    let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm-small"], "policy")?;
+    write_glue(folder, "policy", &output)?;
+    write_module(folder, "policy_bg", &mut output)
 }
 
-fn policy(folder: &Path) -> Result<()> {
-    let module = cargo::build_cdylib("tidegate-policy-wasm", &["--profile", "wasm-small"], TARGET)?;
-    let mut output = Bindgen::new()
+fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
+    let module = cargo::build_cdylib(package, options, TARGET)?;
+    Bindgen::new()
         .input_path(module.as_std_path())
-        .out_name("policy")
+        .out_name(name)
         .web(true)?
         .typescript(true)
-        // The hosts hand the module over. A default path would make bundlers look for a file that they need not have.
+        // The hosts pass the module. With a default path, bundlers would look for a file that need not exist.
         .omit_default_module_path(true)
         .remove_name_section(true)
         .remove_producers_section(true)
         .generate_output()
-        .context("wasm-bindgen")?;
-    files::write(&folder.join("policy.js"), output.js().as_bytes())?;
-    files::write(&folder.join("policy.d.ts"), output.ts().unwrap_or_default().as_bytes())?;
-    files::write(&folder.join("policy_bg.raw.wasm"), &output.wasm_mut().emit_wasm())
+        .context("wasm-bindgen")
+}
+
+fn write_glue(folder: &Path, name: &str, output: &Output) -> Result<()> {
+    files::write(&folder.join(format!("{name}.js")), output.js().as_bytes())?;
+    files::write(&folder.join(format!("{name}.d.ts")), output.ts().unwrap_or_default().as_bytes())
+}
+
+fn write_module(folder: &Path, name: &str, output: &mut Output) -> Result<()> {
+    files::write(&folder.join(format!("{name}.raw.wasm")), &output.wasm_mut().emit_wasm())
 }

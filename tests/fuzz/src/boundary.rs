@@ -4,9 +4,8 @@ use tidegate_core::{MAX_KEY_BYTES, MAX_NOW_MS, check_now};
 use tidegate_oracle::key::bytes;
 use tidegate_table::wire::{self, BROKEN, INPUT_ERROR, OK};
 use tidegate_table::{Call, Limit, Table};
-use tidegate_wasm as engine;
+use tidegate_wasm::{self as engine, NO_KEY};
 
-const NO_KEY: u32 = u32::MAX;
 /// The engine is one to a thread in JavaScript, and one to the process here.
 static ALONE: Mutex<()> = Mutex::new(());
 

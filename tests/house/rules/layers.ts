@@ -116,7 +116,7 @@ const CRATES: Readonly<Record<string, readonly string[]>> = {
   table: ["tidegate-core", "siphasher"],
   policy: ["tidegate-core", "serde", "serde_json"],
   "policy-wasm": ["tidegate-policy", "serde", "serde-wasm-bindgen", "js-sys", "wasm-bindgen"],
-  wasm: ["tidegate-core", "tidegate-table", "atomic_refcell", "talc"],
+  wasm: ["tidegate-core", "tidegate-table", "atomic_refcell", "talc", "wasm-bindgen"],
   file: ["tidegate-core", "tidegate-table", "heed", "libc", "xxhash-rust"],
   // The second opinion must not share a line with the first.
   oracle: ["num-bigint", "num-integer", "num-rational", "num-traits", "serde_json", "xxhash-rust"],

@@ -1,5 +1,6 @@
 // Deno: `import source`, which needs no permission.
+import type { Exports } from "./exports.ts";
+import { initSync } from "./generated/engine.js";
 import module from "./generated/wasm-source.js";
-import { type Exports, instantiate } from "./exports.ts";
 
-export const load = (): Exports => instantiate(module);
+export const load = (): Exports => initSync({ module });

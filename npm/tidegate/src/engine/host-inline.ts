@@ -1,6 +1,7 @@
 // Any host that can run WebAssembly and nothing else: the bytes are in the script.
+import type { Exports } from "./exports.ts";
+import { initSync } from "./generated/engine.js";
 import { WASM_TEXT } from "./generated/inline.ts";
-import { type Exports, instantiate } from "./exports.ts";
 
 /** The value of one of the 91 characters: printable ASCII but for the space, `!`, `"` and `\`. */
 const digit = (at: number): number => {
@@ -20,5 +21,5 @@ function bytes(): Uint8Array<ArrayBuffer> {
 
 export const load = (): Exports => {
   if (typeof WebAssembly === "undefined") throw new Error("there is no WebAssembly here: import tidegate/pure instead");
-  return instantiate(new WebAssembly.Module(bytes()));
+  return initSync({ module: bytes() });
 };

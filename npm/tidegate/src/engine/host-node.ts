@@ -1,6 +1,7 @@
 // Node.js and Bun: the file beside this one, read once.
 import { readFileSync } from "node:fs";
-import { type Exports, instantiate } from "./exports.ts";
+import type { Exports } from "./exports.ts";
+import { initSync } from "./generated/engine.js";
 
 export const load = (): Exports =>
-  instantiate(new WebAssembly.Module(readFileSync(new URL("./generated/speed.wasm", import.meta.url))));
+  initSync({ module: readFileSync(new URL("./generated/speed.wasm", import.meta.url)) });

@@ -1,5 +1,6 @@
 // Cloudflare Workers: a static module, since nothing may be compiled there at run time.
+import type { Exports } from "./exports.ts";
+import { initSync } from "./generated/engine.js";
 import module from "./generated/small.wasm";
-import { type Exports, instantiate } from "./exports.ts";
 
-export const load = (): Exports => instantiate(module);
+export const load = (): Exports => initSync({ module });

@@ -1,0 +1,79 @@
+//! The numbers that cross the boundary between JavaScript and Rust, as TypeScript: each has one definition, in Rust.
+
+use crate::files;
+use anyhow::Result;
+use std::fmt::Write;
+use std::path::Path;
+use tidegate_core::Reason;
+use tidegate_table::{Op, wire};
+use tidegate_wasm::{NO_KEY, NO_TABLE, SAME_KEY, SHORT_KEY_BYTES};
+
+/// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
+const NUMBERS: [(&str, u32, &str); 13] = [
+    ("OK", wire::OK, "Status bit: allowed."),
+    ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
+    ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
+    ("REASON_SHIFT", wire::REASON_SHIFT, "Where the two bits of the reason begin in a status: see {@link REASONS}."),
+    ("ASK", wire::ASK, "Status bit of a lease: only the store can decide."),
+    ("INPUT_ERROR", wire::INPUT_ERROR, "Status bit: a number is out of range. The lowest byte is the field."),
+    ("BROKEN", wire::BROKEN, "Status bit: a limit or table does not exist, or no longer."),
+    ("RESERVE", wire::RESERVE, "Flag of a call: tokens may be owed. The lowest two bits are the operation."),
+    ("NUMBERS", wire::NUMBERS as u32, "Doubles of a decision."),
+    ("NO_KEY", NO_KEY, "Length of a key that is absent."),
+    ("SAME_KEY", SAME_KEY, "Length that stands for the limit and key of the last call."),
+    ("NONE", NO_TABLE, "Number that stands for no table."),
+    ("SHORT_KEY_BYTES", SHORT_KEY_BYTES as u32, "Keys of at most this many bytes are written in words of 4 bytes."),
+];
+const OPS: [(&str, Op); 4] = [("take", Op::Take), ("check", Op::Check), ("give", Op::Give), ("charge", Op::Charge)];
+const REASONS: [Reason; 2] = [Reason::ExceedsCapacity, Reason::ExceedsClock];
+
+fn source() -> Result<String> {
+    let mut out = String::from(
+        "// Generated from crates/table/src/wire.rs and crates/wasm/src/engine.rs by `cargo run -p tidegate-xtask -- bounds`.\n\n",
+    );
+    for (name, value, documentation) in NUMBERS {
+        writeln!(out, "/** {documentation} */\nexport const {name} = {value};")?;
+    }
+    writeln!(out, "/** The operations of a call. */\nexport const OPS = {{")?;
+    for (name, op) in OPS {
+        writeln!(out, "  {name}: {},", op as u32)?;
+    }
+    writeln!(out, "}} as const;")?;
+    let reasons: Vec<_> = REASONS.iter().map(|reason| format!("{:?}", reason.as_str())).collect();
+    writeln!(out, "/** The reasons of a denial, by their number in a status; 0 is none. */")?;
+    writeln!(out, "export const REASONS = [undefined, {}] as const;", reasons.join(", "))?;
+    Ok(out)
+}
+
+pub(crate) fn write(folder: &Path) -> Result<()> {
+    files::write(&folder.join("wire.ts"), source()?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boundary_reads_each_operation_as_itself() {
+        for (name, op) in OPS {
+            assert_eq!(wire::call(0.0, 1.0, op as u32, 0.0).map(|call| call.op), Ok(op), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_at_the_place_of_its_number() {
+        for (place, reason) in REASONS.into_iter().enumerate() {
+            assert_eq!(place + 1, reason as usize, "{}", reason.as_str());
+        }
+    }
+
+    #[test]
+    fn no_two_bits_of_a_status_overlap() {
+        let reason = 3 << wire::REASON_SHIFT;
+        let bits = [wire::OK, wire::RESERVED, wire::WRITES, reason, wire::ASK, wire::INPUT_ERROR, wire::BROKEN];
+        assert_eq!(
+            bits.iter().map(|bit| bit.count_ones()).sum::<u32>(),
+            bits.iter().fold(0, |all, bit| all | bit).count_ones()
+        );
+    }
+}
