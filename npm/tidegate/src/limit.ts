@@ -1,8 +1,9 @@
 import { type Config, type Policy, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
 import type { Decision, State } from "./decision.ts";
 import { decisionOf, refusal, refuse } from "./engine/answer.ts";
-import { ASK, type Engine, engine, NONE, OPS, RESERVE, WRITES } from "./engine/engine.ts";
+import { type Engine, engine } from "./engine/engine.ts";
 import { NAME_EXPECTS } from "./engine/generated/bounds.ts";
+import { ASK, NONE, OPS, RESERVE, WRITES } from "./engine/generated/wire.ts";
 import { releasing } from "./engine/release.ts";
 import { InputError } from "./errors.ts";
 import type { Call, OnStoreError } from "./store.ts";
@@ -98,7 +99,7 @@ export class Limit {
     const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
     const status = wasm.evaluate(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now, call.count, flags);
     refuse(status, { count: call.count, now, value, ts });
-    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const { numbers } = this.#engine;
     const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
     const written = (status & WRITES) !== 0;
     return { decision, state: written ? { value: numbers[5] as number, ts: numbers[6] as number } : state };
@@ -117,7 +118,7 @@ export class Limit {
     const value = state === null ? Number.NaN : state.value;
     const ts = state === null ? 0 : state.ts;
     refuse(this.#engine.wasm.project(this.#handle, start, value, ts, now), { now, value, ts });
-    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const { numbers } = this.#engine;
     return { value: numbers[0] as number, ts: numbers[1] as number };
   }
 
@@ -127,7 +128,7 @@ export class Limit {
     const ts = state === null ? 0 : state.ts;
     const { wasm } = this.#engine;
     refuse(wasm.full_at(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now), { now, value, ts });
-    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const { numbers } = this.#engine;
     return numbers[0] as number;
   }
 
@@ -135,7 +136,7 @@ export class Limit {
   spend({ value, ts }: State, hand: number, count: number, now: number, start: number): Spent {
     const status = this.#engine.wasm.lease_spend(this.#handle, start, value, ts, hand, now, count);
     refuse(status, { count, now, value, ts });
-    const numbers = this.#engine.numbers.length === 0 ? this.#refreshed() : this.#engine.numbers;
+    const { numbers } = this.#engine;
     const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
     return { decision, hand: numbers[5] as number, settled: (status & ASK) === 0 };
   }
@@ -183,8 +184,8 @@ export class Limit {
   sum(states: readonly (State | null)[], now: number, start: number): State {
     this.#stage(states);
     refuse(this.#engine.wasm.pool_value(this.#handle, states.length, start, now), { now });
-    this.#engine.refresh();
-    return { value: this.#engine.numbers[0] as number, ts: this.#engine.numbers[1] as number };
+    const { numbers } = this.#engine;
+    return { value: numbers[0] as number, ts: numbers[1] as number };
   }
 
   #stage(states: readonly (State | null)[]): void {
@@ -214,12 +215,6 @@ export class Limit {
       flags,
     );
     refuse(status, { count: call.count, now });
-    this.#engine.refresh();
     return status;
-  }
-
-  #refreshed(): Float64Array {
-    this.#engine.refresh();
-    return this.#engine.numbers;
   }
 }

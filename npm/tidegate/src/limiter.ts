@@ -19,7 +19,7 @@ import type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, V
 import { type Config, checkFields, numberError } from "./config.ts";
 import { configOf, Defined } from "./defined.ts";
 import type { AllDecision, Decision, State } from "./decision.ts";
-import { OPS, RESERVE } from "./engine/engine.ts";
+import { OPS, RESERVE } from "./engine/generated/wire.ts";
 import { RateLimitError } from "./errors.ts";
 import type { Leases } from "./lease/leases.ts";
 import type { Limit } from "./limit.ts";

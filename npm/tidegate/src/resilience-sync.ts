@@ -1,5 +1,5 @@
 import type { Decision } from "./decision.ts";
-import { OPS, RESERVE } from "./engine/engine.ts";
+import { OPS, RESERVE } from "./engine/generated/wire.ts";
 import { isInputError, isStoreError } from "./errors.ts";
 import { fallback } from "./fallback.ts";
 import type { Limit } from "./limit.ts";

@@ -1,9 +1,8 @@
 import { numberError, type Policy } from "../config.ts";
-import type { Decision, Reason } from "../decision.ts";
+import type { Decision } from "../decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";
-import { INPUT_ERROR, OK, REASON_SHIFT, RESERVED } from "./engine.ts";
+import { INPUT_ERROR, OK, REASON_SHIFT, REASONS, RESERVED } from "./generated/wire.ts";
 
-const REASONS: readonly (Reason | undefined)[] = [undefined, "exceeds capacity", "exceeds clock"];
 /** In the order of `tidegate_core::Field`: the rows of the table are. */
 const FIELDS = Object.keys(EXPECTS) as Field[];
 

@@ -2,86 +2,86 @@ import { load } from "#engine-host";
 import { InputError } from "../errors.ts";
 import type { Exports } from "./exports.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
+import { NO_KEY, NUMBERS, SHORT_KEY_BYTES } from "./generated/wire.ts";
 import { generalizedUtf8 } from "./utf8.ts";
 
-/** Status bits of an answer: see `tidegate_table::wire`. */
-export const OK = 1;
-export const RESERVED = 2;
-export const WRITES = 4;
-export const REASON_SHIFT = 3;
-export const ASK = 32;
-export const INPUT_ERROR = 256;
-/** Flags of a call: the operation, and whether tokens may be owed. */
-export const OPS = { take: 0, check: 1, give: 2, charge: 3 } as const;
-export const RESERVE = 4;
-/** Lengths that stand for: no key; the limit and key of the last call. */
-export const NO_KEY = 0xffff_ffff;
-export const SAME_KEY = 0xffff_fffe;
-/** The number that stands for: no table, no limit. */
-export const NONE = 0xffff_ffff;
-
-/** Keys up to here are copied character by character, which is faster than the encoder's fixed cost. */
-const SHORT = 24;
-
-/** Where the host cannot tell (before ES2024), the slow path below is right for every string. */
+/** Before ES2024 a host has no such method. The slow path below is right for every string. */
 const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean => text.isWellFormed?.() ?? false;
+
+/** Instantiates the module. `grown` is called after its memory has grown, where that does not detach the old views. */
+type Load = (grown: () => void) => Exports;
+
+/** Views of a module's memory. */
+interface Views {
+  readonly numbers: Float64Array;
+  readonly words: Uint32Array;
+  readonly key: Uint8Array;
+}
 
 /** The WebAssembly module and the views of its memory. There is one in a thread. */
 export class Engine {
   readonly wasm: Exports;
-  /** The eight numbers of an answer. Read through {@link Engine.fresh} after a call that may have grown the memory. */
-  numbers!: Float64Array;
-  #words!: Uint32Array;
-  #key!: Uint8Array;
+  #views: Views;
   readonly #keyAt: number;
   readonly #numbersAt: number;
   readonly #encoder: TextEncoder = new TextEncoder();
-  /** Counts what has overwritten the key, so that nobody takes another's for the last. */
+  /** Counts what has overwritten the key, so that no store takes another store's key for its last. */
   writes = 0;
 
-  constructor(wasm: Exports) {
-    this.wasm = wasm;
-    this.#keyAt = wasm.key_at();
-    this.#numbersAt = wasm.numbers_at();
-    this.refresh();
+  constructor(load: Load) {
+    this.wasm = load(() => {
+      this.#views = this.#view();
+    });
+    this.#keyAt = this.wasm.key_at();
+    this.#numbersAt = this.wasm.numbers_at();
+    this.#views = this.#view();
   }
 
-  /** Looks at the memory anew; its views end when it grows. */
-  refresh(): void {
+  /** Views of the memory as it is now. The memory may grow during a call, so nothing is called here. */
+  #view(): Views {
     const { buffer } = this.wasm.memory;
-    this.#words = new Uint32Array(buffer, this.#keyAt, MAX_KEY_BYTES / 4 + 1);
-    this.#key = new Uint8Array(buffer, this.#keyAt, MAX_KEY_BYTES);
-    this.numbers = new Float64Array(buffer, this.#numbersAt, 8);
+    return {
+      numbers: new Float64Array(buffer, this.#numbersAt, NUMBERS),
+      words: new Uint32Array(buffer, this.#keyAt, MAX_KEY_BYTES / 4 + 1),
+      key: new Uint8Array(buffer, this.#keyAt, MAX_KEY_BYTES),
+    };
   }
 
-  /** A view of `count` doubles at `at`, as the memory is now. */
+  /** The views, which are valid until the next call: it may grow the memory, which detaches them. A detached view is empty. */
+  #current(): Views {
+    if (this.#views.numbers.length === 0) this.#views = this.#view();
+    return this.#views;
+  }
+
+  /** The eight numbers of the last call, until the next. */
+  get numbers(): Float64Array {
+    return this.#current().numbers;
+  }
+
+  /** A view of `count` doubles at an address, which is valid until the next call. */
   doubles(at: number, count: number): Float64Array {
-    return new Float64Array(this.wasm.memory.buffer, at, count);
+    return new Float64Array(this.wasm.memory.buffer, at >>> 0, count);
   }
 
-  /** A view of `length` bytes at `at`, as the memory is now. */
+  /** A view of `length` bytes at an address, which is valid until the next call. */
   bytes(at: number, length: number): Uint8Array {
-    return new Uint8Array(this.wasm.memory.buffer, at, length);
+    return new Uint8Array(this.wasm.memory.buffer, at >>> 0, length);
   }
 
   /** Writes raw bytes where a key goes. */
   writeBytes(bytes: Uint8Array): void {
     this.writes++;
-    if (this.#key.length === 0) this.refresh();
-    this.#key.set(bytes);
+    this.#current().key.set(bytes);
   }
 
   /** Writes a key where the engine reads it, and returns its length in bytes. */
   writeKey(key: string | undefined): number {
     this.writes++;
     if (key === undefined) return NO_KEY;
-    let words = this.#words;
-    if (words.length === 0) {
-      this.refresh();
-      words = this.#words;
-    }
+    const { words } = this.#current();
     const { length } = key;
-    if (length > SHORT) return this.#encode(key);
+    // A short key is written character by character: faster than the fixed cost of the encoder.
+    if (length > SHORT_KEY_BYTES) return this.#encode(key);
     let seen = 0;
     let i = 0;
     let word = 0;
@@ -106,7 +106,8 @@ export class Engine {
   }
 
   #encode(key: string): number {
-    const { read, written } = this.#encoder.encodeInto(key, this.#key);
+    const view = this.#current().key;
+    const { read, written } = this.#encoder.encodeInto(key, view);
     if (read === key.length && (written === read || isWellFormed(key))) return written;
     // A lone surrogate, or too long; or both.
     const bytes = key.length > MAX_KEY_BYTES ? undefined : generalizedUtf8(key);
@@ -114,23 +115,21 @@ export class Engine {
       const length = bytes?.length ?? new TextEncoder().encode(key).length;
       throw new InputError("key", KEY_EXPECTS, key, `${length} bytes`);
     }
-    this.#key.set(bytes);
+    view.set(bytes);
     return bytes.length;
   }
 }
 
 let loaded: Engine | undefined;
-/** Returns the module's exports; where a memory that grows leaves old views as they were, `grown` is called. */
-type Load = (grown: () => void) => Exports;
 let loading: Load = load;
 
-/** The engine of this thread, loaded when it is first asked for. */
+/** The engine of this thread, loaded by the first call. */
 export function engine(): Engine {
-  loaded ??= new Engine(loading(() => loaded?.refresh()));
+  loaded ??= new Engine(loading);
   return loaded;
 }
 
-/** Has the engine loaded in another way than the host's; nothing, where it is loaded already. */
+/** Replaces the host's way to load the engine. No effect after the engine was loaded. */
 export function loadBy(other: Load): void {
   loading = other;
 }

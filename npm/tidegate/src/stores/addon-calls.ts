@@ -1,6 +1,6 @@
 import type { AllDecision, Decision } from "../decision.ts";
 import { decisionOf } from "../engine/answer.ts";
-import { NONE, OK } from "../engine/engine.ts";
+import { NONE, OK } from "../engine/generated/wire.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
 import { InputError } from "../errors.ts";
 import type { Limit } from "../limit.ts";

@@ -8,7 +8,7 @@ import type { AllDecision, Decision, State } from "../decision.ts";
 import { fileURLToPath } from "node:url";
 import { type Addon, type AddonSource, here, lent, loadAddon, packageOf } from "../engine/addon.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
-import { INPUT_ERROR, OPS, RESERVE } from "../engine/engine.ts";
+import { INPUT_ERROR, OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, StoreError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
 import type { Call, SyncStore } from "../store.ts";

@@ -1,7 +1,8 @@
 import { checkFields, fieldTable } from "../config.ts";
 import type { AllDecision, Decision, State } from "../decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
-import { type Engine, engine, INPUT_ERROR, OK, OPS, RESERVE, SAME_KEY } from "../engine/engine.ts";
+import { type Engine, engine } from "../engine/engine.ts";
+import { INPUT_ERROR, NUMBERS, OK, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
@@ -106,7 +107,6 @@ export class MemoryStore implements SyncStore {
       this.#lastKey = undefined; // the engine may not have looked at it
       throw refusal(status, { count, now });
     }
-    if (engine.numbers.length === 0) engine.refresh();
     return decisionOf(status, engine.numbers, policy, Math.floor(now));
   }
 
@@ -121,13 +121,12 @@ export class MemoryStore implements SyncStore {
     const takes = calls.every((call) => call.op === "take");
     const status = wasm.all_commit(this.#table, now, takes ? 1 : 0);
     refuse(status, { now });
-    this.#engine.refresh();
     const at = Math.floor(now);
     const retryAt = this.#engine.numbers[0] as number;
-    const told = this.#engine.doubles(wasm.pool_at(0), calls.length * 8);
+    const told = this.#engine.doubles(wasm.pool_at(0), calls.length * NUMBERS);
     const decisions = calls.map(({ limit }, i) => {
-      const numbers = told.subarray(i * 8, i * 8 + 8);
-      return decisionOf(numbers[7] as number, numbers, limit.policy, at);
+      const numbers = told.subarray(i * NUMBERS, (i + 1) * NUMBERS);
+      return decisionOf(numbers[NUMBERS - 1] as number, numbers, limit.policy, at);
     });
     const waits = !Number.isNaN(retryAt);
     return {
@@ -146,15 +145,14 @@ export class MemoryStore implements SyncStore {
   getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
     const handle = this.#handle(limit);
     refuse(this.#engine.wasm.value(this.#table, handle, this.#engine.writeKey(key), now), { now });
-    if (this.#engine.numbers.length === 0) this.#engine.refresh();
-    return { value: this.#engine.numbers[0] as number, ts: this.#engine.numbers[1] as number };
+    const { numbers } = this.#engine;
+    return { value: numbers[0] as number, ts: numbers[1] as number };
   }
 
   /** What it holds and has dropped, so far. */
   stats(): MemoryStats {
     this.#open();
     refuse(this.#engine.wasm.stats(this.#table), {});
-    this.#engine.refresh();
     const [keys, maxKeys, evicted, expired, bytes] = this.#engine.numbers as unknown as [
       number,
       number,
@@ -173,7 +171,6 @@ export class MemoryStore implements SyncStore {
     this.#open();
     const { wasm } = this.#engine;
     refuse(wasm.dump(this.#table), {});
-    this.#engine.refresh();
     const [at, length] = this.#engine.numbers as unknown as [number, number];
     const bytes = this.#engine.bytes(at, length).slice();
     wasm.room(0);

@@ -1,0 +1,73 @@
+/** The views of the engine's memory stay right when a call grows the memory, in every form of the engine. */
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { Engine } from "../src/engine/engine.ts";
+import type { Exports } from "../src/engine/exports.ts";
+import { INPUT_ERROR, OPS } from "../src/engine/generated/wire.ts";
+
+const HOSTS = {
+  "speed.wasm": () => import("../src/engine/host-node.ts"),
+  "small.wasm": () => import("../src/engine/host-inline.ts"),
+  "pure.js": () => import("../src/engine/host-pure.ts"),
+};
+const MIB = 2 ** 20;
+
+describe.each(Object.entries(HOSTS))("%s", (_, host) => {
+  let engine: Engine;
+  let limit: number;
+
+  // The glue holds one instance, and each host needs its own.
+  beforeEach(async () => {
+    vi.resetModules();
+    const { load } = await host();
+    const { Engine } = await import("../src/engine/engine.ts");
+    engine = new Engine(load);
+    const rates = [5, 1000, 0, 0, 0, 0] as const;
+    limit = engine.wasm.limit_new(0, engine.writeKey("login"), 0, 0, ...rates);
+    expect(limit).toBeGreaterThanOrEqual(0);
+  });
+
+  const grow = () => {
+    const before = engine.wasm.memory.buffer.byteLength;
+    engine.wasm.room(before + MIB);
+    expect(engine.wasm.memory.buffer.byteLength).toBeGreaterThan(before);
+  };
+
+  test("reads the numbers of a call after the memory has grown", () => {
+    grow();
+    const status = engine.wasm.evaluate(limit, 0, 0, 3, 0, 0, 1, OPS.take);
+    expect(status).toBeLessThan(INPUT_ERROR);
+    expect([...engine.numbers.subarray(0, 3)]).toEqual([2, 0, 2]);
+  });
+
+  test.each(["short", "k".repeat(100), "k\ud800"])("writes the key %j after the memory has grown", (key) => {
+    const table = engine.wasm.table_new(10);
+    const decide = () => engine.wasm.decide(table, limit, engine.writeKey(key), 0, 1, OPS.take, 0);
+    decide();
+    grow();
+    decide();
+    expect(engine.numbers[2]).toBe(3);
+  });
+
+  test("reads the numbers of each call while the table grows the memory", () => {
+    engine.writeBytes(crypto.getRandomValues(new Uint8Array(16)));
+    const table = engine.wasm.table_new(1_000_000);
+    let grown = 0;
+    let before = engine.wasm.memory.buffer.byteLength;
+    for (let i = 0; grown < 3; i++) {
+      engine.wasm.decide(table, limit, engine.writeKey(`user:${i}`), 0, 1, OPS.take, 0);
+      if (engine.numbers[0] !== 4) expect(engine.numbers[0], `key ${i}`).toBe(4);
+      const { byteLength } = engine.wasm.memory.buffer;
+      if (byteLength !== before) grown++;
+      before = byteLength;
+    }
+  });
+});
+
+test("reads doubles and bytes at an address of 2 GiB, which WebAssembly returns as a negative number", async () => {
+  const { Engine } = await import("../src/engine/engine.ts");
+  const memory = new WebAssembly.Memory({ initial: 2 ** 15 + 1 });
+  const engine = new Engine(() => ({ memory, key_at: () => 0, numbers_at: () => 2048 }) as Partial<Exports> as Exports);
+  new DataView(memory.buffer).setFloat64(2 ** 31, 7, true);
+  expect(engine.doubles(-(2 ** 31), 1)[0]).toBe(7);
+  expect(engine.bytes(-(2 ** 31), 8)[7]).toBe(64);
+});
