@@ -87,6 +87,19 @@ function everyExampleIsPointedTo(tree: Tree): string[] {
     .map(([, path]) => `${path} is run by no test, and named nowhere`);
 }
 
+/** The functions of crates/wasm that JavaScript sees. */
+const WASM_EXPORT = /^#\[wasm_bindgen\]\n(?:#\[.*\n)*pub fn (\w+)/gm;
+
+function everyWasmExportIsCalled(tree: Tree): string[] {
+  const source = matching(tree, /^npm\/tidegate\/src\/.*\.ts$/).map(([, text]) => text);
+  return matching(tree, /^crates\/wasm\/src\/.*\.rs$/).flatMap(([path, text]) =>
+    [...text.matchAll(WASM_EXPORT)]
+      .map(([, name]) => name as string)
+      .filter((name) => !source.some((file) => file.includes(`wasm.${name}(`)))
+      .map((name) => `${path} exports ${name}, which the package does not call`),
+  );
+}
+
 const withExport = (types: string, entry: string, name: string) => ({
   [PACKAGE]: JSON.stringify({ exports: { [entry]: { types: `./dist/${types}.d.ts`, default: `./dist/${name}.js` } } }),
 });
@@ -123,5 +136,10 @@ export const tables: readonly Rule[] = [
     name: "every example is run or named",
     check: everyExampleIsPointedTo,
     broken: [{ "examples/attic/main.js": "" }],
+  },
+  {
+    name: "every export of the WebAssembly engine has a caller",
+    check: everyWasmExportIsCalled,
+    broken: [{ "crates/wasm/src/tables.rs": "#[wasm_bindgen]\n#[must_use]\npub fn unused() -> u32 {\n" }],
   },
 ];
