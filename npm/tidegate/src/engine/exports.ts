@@ -1,7 +1,7 @@
-import type * as functions from "./generated/engine.js";
+import type { InitOutput } from "./generated/engine.js";
 
 /**
- * The raw exports of the module: the functions of crates/wasm, as wasm-bindgen types and documents them, and the memory.
- * They return what WebAssembly returns: a `u32` above 2^31 - 1, such as an address, is negative.
+ * The raw exports of the module, as wasm-bindgen types them: the functions of crates/wasm (`generated/engine.d.ts` names
+ * their arguments) and the memory. A `u32` above 2^31 - 1, such as an address, comes back negative.
  */
-export type Exports = Omit<typeof functions, "default" | "initSync"> & Pick<functions.InitOutput, "memory">;
+export type Exports = Omit<InitOutput, `__wbindgen_${string}`>;
