@@ -66,6 +66,18 @@ impl Rule {
         }
     }
 
+    /// The state of a key that a store keeps none for, where the store has dropped states: `fresh_from` is the latest
+    /// instant of those, `full_at` of one that was full, else `ts`.
+    ///
+    /// Where the clock is behind that instant, the key may have had a state then, so it is full as of then and earns
+    /// nothing until the clock has passed it again. Else there is no state: a fresh key is full as of `now`.
+    #[must_use]
+    #[inline]
+    pub fn absent(&self, fresh_from: f64, now: f64) -> Option<State> {
+        let behind = fresh_from > now && fresh_from - now <= MAX_SKEW_MS;
+        behind.then(|| self.refill(None, fresh_from))
+    }
+
     /// `refill` for display: what a client shows between two answers.
     #[must_use]
     #[inline]

@@ -1,7 +1,8 @@
 //! What the disk must give before anything is mapped: a write to a page that it cannot give would end the process.
 
 use crate::error::FileError;
-use std::fs::{File, OpenOptions};
+use crate::private;
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -98,8 +99,7 @@ pub(crate) fn refuse_size(_: &Path, _: u64) -> Result<(), FileError> {
 pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
-    let mut options = OpenOptions::new();
-    let mut file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
+    let mut file = private::open(path, false).map_err(fail)?;
     let before = file.metadata().map_err(fail)?.len();
     if allocate(&file, bytes).map_err(fail)? {
         return Ok(());

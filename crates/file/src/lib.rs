@@ -9,8 +9,10 @@
 //! * A damaged file is followed blindly: whoever opens the folder alone checks every page first.
 //! * Unsynced, a power cut leaves no state that ever was: then the last snapshot is put in its place.
 //! * A process may open a folder once: its threads share one.
-//! * It grows without bound: `max_keys` bounds it. Full states go in passing, a few at a call; without room, the fullest
-//!   of a bounded sample goes, so a flood of new keys cannot wash out a debtor.
+//! * It grows without bound: `max_keys` bounds it. Full states are dropped in passing, a few at a call; without room, the
+//!   fullest of a bounded sample is evicted. Keys that are fuller than a debtor do not evict it; keys drained as far do.
+//! * Its copies are readable by other users: all files of a folder have mode 600, whatever the umask, and those that
+//!   other users can read are set to it when the folder is opened. A folder that is made has mode 700.
 //!
 //! A decision is planned by [`tidegate_table::states`], as in memory, and carried out in the same transaction.
 
@@ -27,6 +29,7 @@ mod keeper;
 mod meta;
 mod open;
 mod options;
+mod private;
 mod registry;
 mod row;
 mod snapshot;

@@ -3,11 +3,12 @@
 use crate::disk;
 use crate::error::FileError;
 use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, Sync, map_size};
+use crate::private;
 use crate::snapshot;
-use crate::transaction::Rows;
+use crate::transaction::{FRESH_FROM, Rows};
 use crate::verify::{HEAD, used, verify};
 use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::path::Path;
@@ -29,8 +30,8 @@ pub(crate) struct Opened {
 }
 
 fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(folder.join(name));
-    file.map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
+    private::open(&folder.join(name), false)
+        .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 
 /// Whether a lock was had; an error is one of the system's.
@@ -46,6 +47,7 @@ fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileErr
 /// whoever can have that alone is the only one.
 pub(crate) fn open(folder: &Path, asked: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
+    private::tighten(folder)?;
     let gate = lock_file(folder, "gate.lock")?;
     let deadline = Instant::now() + PATIENCE;
     while !tried(folder, gate.try_lock())? {
@@ -58,6 +60,8 @@ pub(crate) fn open(folder: &Path, asked: Options) -> Result<Opened, FileError> {
     let owner = lock_file(folder, "owner.lock")?;
     let alone = tried(folder, owner.try_lock())?;
     let (env, rows, settings) = if alone { first(folder, asked)? } else { join(folder, asked)? };
+    // What LMDB has made, under this process's umask.
+    private::tighten(folder)?;
     if alone {
         owner.unlock().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
     }
@@ -117,7 +121,7 @@ fn create(folder: &Path) -> Result<(), FileError> {
     if aside.exists() {
         fs::remove_dir_all(&aside).map_err(fail)?;
     }
-    fs::create_dir(&aside).map_err(fail)?;
+    private::make_folder(&aside).map_err(fail)?;
     // Not mapped for writing: nothing is reserved yet. Synced, before it is in its place.
     // Safety: the folder is new.
     let env = unsafe { EnvOpenOptions::new().read_txn_without_tls().map_size(1 << 20).open(&aside) };
@@ -133,6 +137,9 @@ fn write_settings(folder: &Path, env: &Env<WithoutTls>, settings: Settings) -> R
     let mut txn = env.write_txn().map_err(fail)?;
     let rows: Rows = env.create_database(&mut txn, None).map_err(fail)?;
     rows.put(&mut txn, options::KEY, &settings.to_bytes()).map_err(fail)?;
+    if rows.get(&txn, FRESH_FROM).map_err(fail)?.is_none() {
+        rows.put(&mut txn, FRESH_FROM, &0_f64.to_le_bytes()).map_err(fail)?;
+    }
     txn.commit().map_err(fail)?;
     Ok(rows)
 }

@@ -4,6 +4,7 @@ use crate::error::FileError;
 use crate::fork;
 use crate::open::{agree, open as open_folder};
 use crate::options::Options;
+use crate::private;
 use crate::store::FileStore;
 use std::collections::HashMap;
 use std::fs;
@@ -25,7 +26,7 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
         return Err(FileError::new(path, what));
     }
     let fail = |error| FileError::io(path, "the folder cannot be used", &error);
-    make(path).map_err(fail)?;
+    private::make_folder(path).map_err(fail)?;
     let folder = fs::canonicalize(path).map_err(fail)?;
     let mut registry = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = registry.get(&folder).and_then(Weak::upgrade) {
@@ -36,13 +37,4 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
     let store = Arc::new(FileStore::new(&folder, open_folder(&folder, options)?));
     registry.insert(folder, Arc::downgrade(&store));
     Ok(store)
-}
-
-/// The folder, for this user alone: who may write there may grant.
-fn make(path: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

@@ -6,8 +6,9 @@
 
 use crate::error::FileError;
 use crate::options::{DEFAULT_SYNC, Sync};
+use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
     let note = || {
         // By a rename: whoever is killed meanwhile leaves the one before, and with it the data file trusted.
         let aside = folder.join("run.tmp");
-        let mut file = File::create(&aside)?;
+        let mut file = private::open(&aside, true)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&aside, folder.join("run"))?;
@@ -87,8 +88,9 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
             return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
         }
         let copy = folder.join("data.tmp");
-        fs::copy(&snapshot, &copy)?;
-        OpenOptions::new().write(true).open(&copy)?.sync_all()?;
+        let mut file = private::open(&copy, true)?;
+        io::copy(&mut File::open(&snapshot)?, &mut file)?;
+        file.sync_all()?;
         fs::rename(&copy, &data)?;
         sync_folder(folder)
     };
@@ -103,17 +105,15 @@ pub(crate) fn age(folder: &Path) -> Option<Duration> {
 /// Makes a snapshot, unless another process is about to. Returns whether it did.
 pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
-    let turn = OpenOptions::new().create(true).write(true).truncate(false).open(folder.join("snapshot.lock"));
-    let turn = turn.map_err(fail)?;
+    let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
     if turn.try_lock().is_err() {
         return Ok(false);
     }
     let copy = folder.join("snapshot.tmp");
-    let copied = env.copy_to_path(&copy, CompactionOption::Enabled);
-    copied
-        .map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?
-        .sync_all()
-        .map_err(fail)?;
+    let mut file = private::open(&copy, true).map_err(fail)?;
+    env.copy_to_file(&mut file, CompactionOption::Enabled)
+        .map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
+    file.sync_all().map_err(fail)?;
     fs::rename(&copy, snapshot(folder)).and_then(|()| sync_folder(folder)).map_err(fail)?;
     Ok(true)
 }

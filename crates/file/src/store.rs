@@ -6,9 +6,8 @@ use crate::keeper::Keeper;
 use crate::open::Opened;
 use crate::options::{Settings, map_size};
 use crate::stats::Stats;
-use crate::transaction::{Fault, Reading, Rows, Writing};
+use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
 use heed::{Env, MdbError, WithoutTls};
-use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -98,29 +97,25 @@ impl FileStore {
         }
     }
 
-    fn reading<T>(&self, run: impl Fn(&Reading<'_>) -> T) -> Result<T, FileError> {
+    fn reading<T>(&self, run: impl Fn(&Reading<'_>) -> Result<T, Fault>) -> Result<T, FileError> {
         self.patiently(|| {
-            let reading = Reading { rows: self.rows, txn: self.env.read_txn()?, fault: RefCell::default() };
-            let told = run(&reading);
-            reading.fault.take().map_or(Ok(told), Err)
+            let reading = Reading { rows: self.rows, txn: self.env.read_txn()? };
+            run(&reading)
         })
     }
 
-    fn writing<T>(&self, run: impl Fn(&mut Writing<'_>) -> T) -> Result<T, FileError> {
+    fn writing<T>(&self, run: impl Fn(&mut Writing<'_>) -> Result<T, Fault>) -> Result<T, FileError> {
         self.patiently(|| {
             let mut writing = Writing {
                 rows: self.rows,
                 txn: self.env.write_txn()?,
-                fault: RefCell::default(),
                 max_keys: u64::from(self.settings.max_keys),
                 changed: false,
                 evicted: 0,
                 expired: 0,
             };
-            let told = run(&mut writing);
-            if let Some(fault) = writing.fault.take() {
-                return Err(fault);
-            }
+            // Without a commit an error undoes what was written before it.
+            let told = run(&mut writing)?;
             if writing.changed {
                 writing.txn.commit()?;
                 self.evicted.fetch_add(writing.evicted, Relaxed);
@@ -138,8 +133,8 @@ impl FileStore {
         let digest = limit.digest(key);
         let (writes, told) = self.reading(|states| {
             let mut writes = Vec::new();
-            let told = plan(states, limit, key, digest, &call, &mut writes);
-            (!writes.is_empty(), told)
+            let told = plan(states, limit, key, digest, &call, &mut writes)?;
+            Ok((!writes.is_empty(), told))
         })?;
         if !writes {
             return Ok(told);
@@ -183,17 +178,17 @@ impl FileStore {
     ) -> Result<(bool, Option<f64>, Vec<Decision>), FileError> {
         let (writes, told) = self.reading(|states| {
             let mut writes = Vec::new();
-            let told = plan_all(states, members, now, takes, &mut writes);
-            (!writes.is_empty(), told)
+            let told = plan_all(states, members, now, takes, &mut writes)?;
+            Ok((!writes.is_empty(), told))
         })?;
         if !writes {
             return Ok(told);
         }
         self.writing(|states| {
             let mut writes = Vec::new();
-            let told = plan_all(states, members, now, takes, &mut writes);
-            carry_out(states, &writes, now);
-            told
+            let told = plan_all(states, members, now, takes, &mut writes)?;
+            carry_out(states, &writes, now)?;
+            Ok(told)
         })
     }
 
@@ -218,9 +213,9 @@ impl FileStore {
     /// # Errors
     /// Where the folder cannot be used.
     pub fn stats(&self) -> Result<Stats, FileError> {
-        let keys = self.reading(|states| self.rows.len(&states.txn).map(|rows| rows.saturating_sub(1)))?;
+        let rows = self.reading(|states| Ok(self.rows.len(&states.txn)?))?;
         Ok(Stats {
-            keys: keys.map_err(|error| self.fail(error.into()))?,
+            keys: rows.saturating_sub(OWN_ROWS),
             max_keys: u64::from(self.settings.max_keys),
             evicted: self.evicted.load(Relaxed),
             expired: self.expired.load(Relaxed),
@@ -230,9 +225,15 @@ impl FileStore {
     }
 }
 
-fn decide(states: &mut Writing<'_>, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: &Call) -> Decision {
+fn decide(
+    states: &mut Writing<'_>,
+    limit: &Limit,
+    key: Option<&[u8]>,
+    digest: Digest,
+    call: &Call,
+) -> Result<Decision, Fault> {
     let mut writes = Vec::new();
-    let decision = plan(states, limit, key, digest, call, &mut writes);
-    carry_out(states, &writes, call.now);
-    decision
+    let decision = plan(states, limit, key, digest, call, &mut writes)?;
+    carry_out(states, &writes, call.now)?;
+    Ok(decision)
 }

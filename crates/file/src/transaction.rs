@@ -3,11 +3,10 @@
 use crate::row::{self, Key};
 use heed::types::Bytes;
 use heed::{Database, RoTxn, RwTxn, WithoutTls};
-use std::cell::RefCell;
 use std::ops::Bound::{Excluded, Unbounded};
-use tidegate_core::State;
+use tidegate_core::{MAX_SKEW_MS, State};
 use tidegate_table::Digest;
-use tidegate_table::states::States;
+use tidegate_table::states::{Read, Stored, Write};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
 
@@ -24,34 +23,36 @@ impl From<heed::Error> for Fault {
     }
 }
 
-/// Takes what is there, and keeps the first fault for the end: whoever plans a call on states knows nothing of them.
-fn kept<T: Default>(fault: &RefCell<Option<Fault>>, read: impl FnOnce() -> Result<T, Fault>) -> T {
-    read().unwrap_or_else(|new| {
-        fault.borrow_mut().get_or_insert(new);
-        T::default()
-    })
+/// Rows that are no states: the settings, and [`FRESH_FROM`].
+pub(crate) const OWN_ROWS: u64 = 2;
+/// Where the latest instant of the states that were dropped is among them: see [`tidegate_core::Rule::absent`].
+pub(crate) const FRESH_FROM: &[u8] = b"fresh from";
+
+/// The latest instant of the states that were dropped, ms since the Unix epoch; 0 where none was.
+pub(crate) fn fresh_from(rows: Rows, txn: &RoTxn<'_>) -> Result<f64, Fault> {
+    let Some(bytes) = rows.get(txn, FRESH_FROM)? else { return Ok(0.0) };
+    bytes.try_into().map(f64::from_le_bytes).map_err(|_| Fault::Row)
 }
 
-fn state(rows: Rows, txn: &RoTxn<'_>, key: &Key) -> Result<Option<State>, Fault> {
-    let Some(bytes) = rows.get(txn, key)? else { return Ok(None) };
-    row::read(key, bytes).map(|(state, _)| Some(state)).ok_or(Fault::Row)
+fn read(rows: Rows, txn: &RoTxn<'_>, key: &Key) -> Result<Stored, Fault> {
+    match rows.get(txn, key)? {
+        Some(bytes) => row::read(key, bytes).map(|(state, _)| Stored::Present(state)).ok_or(Fault::Row),
+        None => Ok(Stored::Absent { fresh_from: fresh_from(rows, txn)? }),
+    }
 }
 
 /// Only reads: planning needs no more.
 pub(crate) struct Reading<'t> {
     pub(crate) rows: Rows,
     pub(crate) txn: RoTxn<'t, WithoutTls>,
-    pub(crate) fault: RefCell<Option<Fault>>,
 }
 
-impl States for Reading<'_> {
-    fn read(&self, digest: Digest) -> Option<State> {
-        kept(&self.fault, || state(self.rows, &self.txn, &digest.to_bytes()))
+impl Read for Reading<'_> {
+    type Error = Fault;
+
+    fn read(&self, digest: Digest) -> Result<Stored, Fault> {
+        read(self.rows, &self.txn, &digest.to_bytes())
     }
-
-    fn write(&mut self, _: Digest, _: State, _: f64, _: f64) {}
-
-    fn remove(&mut self, _: Digest) {}
 }
 
 /// States that were looked at for one to drop, where there is no room; where there is, for any that are full.
@@ -63,7 +64,6 @@ const DROPPED: usize = 4;
 pub(crate) struct Writing<'t> {
     pub(crate) rows: Rows,
     pub(crate) txn: RwTxn<'t>,
-    pub(crate) fault: RefCell<Option<Fault>>,
     pub(crate) max_keys: u64,
     /// Whether there is anything to commit.
     pub(crate) changed: bool,
@@ -84,57 +84,61 @@ impl Writing<'_> {
     /// Drops what is full by now among those that come after a new state, and where there is no room at least one: the
     /// fullest. Keys are hashes under a secret, so whoever comes after is anybody, and nobody can aim.
     fn make_room(&mut self, key: &Key, now: f64) -> Result<(), Fault> {
-        // One row is no state: the settings.
-        let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys);
+        let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys + OWN_ROWS - 1);
         let sample = if over > 0 { SAMPLE } else { PASSED };
-        let mut full: Vec<Key> = Vec::new();
-        let mut fullest: Option<(f64, Key)> = None;
+        let mut full: Vec<(Key, f64)> = Vec::new();
+        let mut fullest: Option<(f64, Key, f64)> = None;
         let after = self.rows.range(&self.txn, &(Excluded(key.as_slice()), Unbounded))?;
         for met in after.chain(self.rows.iter(&self.txn)?).take(sample) {
             let (other, bytes) = met?;
             let Ok(other) = Key::try_from(other) else { continue };
-            let (_, full_at) = row::read(&other, bytes).ok_or(Fault::Row)?;
-            if full_at <= now && full.len() < DROPPED && !full.contains(&other) {
-                full.push(other);
+            let (state, full_at) = row::read(&other, bytes).ok_or(Fault::Row)?;
+            if full_at <= now && full.len() < DROPPED && !full.iter().any(|(key, _)| *key == other) {
+                full.push((other, full_at));
             }
-            if fullest.is_none_or(|(least, _)| full_at < least) {
-                fullest = Some((full_at, other));
+            if fullest.is_none_or(|(least, _, _)| full_at < least) {
+                fullest = Some((full_at, other, state.ts()));
             }
         }
-        for key in &full {
-            self.rows.delete(&mut self.txn, key)?;
+        for (key, full_at) in &full {
+            self.drop_state(key, *full_at, now)?;
         }
         self.expired += full.len() as u64;
-        if let (true, true, Some((_, key))) = (over > 0, full.is_empty(), fullest) {
-            self.rows.delete(&mut self.txn, &key)?;
+        if let (true, true, Some((_, key, ts))) = (over > 0, full.is_empty(), fullest) {
+            self.drop_state(&key, ts, now)?;
             self.evicted += 1;
+        }
+        Ok(())
+    }
+
+    /// Drops a state, and notes its instant; one of a broken clock counts for nothing, and is replaced.
+    fn drop_state(&mut self, key: &Key, at: f64, now: f64) -> Result<(), Fault> {
+        self.rows.delete(&mut self.txn, key)?;
+        let broken = |at| at - now > MAX_SKEW_MS;
+        let before = fresh_from(self.rows, &self.txn)?;
+        if !broken(at) && (at > before || broken(before)) {
+            self.rows.put(&mut self.txn, FRESH_FROM, &at.to_le_bytes())?;
         }
         Ok(())
     }
 }
 
-impl States for Writing<'_> {
-    fn read(&self, digest: Digest) -> Option<State> {
-        kept(&self.fault, || state(self.rows, &self.txn, &digest.to_bytes()))
+impl Read for Writing<'_> {
+    type Error = Fault;
+
+    fn read(&self, digest: Digest) -> Result<Stored, Fault> {
+        read(self.rows, &self.txn, &digest.to_bytes())
+    }
+}
+
+impl Write for Writing<'_> {
+    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Fault> {
+        let key = digest.to_bytes();
+        self.put(&key, &row::write(&key, state, full_at), now)
     }
 
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) {
-        if self.fault.borrow().is_none() {
-            let key = digest.to_bytes();
-            if let Err(new) = self.put(&key, &row::write(&key, state, full_at), now) {
-                self.fault.replace(Some(new));
-            }
-        }
-    }
-
-    fn remove(&mut self, digest: Digest) {
-        if self.fault.borrow().is_none() {
-            match self.rows.delete(&mut self.txn, &digest.to_bytes()) {
-                Ok(was) => self.changed |= was,
-                Err(error) => {
-                    self.fault.replace(Some(error.into()));
-                }
-            }
-        }
+    fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
+        self.changed |= self.rows.delete(&mut self.txn, &digest.to_bytes())?;
+        Ok(())
     }
 }

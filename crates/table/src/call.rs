@@ -2,7 +2,7 @@
 
 use crate::limit::{Digest, Limit};
 use crate::segment::Place;
-use crate::states::{States, carry_out, plan, plan_all, reset, value};
+use crate::states::{Stored, Write, carry_out, plan, plan_all, reset, value};
 use crate::table::Table;
 use alloc::vec::Vec;
 use tidegate_core::{Decision, Outcome, Pool, Rule, State};
@@ -119,9 +119,9 @@ impl Table {
     #[cfg_attr(feature = "small", inline(never))]
     pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
         if limit.policy().shards() > 1 {
-            let mut writes = Vec::new();
-            let decision = plan(self, limit, key, digest, &call, &mut writes);
-            carry_out(self, &writes, call.now);
+            let mut changes = Vec::new();
+            let Ok(decision) = plan(self, limit, key, digest, &call, &mut changes);
+            let Ok(()) = carry_out(self, &changes, call.now);
             return decision;
         }
         let computed;
@@ -136,16 +136,20 @@ impl Table {
         let Some(segment) = self.segments.get_mut(at) else {
             return rule.check(None, call.now, call.count, call.reserve);
         };
+        let absent = Stored::Absent { fresh_from: segment.fresh_from() };
         let entry = match segment.find(digest) {
             Place::Found(place) => segment.get_mut(place),
             Place::Vacant(_) => None,
         };
-        let outcome = call.apply(rule, entry.as_ref().map(|entry| entry.state()));
+        let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
+        let outcome = call.apply(rule, stored.state(rule, call.now));
         if let Some(state) = outcome.write {
             // What was written is what `reset_at` was told of.
             match entry {
                 Some(entry) => entry.set(state, outcome.decision.reset_at),
-                None => self.write(digest, state, outcome.decision.reset_at, call.now),
+                None => {
+                    let Ok(()) = self.write(digest, state, outcome.decision.reset_at, call.now);
+                }
             }
         }
         outcome.decision
@@ -154,20 +158,21 @@ impl Table {
     /// Takes from all members or from none (without `takes`: only tells). Returns whether all were granted, the latest of the times that settle it,
     /// and each member's decision; see [`tidegate_core::take_all`].
     pub fn take_all(&mut self, members: &[Member<'_>], now: f64, takes: bool) -> (bool, Option<f64>, Vec<Decision>) {
-        let mut writes = Vec::new();
-        let all = plan_all(self, members, now, takes, &mut writes);
-        carry_out(self, &writes, now);
+        let mut changes = Vec::new();
+        let Ok(all) = plan_all(self, members, now, takes, &mut changes);
+        let Ok(()) = carry_out(self, &changes, now);
         all
     }
 
     /// The limit's two numbers at `now`, of all its shards together.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        value(self, limit, key, now)
+        let Ok(state) = value(self, limit, key, now);
+        state
     }
 
     /// Forgets the limit: the next call finds it full.
     pub fn reset(&mut self, limit: &Limit, key: Option<&[u8]>) {
-        reset(self, limit, key);
+        let Ok(()) = reset(self, limit, key);
     }
 }

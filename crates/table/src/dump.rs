@@ -1,14 +1,16 @@
 //! A table as bytes, to outlive its process.
 //!
-//! A header of 32 bytes (8 of magic and version, the 16 of the secret, the number of states), then 32 bytes a state,
-//! little-endian. Keys are not in it, only their keyed hashes; the secret is, so keep a dump as private as the table.
+//! A header of 40 bytes (8 of magic and version, the 16 of the secret, the number of states, the latest instant of the
+//! states that were dropped), then 32 bytes a state, little-endian. Keys are not in it, only their keyed hashes; the secret is, so keep a dump as private as the table.
 
 use crate::packed::Entry;
-use crate::states::States;
+use crate::states::{Read, Stored};
 use crate::table::Table;
 use alloc::vec::Vec;
 use core::fmt;
 
+/// Words of the header.
+const HEADER: usize = 5;
 const MAGIC: [u8; 8] = *b"tidegat1";
 
 /// Bytes that are not a dump, or not a whole one.
@@ -27,11 +29,18 @@ impl Table {
     /// Every state, as bytes. [`Table::restore`] answers as this table would.
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
-        let mut words: Vec<[u8; 8]> = Vec::with_capacity(4 + self.keys * 4);
+        let mut words: Vec<[u8; 8]> = Vec::with_capacity(HEADER + self.keys * 4);
         words.push(MAGIC);
         for number in [self.secret()[0], self.secret()[1], self.keys as u64] {
             words.push(number.to_le_bytes());
         }
+        let mut fresh_from: f64 = 0.0;
+        for segment in &self.segments {
+            if segment.fresh_from() > fresh_from {
+                fresh_from = segment.fresh_from();
+            }
+        }
+        words.push(fresh_from.to_le_bytes());
         for segment in &self.segments {
             for entry in segment.entries() {
                 for word in entry.to_words() {
@@ -46,19 +55,24 @@ impl Table {
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-        let states = bytes.len().saturating_sub(32) / 32;
-        if words.first() != Some(&MAGIC) || word(3) != states as u64 || bytes.len() != 32 + states * 32 {
+        let states = bytes.len().saturating_sub(HEADER * 8) / 32;
+        let fresh_from = f64::from_bits(word(4));
+        let whole = word(3) == states as u64 && bytes.len() == HEADER * 8 + states * 32;
+        if words.first() != Some(&MAGIC) || !whole || !fresh_from.is_finite() {
             return Err(CorruptDump);
         }
         let mut table = Table::new(max_keys, [word(1), word(2)]);
-        for state in 1..=states {
-            let at = state * 4;
+        for state in 0..states {
+            let at = HEADER + state * 4;
             let entry = Entry::from_words([word(at), word(at + 1), word(at + 2), word(at + 3)]);
-            if !entry.is_sound() || table.read(entry.digest()).is_some() {
+            if !entry.is_sound() || !matches!(table.read(entry.digest()), Ok(Stored::Absent { .. })) {
                 return Err(CorruptDump);
             }
             // At time 0 nothing is full yet: what is full by now goes in passing, later.
             table.insert(entry.digest(), entry, 0.0);
+        }
+        for segment in &mut table.segments {
+            segment.set_fresh_from(fresh_from);
         }
         Ok(table)
     }

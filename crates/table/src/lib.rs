@@ -1,9 +1,11 @@
 //! The in-memory store: identity to two numbers.
 //!
-//! * Bounded by `max_keys`. When full, the fullest state of a bounded sample goes first, so a flood of new keys cannot
-//!   wash out a debtor; dropping a state that is not full is counted.
+//! * Bounded by `max_keys`. When there is no room, the fullest state of a bounded sample is evicted. So keys that are
+//!   fuller than a debtor do not evict it, however many there are; keys that are drained as far do. Evictions of states
+//!   that were not full are counted in [`Stats::evicted`].
 //! * A state past its `full_at` is dropped in passing: no timers, no sweep. The table grows one small segment at a
-//!   time, so there is no pause, however large it is.
+//!   time, so there is no pause, however large it is. A clock that steps back afterwards gains nothing: see
+//!   [`Rule::absent`](tidegate_core::Rule::absent).
 //! * A key is stood for by a keyed 128-bit hash (SipHash-1-3 with a secret of the table's own): 32 bytes a key,
 //!   whatever its length. The odds that any two of 10^9 keys meet are below 10^-20, and nobody can aim without the
 //!   secret.

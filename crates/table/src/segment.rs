@@ -6,7 +6,9 @@
 
 use crate::limit::Digest;
 use crate::packed::Entry;
+use crate::states::Stored;
 use alloc::vec::Vec;
+use tidegate_core::MAX_SKEW_MS;
 
 /// Where a digest stands, or where it would have to be put.
 pub(crate) enum Place {
@@ -22,6 +24,8 @@ pub(crate) struct Segment {
     used: u32,
     /// Where the search for a state to drop goes on.
     hand: usize,
+    /// The latest instant of the states dropped: see [`Rule::absent`](tidegate_core::Rule::absent).
+    fresh_from: f64,
 }
 
 /// States looked at for the fullest when there is no room.
@@ -54,6 +58,33 @@ impl Segment {
             }
         }
         Place::Vacant(self.places.len())
+    }
+
+    #[inline]
+    pub(crate) fn fresh_from(&self) -> f64 {
+        self.fresh_from
+    }
+
+    /// Sets it, for states that were dropped elsewhere.
+    pub(crate) fn set_fresh_from(&mut self, at: f64) {
+        self.fresh_from = at;
+    }
+
+    /// Notes the instant of a state that is dropped; one of a broken clock counts for nothing, and is replaced.
+    fn dropped(&mut self, at: f64, now: f64) {
+        let broken = |at| at - now > MAX_SKEW_MS;
+        if !broken(at) && (at > self.fresh_from || broken(self.fresh_from)) {
+            self.fresh_from = at;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, digest: Digest) -> Stored {
+        let found = match self.find(digest) {
+            Place::Found(place) => self.get(place),
+            Place::Vacant(_) => None,
+        };
+        found.map_or(Stored::Absent { fresh_from: self.fresh_from }, |entry| Stored::Present(entry.state()))
     }
 
     #[inline]
@@ -125,8 +156,8 @@ impl Segment {
     /// Drops the fullest of a bounded sample of its states; the first that is full by now, where there is one. Returns
     /// whether it was, or `None` where there is nobody.
     ///
-    /// The sample goes round, so each state is met in its turn, and where there are few all are looked at. A debtor goes
-    /// only where all the others that were met owe more.
+    /// The sample goes round, so each state is met in its turn, and where there are few all are looked at. A debtor is
+    /// evicted only where no state of the sample is fuller: by a flood of keys that are drained as far.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
         let mut best: Option<(f64, usize)> = None;
         let mut met = 0;
@@ -147,19 +178,27 @@ impl Segment {
             self.hand += 1;
         }
         let (full_at, place) = best?;
+        let was_full = full_at <= now;
+        let ts = self.get(place)?.state().ts();
+        self.dropped(if was_full { full_at } else { ts }, now);
         self.remove(place);
-        Some(full_at <= now)
+        Some(was_full)
     }
 
     /// Writes the array anew, sized for what is not yet full. Returns how many were.
     fn rebuild(&mut self, now: f64, room: u32) -> u32 {
         let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
         let mut kept = 0;
+        let mut fresh_from = f64::NEG_INFINITY;
         for entry in &self.places {
             kept += u32::from(is_live(entry));
+            if !is_live(entry) && !entry.is_vacant() && entry.full_at() > fresh_from {
+                fresh_from = entry.full_at();
+            }
         }
+        self.dropped(fresh_from, now);
         let span = ((kept + 1) * room / ROOM.1).max(6);
-        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, hand: 0 };
+        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, hand: 0, fresh_from: self.fresh_from };
         rebuilt.places.reserve_exact(span as usize + span as usize / 32 + 10);
         for entry in &self.places {
             if is_live(entry) {

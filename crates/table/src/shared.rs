@@ -4,10 +4,11 @@ use crate::call::{Call, Member};
 use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
-use crate::states::{States, carry_out, plan, plan_all, reset, value};
+use crate::states::{Read, Stored, Write, carry_out, plan, plan_all, reset, value};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
@@ -103,18 +104,20 @@ impl SharedTable {
         let digest = limit.digest(key);
         if limit.policy().shards() > 1 {
             let mut locked = self.lock_all((0..limit.policy().shards()).map(|shard| limit.shard(digest, shard)));
-            let mut writes = Vec::new();
-            let decision = plan(&locked, limit, key, digest, &call, &mut writes);
-            carry_out(&mut locked, &writes, call.now);
+            let mut changes = Vec::new();
+            let Ok(decision) = plan(&locked, limit, key, digest, &call, &mut changes);
+            let Ok(()) = carry_out(&mut locked, &changes, call.now);
             return decision;
         }
         let rule = limit.rule(key);
         let mut segment = self.lock(self.segment_of(digest));
+        let absent = Stored::Absent { fresh_from: segment.fresh_from() };
         let entry = match segment.find(digest) {
             Place::Found(place) => segment.get_mut(place),
             Place::Vacant(_) => None,
         };
-        let outcome = call.apply(&rule, entry.as_ref().map(|entry| entry.state()));
+        let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
+        let outcome = call.apply(&rule, stored.state(&rule, call.now));
         if let Some(state) = outcome.write {
             let full_at = outcome.decision.reset_at;
             match entry {
@@ -131,21 +134,22 @@ impl SharedTable {
             let digest = member.digest();
             (0..member.limit.policy().shards()).map(move |shard| member.limit.shard(digest, shard))
         }));
-        let mut writes = Vec::new();
-        let all = plan_all(&locked, members, now, takes, &mut writes);
-        carry_out(&mut locked, &writes, now);
+        let mut changes = Vec::new();
+        let Ok(all) = plan_all(&locked, members, now, takes, &mut changes);
+        let Ok(()) = carry_out(&mut locked, &changes, now);
         all
     }
 
     /// The limit's two numbers at `now`, of all its shards together.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        value(&self.lock_limit(limit, key), limit, key, now)
+        let Ok(state) = value(&self.lock_limit(limit, key), limit, key, now);
+        state
     }
 
     /// Forgets the limit: the next call finds it full.
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) {
-        reset(&mut self.lock_limit(limit, key), limit, key);
+        let Ok(()) = reset(&mut self.lock_limit(limit, key), limit, key);
     }
 
     fn lock_limit(&self, limit: &Limit, key: Option<&[u8]>) -> Locked<'_> {
@@ -161,17 +165,18 @@ impl Locked<'_> {
     }
 }
 
-impl States for Locked<'_> {
-    fn read(&self, digest: Digest) -> Option<State> {
-        let (_, segment) = self.segments.get(self.at(digest)?)?;
-        match segment.find(digest) {
-            Place::Found(place) => Some(segment.get(place)?.state()),
-            Place::Vacant(_) => None,
-        }
-    }
+impl Read for Locked<'_> {
+    type Error = Infallible;
 
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) {
-        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return };
+    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
+        let segment = self.at(digest).and_then(|i| self.segments.get(i));
+        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |(_, segment)| segment.read(digest)))
+    }
+}
+
+impl Write for Locked<'_> {
+    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Infallible> {
+        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return Ok(()) };
         if let Place::Found(place) = segment.find(digest) {
             if let Some(entry) = segment.get_mut(place) {
                 entry.set(state, full_at);
@@ -179,13 +184,15 @@ impl States for Locked<'_> {
         } else {
             self.table.insert(segment, digest, Entry::new(digest, state, full_at), now);
         }
+        Ok(())
     }
 
-    fn remove(&mut self, digest: Digest) {
-        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return };
+    fn remove(&mut self, digest: Digest) -> Result<(), Infallible> {
+        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return Ok(()) };
         if let Place::Found(place) = segment.find(digest) {
             segment.remove(place);
             self.table.keys.fetch_sub(1, Relaxed);
         }
+        Ok(())
     }
 }

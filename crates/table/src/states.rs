@@ -5,70 +5,117 @@ use crate::limit::{Digest, Limit};
 use alloc::vec::Vec;
 use tidegate_core::{Decision, Pool, Rule, State, latest, pick_two, take_better};
 
-/// States by digest, read and written while nobody else does.
-pub trait States {
-    /// The state, where there is one.
-    fn read(&self, digest: Digest) -> Option<State>;
-    /// Keeps the state, which is as good as none from `full_at` on.
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64);
-    /// Forgets the state.
-    fn remove(&mut self, digest: Digest);
+/// What a table holds under a digest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stored {
+    /// A state.
+    Present(State),
+    /// None. The latest instant of the states that were dropped: see [`Rule::absent`].
+    Absent {
+        /// ms since the Unix epoch; 0 or less where none was dropped.
+        fresh_from: f64,
+    },
 }
 
-/// What a call writes where it is carried out.
+impl Stored {
+    /// The state that a call at `now` starts from; none for a fresh key.
+    #[must_use]
+    #[inline]
+    pub fn state(self, rule: &Rule, now: f64) -> Option<State> {
+        match self {
+            Stored::Present(state) => Some(state),
+            Stored::Absent { fresh_from } => rule.absent(fresh_from, now),
+        }
+    }
+}
+
+/// States by digest, read while no other call writes them.
+pub trait Read {
+    /// Why a state cannot be read or written; [`Infallible`](core::convert::Infallible) in memory.
+    type Error;
+    /// What is stored.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn read(&self, digest: Digest) -> Result<Stored, Self::Error>;
+}
+
+/// The same, read and written while no other call does either.
+pub trait Write: Read {
+    /// Keeps the state, which is as good as none from `full_at` on.
+    ///
+    /// # Errors
+    /// Where it cannot be written: then the whole call must come to nothing.
+    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Self::Error>;
+    /// Forgets the state.
+    ///
+    /// # Errors
+    /// As above.
+    fn remove(&mut self, digest: Digest) -> Result<(), Self::Error>;
+}
+
+/// A state that a planned call stores.
 #[derive(Debug)]
-pub struct Write {
+pub struct Change {
     digest: Digest,
     state: State,
     full_at: f64,
 }
 
 /// Writes what was planned, to the states it was planned on.
-pub fn carry_out(states: &mut impl States, writes: &[Write], now: f64) {
-    for write in writes {
-        states.write(write.digest, write.state, write.full_at, now);
+///
+/// # Errors
+/// The first of the table's own.
+pub fn carry_out<S: Write>(states: &mut S, changes: &[Change], now: f64) -> Result<(), S::Error> {
+    for change in changes {
+        states.write(change.digest, change.state, change.full_at, now)?;
     }
+    Ok(())
 }
 
-/// What `call` on the limit that `digest` stands for would answer; what it would write comes after what is in `writes`.
+/// What `call` on the limit that `digest` stands for would answer; what it would store is added to `changes`.
+///
+/// # Errors
+/// The first of the table's own.
 #[inline(never)]
-pub fn plan(
-    states: &impl States,
+pub fn plan<S: Read>(
+    states: &S,
     limit: &Limit,
     key: Option<&[u8]>,
     digest: Digest,
     call: &Call,
-    writes: &mut Vec<Write>,
-) -> Decision {
+    changes: &mut Vec<Change>,
+) -> Result<Decision, S::Error> {
     let mut write = |digest, rule: &Rule, state: Option<State>| {
         if let Some(state) = state {
-            writes.push(Write { digest, state, full_at: rule.full_at(Some(state), call.now) });
+            changes.push(Change { digest, state, full_at: rule.full_at(Some(state), call.now) });
         }
     };
     let policy = limit.policy();
     if policy.shards() == 1 {
         let rule = limit.rule(key);
-        let outcome = call.on(&rule, states.read(digest));
+        let outcome = call.on(&rule, states.read(digest)?.state(&rule, call.now));
         write(digest, &rule, outcome.write);
-        return outcome.decision;
+        return Ok(outcome.decision);
     }
     let start = limit.start(key);
     let rule = policy.shard_rule(start);
     if matches!(call.op, Op::Take | Op::Check) {
         let whole = policy.rule(start);
         if whole.exceeds_capacity(call.count, call.reserve) {
-            return whole.check(None, call.now, call.count, call.reserve);
+            return Ok(whole.check(None, call.now, call.count, call.reserve));
         }
         let (a, b) = pick_two(call.random, policy.shards());
         let pair = [limit.shard(digest, a), limit.shard(digest, b)];
-        let (which, outcome) = take_better(policy, start, pair.map(|shard| states.read(shard)), call.now, call.count);
+        let stored = [states.read(pair[0])?, states.read(pair[1])?].map(|stored| stored.state(&rule, call.now));
+        let (which, outcome) = take_better(policy, start, stored, call.now, call.count);
         if outcome.decision.ok {
             let shard = if which == 0 { pair[0] } else { pair[1] };
             write(shard, &rule, outcome.write.filter(|_| call.op == Op::Take));
-            return outcome.decision;
+            return Ok(outcome.decision);
         }
     }
-    let mut all = read_all(states, limit, digest);
+    let mut all = read_all(states, limit, digest, &rule, call.now)?;
     let mut pool = Pool::new(policy, start, &mut all, call.now);
     let (decision, writes_all) = call.on_pool(&mut pool);
     if writes_all {
@@ -76,24 +123,39 @@ pub fn plan(
             write(limit.shard(digest, shard), &rule, *state);
         }
     }
-    decision
+    Ok(decision)
 }
 
-fn read_all(states: &impl States, limit: &Limit, digest: Digest) -> Vec<Option<State>> {
+fn read_all<S: Read>(
+    states: &S,
+    limit: &Limit,
+    digest: Digest,
+    rule: &Rule,
+    now: f64,
+) -> Result<Vec<Option<State>>, S::Error> {
     let mut all = Vec::with_capacity(limit.policy().shards() as usize);
     for shard in 0..limit.policy().shards() {
-        all.push(states.read(limit.shard(digest, shard)));
+        all.push(states.read(limit.shard(digest, shard))?.state(rule, now));
     }
-    all
+    Ok(all)
 }
 
 /// What a call on several limits would answer.
 pub type All = (bool, Option<f64>, Vec<Decision>);
 
 /// Takes from all members or from none (without `takes`: only tells); see
-/// [`Table::take_all`](crate::Table::take_all). What it would write goes to `writes`.
+/// [`Table::take_all`](crate::Table::take_all). What it would store is added to `changes`.
+///
+/// # Errors
+/// The first of the table's own.
 #[inline(never)]
-pub fn plan_all(states: &impl States, members: &[Member<'_>], now: f64, takes: bool, writes: &mut Vec<Write>) -> All {
+pub fn plan_all<S: Read>(
+    states: &S,
+    members: &[Member<'_>],
+    now: f64,
+    takes: bool,
+    changes: &mut Vec<Change>,
+) -> Result<All, S::Error> {
     let mut decisions: Vec<Decision> = Vec::with_capacity(members.len());
     let mut digests: Vec<Digest> = Vec::with_capacity(members.len());
     for member in members {
@@ -110,37 +172,45 @@ pub fn plan_all(states: &impl States, members: &[Member<'_>], now: f64, takes: b
             last &= same != digest || j <= i;
         }
         let call = Call { op: Op::Take, now, count, reserve: member.reserve, random: member.random };
-        let before = writes.len();
-        decisions.push(plan(states, member.limit, member.key, *digest, &call, writes));
+        let before = changes.len();
+        decisions.push(plan(states, member.limit, member.key, *digest, &call, changes)?);
         // The last of those on one limit has their sum; of several shards, the others may have picked others.
         if !last {
-            writes.truncate(before);
+            changes.truncate(before);
         }
     }
     let ok = decisions.iter().all(|decision| decision.ok);
     if !(ok && takes) {
-        writes.clear();
+        changes.clear();
     }
-    (ok, latest(ok, decisions.iter().map(|decision| (decision.ok, decision.retry_at))), decisions)
+    Ok((ok, latest(ok, decisions.iter().map(|decision| (decision.ok, decision.retry_at))), decisions))
 }
 
 /// The limit's two numbers at `now`: of all shards together.
-#[must_use]
+///
+/// # Errors
+/// The table's own.
 #[inline(never)]
-pub fn value(states: &impl States, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
+pub fn value<S: Read>(states: &S, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, S::Error> {
     let digest = limit.digest(key);
     if limit.policy().shards() == 1 {
-        return limit.rule(key).refill(states.read(digest), now);
+        let rule = limit.rule(key);
+        return Ok(rule.refill(states.read(digest)?.state(&rule, now), now));
     }
-    let mut all = read_all(states, limit, digest);
-    Pool::new(limit.policy(), limit.start(key), &mut all, now).state()
+    let start = limit.start(key);
+    let mut all = read_all(states, limit, digest, &limit.policy().shard_rule(start), now)?;
+    Ok(Pool::new(limit.policy(), start, &mut all, now).state())
 }
 
 /// Forgets the limit, every shard of it.
+///
+/// # Errors
+/// The first of the table's own.
 #[inline(never)]
-pub fn reset(states: &mut impl States, limit: &Limit, key: Option<&[u8]>) {
+pub fn reset<S: Write>(states: &mut S, limit: &Limit, key: Option<&[u8]>) -> Result<(), S::Error> {
     let digest = limit.digest(key);
     for shard in 0..limit.policy().shards() {
-        states.remove(limit.shard(digest, shard));
+        states.remove(limit.shard(digest, shard))?;
     }
+    Ok(())
 }

@@ -3,8 +3,9 @@
 use crate::limit::Digest;
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
-use crate::states::States;
+use crate::states::{Read, Stored, Write};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use tidegate_core::State;
 
 /// Keys of one segment when the table is full: small enough to rebuild in some 20 microseconds.
@@ -17,7 +18,7 @@ pub struct Stats {
     pub keys: usize,
     /// The most it may hold.
     pub max_keys: usize,
-    /// States dropped for want of room that were not full: each was a client whose debt was forgiven.
+    /// States evicted for want of room that were not full: each granted its key at most one more `capacity`.
     pub evicted: u64,
     /// Full states dropped; losing one loses nothing.
     pub expired: u64,
@@ -107,29 +108,32 @@ impl Table {
     }
 }
 
-impl States for Table {
-    #[inline]
-    fn read(&self, digest: Digest) -> Option<State> {
-        let segment = self.segments.get(self.segment_of(digest))?;
-        match segment.find(digest) {
-            Place::Found(place) => Some(segment.get(place)?.state()),
-            Place::Vacant(_) => None,
-        }
-    }
+impl Read for Table {
+    type Error = Infallible;
 
     #[inline]
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) {
+    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
+        let segment = self.segments.get(self.segment_of(digest));
+        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |segment| segment.read(digest)))
+    }
+}
+
+impl Write for Table {
+    #[inline]
+    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Infallible> {
         let at = self.segment_of(digest);
         if let Some(segment) = self.segments.get_mut(at)
             && let Place::Found(place) = segment.find(digest)
             && let Some(entry) = segment.get_mut(place)
         {
-            return entry.set(state, full_at);
+            entry.set(state, full_at);
+            return Ok(());
         }
         self.insert(digest, Entry::new(digest, state, full_at), now);
+        Ok(())
     }
 
-    fn remove(&mut self, digest: Digest) {
+    fn remove(&mut self, digest: Digest) -> Result<(), Infallible> {
         let at = self.segment_of(digest);
         if let Some(segment) = self.segments.get_mut(at)
             && let Place::Found(place) = segment.find(digest)
@@ -137,6 +141,7 @@ impl States for Table {
             segment.remove(place);
             self.keys -= 1;
         }
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
-//! A flood of new keys through a table much larger than one sample: a debtor is still a debtor afterwards.
+//! A flood of new keys through a table much larger than one sample. The fullest state of a sample is evicted: a debtor
+//! stays while the flood's keys are fuller than it, and goes where they are drained as far.
 
 use std::sync::Arc;
 use tidegate_core::{Config, Kind, Policy};
@@ -55,5 +56,30 @@ fn the_shared_table_keeps_its_debtors_too() {
         assert!(!table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok, "seed {seed}");
         // Two threads may each add one before either sees that the table is full.
         assert!(table.stats().keys <= 4_096 + 2, "{:?}", table.stats());
+    }
+}
+
+#[test]
+fn a_flood_of_keys_that_are_drained_as_far_evicts_debtors_and_is_counted() {
+    let (mut table, shared) = (Table::new(1_000, [5, 2]), SharedTable::new(1_000, [5, 2]));
+    let limit = Limit::new(table.secret(), "api", policy());
+    let drained = |now| Call { count: f64::from(CAPACITY), ..Call::at(now) };
+    let debtors: Vec<[u8; 5]> = (0..100).map(|i| [b'd', b'e', b'b', b't', i]).collect();
+    for debtor in &debtors {
+        assert!(table.decide(&limit, Some(debtor), drained(NOW)).ok);
+        assert!(shared.decide(&limit, Some(debtor), drained(NOW)).ok);
+    }
+    // Drained as far, 10 ms later: the debtors are fuller by then than any key of the flood.
+    for i in 0..20_000_u32 {
+        assert!(table.decide(&limit, Some(&i.to_le_bytes()), drained(NOW + 10.0)).ok);
+        assert!(shared.decide(&limit, Some(&i.to_le_bytes()), drained(NOW + 10.0)).ok);
+    }
+    for debtor in &debtors {
+        assert!(table.decide(&limit, Some(debtor), Call::at(NOW + 10.0)).ok, "it was evicted: full again");
+        assert!(shared.decide(&limit, Some(debtor), Call::at(NOW + 10.0)).ok, "it was evicted: full again");
+    }
+    for stats in [table.stats(), shared.stats()] {
+        assert_eq!((stats.expired, stats.keys), (0, 1_000));
+        assert_eq!(stats.evicted, 20_000 + 200 - 1_000);
     }
 }

@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_restore_or_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..160, flip in any::<u8>()) {
+    fn any_bytes_restore_or_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..168, flip in any::<u8>()) {
         prop_assert!(Table::restore(10, &bytes).is_err() || bytes.len() >= 32);
         let mut table = Table::new(10, SECRET);
         let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
@@ -194,7 +194,7 @@ fn a_dump_that_names_an_identity_twice_is_corrupt() {
     let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
     table.decide(&limit, Some(b"a"), Call::at(1.0));
     let mut dump = table.dump();
-    dump.extend_from_within(32..64);
+    dump.extend_from_within(40..72);
     dump[24] = 2;
     assert!(Table::restore(10, &dump).is_err());
 }

@@ -1,4 +1,5 @@
 //! A folder of a test's own, and limits on it.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,0 +1,57 @@
+//! Law 6 where states are dropped from a folder: a clock that swings grants no more than its running maximum does.
+
+mod temporary;
+
+use temporary::{NOW, Temporary};
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_file::{FileStore, Options};
+use tidegate_table::{Call, Limit};
+
+const MINUTE: f64 = 60_000.0;
+
+/// 60 tokens, and one more each second.
+fn limit(store: &FileStore) -> Limit {
+    let config = Config { rate: 60.0, period: MINUTE, ..Config::new(Kind::TokenBucket) };
+    Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"))
+}
+
+fn take(store: &FileStore, limit: &Limit, key: &str, count: f64, now: f64) -> bool {
+    store.decide(limit, Some(key.as_bytes()), Call { count, ..Call::at(now) }).expect("an answer").ok
+}
+
+#[test]
+fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
+    let folder = Temporary::new();
+    let mut store = folder.open_with(Options { max_keys: Some(1000), sync: None }).expect("a store");
+    let limit = limit(&store);
+    let mut granted = 0.0;
+    let mut evicted = 0;
+    for swing in 0..50_u32 {
+        let now = NOW + f64::from(swing) * 2000.0;
+        granted += f64::from(take(&store, &limit, "hot", 60.0, now)) * 60.0;
+        for other in 0..40 {
+            take(&store, &limit, &format!("{swing} {other}"), 1.0, now + 10.0 * MINUTE);
+        }
+        // The next process reads from the folder what this one has dropped.
+        evicted += store.stats().expect("stats").evicted;
+        drop(store);
+        store = folder.open();
+    }
+    assert_eq!(evicted, 0, "states that were not full were evicted");
+    // The running maximum moves by 698 seconds in all.
+    assert!(granted <= 758.0, "{granted} tokens for one swing's 758");
+}
+
+#[test]
+fn an_evicted_state_grants_one_capacity_and_no_more() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(1), sync: None }).expect("a store");
+    let limit = limit(&store);
+    assert!(take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE));
+    assert!(take(&store, &limit, "other", 60.0, NOW + 10.0 * MINUTE));
+    assert_eq!(store.stats().expect("stats").evicted, 1);
+    // Evicted at a clock that is ten minutes ahead: it earns nothing on the way there.
+    assert!(take(&store, &limit, "hot", 60.0, NOW));
+    assert!(!take(&store, &limit, "hot", 1.0, NOW + 10.0 * MINUTE));
+    assert!(take(&store, &limit, "hot", 60.0, NOW + 11.0 * MINUTE));
+}

@@ -1,0 +1,154 @@
+//! Law 6 where states are dropped: a clock that swings grants no more than its running maximum does.
+
+use proptest::prelude::*;
+use std::collections::HashMap;
+use tidegate_core::{Config, Kind, Policy};
+use tidegate_table::{Call, Limit, SharedTable, Table};
+
+const SECRET: [u64; 2] = [7, 9];
+const MINUTE: f64 = 60_000.0;
+const NOW: f64 = 1.8e12;
+const KEYS: u8 = 3;
+
+fn limit(kind: Kind, rate: f64, period: f64, shards: u32) -> Limit {
+    let config = Config { rate, period, shards: Some(f64::from(shards)), ..Config::new(kind) };
+    Limit::new(SECRET, "one", Policy::new(&config).unwrap())
+}
+
+/// What a key may have been granted by now: the capacity, and what the running maximum of all clocks has brought since
+/// the key's first grant. A window that has begun by the end counts as one.
+fn earned(limit: &Limit, first: f64, last: f64) -> f64 {
+    let policy = limit.policy();
+    let periods = (last - first) / policy.period();
+    let refilled = policy.rate() * if policy.kind() == Kind::FixedWindow { periods.floor() + 1.0 } else { periods };
+    policy.capacity() + refilled
+}
+
+/// A key that takes all it gets; where the clock goes next (on, or up to ten minutes back or ahead); how many new keys come.
+fn swings() -> impl Strategy<Value = (u8, f64, u8)> {
+    let step = prop_oneof![
+        1 => Just(0.0),
+        1 => 0.0..MINUTE,
+        1 => -10.0 * MINUTE..10.0 * MINUTE,
+        3 => prop_oneof![Just(10.0 * MINUTE), Just(-10.0 * MINUTE)],
+    ];
+    let others = prop_oneof![2 => Just(0u8), 1 => 0u8..60];
+    (0..KEYS, step.prop_map(f64::floor), others)
+}
+
+fn kinds() -> impl Strategy<Value = (Kind, f64, u32)> {
+    let period = prop_oneof![Just(MINUTE), Just(5.0 * MINUTE), Just(20.0 * MINUTE)];
+    (prop_oneof![Just(Kind::TokenBucket), Just(Kind::FixedWindow)], period, 1u32..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Each evicted state that was not full grants at most one capacity beyond the bound.
+    #[test]
+    fn a_swinging_clock_grants_what_its_running_maximum_does(
+        max_keys in prop_oneof![1 => 1usize..20, 3 => Just(1000)], (kind, period, shards) in kinds(), calls in prop::collection::vec(swings(), 1..100),
+    ) {
+        let limit = limit(kind, 6.0, period, shards);
+        let mut own = Table::new(max_keys, SECRET);
+        let shared = SharedTable::new(max_keys, SECRET);
+        let mut granted = [HashMap::new(), HashMap::new()];
+        let (mut now, mut last): (f64, f64) = (NOW, NOW);
+        for (at, (key, step, others)) in calls.into_iter().enumerate() {
+            // Not more than the skew behind the running maximum: a state that is further ahead is a broken clock's.
+            now = (now + step).max(last - 55.0 * MINUTE);
+            last = last.max(now);
+            for other in 0..u64::from(others) {
+                let other = (at as u64 * 256 + other).to_le_bytes();
+                own.decide(&limit, Some(&other), Call::at(now));
+                shared.decide(&limit, Some(&other), Call::at(now));
+            }
+            // A key of several shards is evicted shard by shard, so it may go on for ever.
+            let takes: [&mut dyn FnMut() -> bool; 2] = [
+                &mut || own.decide(&limit, Some(&[key]), Call::at(now)).ok,
+                &mut || shared.decide(&limit, Some(&[key]), Call::at(now)).ok,
+            ];
+            for (take, granted) in takes.into_iter().zip(&mut granted) {
+                for _ in (0..20).take_while(|_| take()) {
+                    let (first, sum) = granted.entry(key).or_insert((now, 0.0));
+                    // A shard may be drawn for the first time after the clock stepped back.
+                    *first = now.min(*first);
+                    *sum += 1.0;
+                }
+            }
+        }
+        for (granted, evicted) in granted.iter().zip([own.stats().evicted, shared.stats().evicted]) {
+            let over: f64 = granted.values().map(|(first, sum)| (sum - earned(&limit, *first, last)).max(0.0)).sum();
+            let forgiven = evicted as f64 * limit.policy().capacity();
+            prop_assert!(over <= forgiven + 1e-6, "{over} more than the bound, {evicted} were evicted");
+        }
+    }
+}
+
+/// What one key is granted while the clock swings by ten minutes a hundred times, and other keys' calls make the table drop
+/// its state, which is full by then.
+fn swung(mut take: impl FnMut(&[u8], f64, f64) -> bool) -> f64 {
+    let mut granted = 0.0;
+    for swing in 0..100_u32 {
+        let now = NOW + f64::from(swing) * 2000.0;
+        granted += f64::from(take(b"hot", 60.0, now)) * 60.0;
+        for other in 0..40 {
+            take(&(swing * 40 + other).to_le_bytes(), 1.0, now + 10.0 * MINUTE);
+        }
+    }
+    granted
+}
+
+#[test]
+fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
+    // 60 tokens, and one more each second: ten minutes later a drained state is full.
+    let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
+    let mut own = Table::new(1000, SECRET);
+    let shared = SharedTable::new(1000, SECRET);
+    let call = |count, now| Call { count, ..Call::at(now) };
+    let in_own = swung(|key, count, now| own.decide(&limit, Some(key), call(count, now)).ok);
+    let in_shared = swung(|key, count, now| shared.decide(&limit, Some(key), call(count, now)).ok);
+    assert!(own.stats().expired > 1000 && shared.stats().expired > 1000, "states are dropped");
+    assert_eq!((own.stats().evicted, shared.stats().evicted), (0, 0));
+    // The running maximum moves by 798 seconds in all.
+    assert!(in_own <= 858.0 && in_shared <= 858.0, "{in_own} and {in_shared} tokens for one swing's 858");
+}
+
+#[test]
+fn a_clock_that_was_far_ahead_for_a_moment_leaves_fresh_keys_as_they_are() {
+    let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
+    let mut table = Table::new(10_000, SECRET);
+    for key in 0..400_u32 {
+        table.decide(&limit, Some(&key.to_le_bytes()), Call::at(NOW));
+    }
+    // Fifty minutes ahead all of them are full, and most are dropped; years ahead a state is written.
+    for (key, ahead) in [(400_u32, 50.0), (401, 50.0), (402, 5e6), (403, 5e6)] {
+        let drained = Call { count: 60.0, ..Call::at(NOW + ahead * MINUTE) };
+        assert!(table.decide(&limit, Some(&key.to_le_bytes()), drained).ok);
+    }
+    let now = NOW + 2000.0;
+    for key in 1000..3000_u32 {
+        table.decide(&limit, Some(&key.to_le_bytes()), Call { count: 60.0, ..Call::at(now) });
+        let answer = table.decide(&limit, Some(&key.to_le_bytes()), Call::at(now + 1000.0));
+        assert!(answer.ok, "key {key}: one token has come back a second later: {answer:?}");
+    }
+}
+
+#[test]
+fn a_dump_keeps_what_its_clock_has_dropped() {
+    let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
+    let mut table = Table::new(1000, SECRET);
+    let drained = |now| Call { count: 60.0, ..Call::at(now) };
+    assert!(table.decide(&limit, Some(b"hot"), drained(NOW)).ok);
+    for key in 0..100_u32 {
+        table.decide(&limit, Some(&key.to_le_bytes()), drained(NOW + 10.0 * MINUTE));
+    }
+    assert!(table.stats().expired > 0);
+    let mut restored = Table::restore(1000, &table.dump()).unwrap();
+    for table in [&mut table, &mut restored] {
+        // Full as of the minute after (or 1/32 of it later); until then it earns nothing more.
+        assert!(table.decide(&limit, Some(b"hot"), drained(NOW)).ok);
+        assert!(!table.decide(&limit, Some(b"hot"), Call::at(NOW + MINUTE)).ok);
+        assert!(table.decide(&limit, Some(b"hot"), Call { count: 50.0, ..Call::at(NOW + 2.0 * MINUTE) }).ok);
+    }
+}
