@@ -1,0 +1,81 @@
+//! Files that only this process's user may read: they hold the secret that keys are hashed under, and the states.
+
+use crate::error::FileError;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Every file that a folder may hold.
+const FILES: [&str; 10] = [
+    "data.mdb",
+    "data.tmp",
+    "lock.mdb",
+    "snapshot.mdb",
+    "snapshot.tmp",
+    "snapshot.lock",
+    "run",
+    "run.tmp",
+    "gate.lock",
+    "owner.lock",
+];
+
+/// Opens a file for reading and writing, and makes it where there is none; mode 600, whatever the umask.
+pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(truncate);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if file.metadata()?.permissions().mode() & 0o777 != 0o600 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(file)
+}
+
+/// Makes the folder and those above it where they are missing: for this user alone, whatever the umask. A folder that
+/// exists keeps its mode.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(())
+}
+
+/// Takes away what others may do with files that exist: of an older version, or of a backup.
+#[cfg(unix)]
+pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
+    use std::os::unix::fs::PermissionsExt;
+    for name in FILES {
+        let path = folder.join(name);
+        let Ok(found) = fs::metadata(&path) else { continue };
+        let mode = found.permissions().mode() & 0o777;
+        if mode & 0o077 == 0 && mode & 0o600 == 0o600 {
+            continue;
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(|error| {
+            let what = format!(
+                "{name} has mode {mode:o}, so other users can read the secret of its keys, and it cannot be set to 600: \
+                 {error}; run this process as the file's owner, or set the mode yourself"
+            );
+            FileError::new(folder, what)
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn tighten(_: &Path) -> Result<(), FileError> {
+    let _ = FILES;
+    Ok(())
+}

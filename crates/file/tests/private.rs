@@ -1,0 +1,73 @@
+//! The files of a folder hold the secret that keys are hashed under: only the user that made them may read them.
+#![cfg(unix)]
+
+mod temporary;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use temporary::{Temporary, bucket, granted};
+use tidegate_file::{Options, Sync};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it exists").permissions().mode() & 0o7777
+}
+
+/// Every file, with its mode.
+fn files(folder: &Path) -> Vec<(String, u32)> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut files: Vec<_> =
+        entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), mode(&entry.path()))).collect();
+    files.sort();
+    files
+}
+
+fn used(folder: &Temporary) {
+    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(1000)) }).expect("a store");
+    assert!(granted(&store, &bucket(&store, 3.0), "ann", 1) <= 1);
+}
+
+/// One test, since a process has one umask.
+#[test]
+fn every_file_is_its_users_alone_under_any_umask_and_wide_ones_are_tightened() {
+    for umask in [0o000, 0o002, 0o022, 0o077, 0o277] {
+        let folder = Temporary::new();
+        // Safety: it sets one number of this process, whose only test this is.
+        let before = unsafe { libc::umask(umask) };
+        used(&folder);
+        // Safety: as above.
+        unsafe { libc::umask(before) };
+        assert_eq!(mode(&folder.0), 0o700, "umask {umask:o}");
+        let made = files(&folder.0);
+        for name in ["data.mdb", "lock.mdb", "snapshot.mdb", "run", "gate.lock", "owner.lock", "snapshot.lock"] {
+            assert!(made.iter().any(|(file, _)| file == name), "{name} is not among {made:?}");
+        }
+        for (name, mode) in &made {
+            assert_eq!(*mode, 0o600, "{name}, umask {umask:o}");
+        }
+
+        // Another version, or a restored backup, has left them readable.
+        for (name, _) in &made {
+            fs::set_permissions(folder.0.join(name), Permissions::from_mode(0o664)).expect("our own file");
+        }
+        used(&folder);
+        for (name, mode) in files(&folder.0) {
+            assert_eq!(mode, 0o600, "{name}, tightened");
+        }
+
+        // The snapshot takes the place of a data file that is missing.
+        fs::set_permissions(folder.0.join("snapshot.mdb"), Permissions::from_mode(0o644)).expect("our own file");
+        fs::remove_file(folder.0.join("data.mdb")).expect("our own file");
+        used(&folder);
+        for (name, mode) in files(&folder.0) {
+            assert_eq!(mode, 0o600, "{name}, restored");
+        }
+    }
+
+    // A folder of the user's own keeps its mode: it may hold other things.
+    let folder = Temporary::new();
+    fs::create_dir(&folder.0).expect("a folder");
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).expect("our own folder");
+    used(&folder);
+    assert_eq!(mode(&folder.0), 0o755);
+}
