@@ -86,7 +86,7 @@ describe("shared() without its addon", () => {
     const { shared } = await fresh();
     const { VERSION } = await import("../../npm/tidegate/src/engine/generated/bounds.ts");
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
-    const other = { version: () => "0.0.9", decide: () => 0, open: () => 0 };
+    const other = { version: () => "0.0.9", decide: () => 0, openShared: () => 0 };
     expect(
       shared(
         {},

@@ -1,47 +1,17 @@
 //! The hot call, on Node-API itself.
 
-use crate::file::InFolder;
 use crate::key::KeyBytes;
-use crate::shared::table;
-use crate::thread::{with_limit, with_numbers};
+use crate::thread::{Kept, with_limit};
 use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use tidegate_core::{Decision, MAX_KEY_BYTES};
-use tidegate_table::wire::{BROKEN, call, tell};
-use tidegate_table::{Call, Limit};
+use tidegate_core::MAX_KEY_BYTES;
+use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, WITHOUT_KEY, call, tell};
 
-/// The call is about the limit without a key.
-const NO_KEY: u32 = 1 << 3;
-/// The key is longer than a key may be.
-const KEY_TOO_LONG: u32 = 1 << 10;
-
-/// Where a call's state is.
-pub(crate) trait Target: Copy {
-    /// The answer, or a status word.
-    fn decide(self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, u32>;
-}
-
-/// In the process's table.
-#[derive(Clone, Copy)]
-struct InTable;
-
-impl Target for InTable {
-    #[inline(always)]
-    fn decide(self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, u32> {
-        table().map(|table| table.decide(limit, key, call)).ok_or(BROKEN)
-    }
-}
-
-/// `decide(limit, flags, key)`: one call on one limit and key, with now, count and random in the first three numbers.
-/// Returns the status word of [`tidegate_table::wire`]; the answer is in the numbers.
+/// `decide(limit, flags, key)`: one call on one limit and key, with now, count and random in the first three numbers of
+/// the limit's store. Returns the status word of [`tidegate_table::wire`]; the answer is in the same numbers.
 pub(crate) extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    returning(env, || answer(&Arguments::of(env, info)?, |_| Some(InTable)))
-}
-
-/// `fileDecide(limit, flags, key, store)`: the same, in a folder.
-pub(crate) extern "C" fn file_decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    returning(env, || answer(&Arguments::of(env, info)?, |arguments| arguments.number(3).map(InFolder)))
+    returning(env, || answer(&Arguments::of(env, info)?))
 }
 
 #[inline(always)]
@@ -59,14 +29,14 @@ const SHORT: usize = 64;
 /// The arguments of one call.
 struct Arguments {
     env: sys::napi_env,
-    values: [sys::napi_value; 4],
+    values: [sys::napi_value; 3],
 }
 
 impl Arguments {
     fn of(env: sys::napi_env, info: sys::napi_callback_info) -> Option<Arguments> {
-        let mut values = [ptr::null_mut(); 4];
+        let mut values = [ptr::null_mut(); 3];
         let mut count = values.len();
-        // Safety: `env` and `info` are the ones of this call, and there is room for four values. What is missing is
+        // Safety: `env` and `info` are the ones of this call, and there is room for three values. What is missing is
         // undefined, and reading that as a number or a string fails without effect.
         let status = unsafe {
             sys::napi_get_cb_info(env, info, &mut count, values.as_mut_ptr(), ptr::null_mut(), ptr::null_mut())
@@ -94,15 +64,15 @@ impl Arguments {
 }
 
 #[inline(always)]
-fn answer<T: Target>(arguments: &Arguments, target: impl Fn(&Arguments) -> Option<T>) -> Option<u32> {
-    let (limit, flags, target) = (arguments.number(0)?, arguments.number(1)?, target(arguments)?);
-    if flags & NO_KEY != 0 {
-        return Some(with_key(target, limit, flags, None));
+fn answer(arguments: &Arguments) -> Option<u32> {
+    let (limit, flags) = (arguments.number(0)?, arguments.number(1)?);
+    if flags & WITHOUT_KEY != 0 {
+        return Some(with_key(limit, flags, None));
     }
     let mut room = [0; SHORT + 2];
     let units = arguments.units(2, &mut room)?;
     if units.len() > SHORT {
-        return long(target, arguments, limit, flags);
+        return long(arguments, limit, flags);
     }
     let mut bytes = [0; SHORT];
     let mut seen = 0;
@@ -110,34 +80,25 @@ fn answer<T: Target>(arguments: &Arguments, target: impl Fn(&Arguments) -> Optio
         seen |= unit;
         *byte = *unit as u8;
     }
-    if seen < 128 {
-        Some(with_key(target, limit, flags, bytes.get(..units.len())))
-    } else {
-        long(target, arguments, limit, flags)
-    }
+    if seen < 128 { Some(with_key(limit, flags, bytes.get(..units.len()))) } else { long(arguments, limit, flags) }
 }
 
 /// The same for a key that is long, or not ASCII.
 #[cold]
-fn long<T: Target>(target: T, arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
+fn long(arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
     let mut room = [0; MAX_KEY_BYTES + 2];
     let units = arguments.units(2, &mut room)?;
-    let status = KeyBytes::of(units).map(|key| with_key(target, limit, flags, Some(key.as_slice())));
+    let status = KeyBytes::of(units).map(|key| with_key(limit, flags, Some(key.as_slice())));
     Some(status.unwrap_or(KEY_TOO_LONG))
 }
 
 #[inline]
-fn with_key<T: Target>(target: T, limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
-    let decided = with_numbers(|numbers| {
-        let call = match call(numbers[0], numbers[1], flags, numbers[2]) {
-            Ok(call) => call,
-            Err(status) => return status,
-        };
-        match with_limit(limit, |limit| target.decide(limit, key, call)) {
-            Some(Ok(decision)) => tell(&decision, numbers),
-            Some(Err(status)) => status,
-            None => BROKEN,
-        }
+fn with_key(limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
+    let decided = with_limit(limit, |Kept { limit, store }| {
+        store.with_numbers(|numbers| {
+            let decision = store.decide(limit, key, call(numbers[0], numbers[1], flags, numbers[2])?)?;
+            Ok(tell(&decision, numbers))
+        })
     });
-    decided.unwrap_or(BROKEN)
+    decided.map_or(BROKEN, |decided: Result<u32, u32>| decided.unwrap_or_else(|status| status))
 }

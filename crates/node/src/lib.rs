@@ -1,17 +1,19 @@
 //! The engine as a Node.js addon: one table for the whole process, shared by all worker threads, and
 //! the folders that processes share.
 //!
-//! `decide` is the hot call and goes through Node-API by hand: a macro-generated method costs ten times as much. Its
-//! numbers come and go through a `Float64Array` that the thread lends once. Everything else is by macro. Nothing here
-//! decides, and no panic leaves an export.
+//! A copy of the package opens a store and gets its number; each store has a `Float64Array` of its own for the numbers of
+//! its calls, so two copies in one thread never share one. `decide` is the hot call and goes through Node-API by hand: a
+//! macro-generated method costs ten times as much. Everything else is by macro. Nothing here decides, and no panic
+//! leaves an export.
 
 // napi registers exports only outside of tests.
 #![cfg_attr(test, allow(dead_code))]
 
+mod calls;
 mod decide;
-mod file;
 mod key;
+mod open;
 mod replay;
 mod several;
-mod shared;
+mod store;
 mod thread;

@@ -1,45 +1,69 @@
-//! What each JavaScript thread has of its own: its limits, and the eight doubles it lends for numbers.
+//! What each JavaScript thread has of its own: the stores that it has opened, and their limits.
 
-use std::cell::{Cell, RefCell};
-use std::ptr;
+use crate::store::Store;
+use std::cell::RefCell;
+use std::rc::Rc;
 use tidegate_table::Limit;
-use tidegate_table::wire::NUMBERS;
+
+/// A limit, prepared for a store.
+pub(crate) struct Kept {
+    pub(crate) limit: Limit,
+    pub(crate) store: Rc<Store>,
+}
 
 thread_local! {
-    static LIMITS: RefCell<Vec<Limit>> = const { RefCell::new(Vec::new()) };
-    static NUMBERS_AT: Cell<*mut [f64; NUMBERS]> = const { Cell::new(ptr::null_mut()) };
+    static STORES: RefCell<Vec<Rc<Store>>> = const { RefCell::new(Vec::new()) };
+    static LIMITS: RefCell<Vec<Option<Kept>>> = const { RefCell::new(Vec::new()) };
+    /// Numbers of limits that were dropped.
+    static FREE: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the doubles at `at` for this thread's numbers.
-///
-/// # Safety
-/// They must stay where they are as long as the thread calls the addon: `open` keeps a reference to their buffer.
-pub(crate) unsafe fn lend(at: *mut [f64; NUMBERS]) {
-    NUMBERS_AT.set(at);
-}
-
-/// Runs with this thread's numbers; `None` before `open`.
-#[inline]
-pub(crate) fn with_numbers<R>(run: impl FnOnce(&mut [f64; NUMBERS]) -> R) -> Option<R> {
-    // Safety: null, or lent for good by `open`; this thread alone uses them, and `run` calls no JavaScript.
-    unsafe { NUMBERS_AT.get().as_mut() }.map(run)
-}
-
-/// Keeps a limit and returns its number on this thread.
-pub(crate) fn keep(limit: Limit) -> u32 {
-    LIMITS.with_borrow_mut(|limits| {
-        limits.push(limit);
-        (limits.len() - 1) as u32
+/// Keeps a store for as long as the thread runs, and returns its number.
+pub(crate) fn keep_store(store: Store) -> u32 {
+    STORES.with_borrow_mut(|stores| {
+        stores.push(Rc::new(store));
+        (stores.len() - 1) as u32
     })
+}
+
+pub(crate) fn store(number: u32) -> Option<Rc<Store>> {
+    STORES.with_borrow(|stores| stores.get(number as usize).cloned())
+}
+
+/// Keeps a limit and returns its number.
+pub(crate) fn keep_limit(kept: Kept) -> u32 {
+    LIMITS.with_borrow_mut(|limits| {
+        let free = FREE.with_borrow_mut(Vec::pop).filter(|at| (*at as usize) < limits.len());
+        let at = free.unwrap_or(limits.len() as u32);
+        match limits.get_mut(at as usize) {
+            Some(slot) => *slot = Some(kept),
+            None => limits.push(Some(kept)),
+        }
+        at
+    })
+}
+
+/// Forgets a limit; its number may be given again.
+pub(crate) fn drop_limit(number: u32) {
+    // Dropped after the table of limits is no longer borrowed.
+    let dropped = LIMITS.with_borrow_mut(|limits| limits.get_mut(number as usize).and_then(Option::take));
+    if dropped.is_some() {
+        FREE.with_borrow_mut(|free| free.push(number));
+    }
+}
+
+/// How many limits are kept.
+pub(crate) fn live_limits() -> usize {
+    LIMITS.with_borrow(|limits| limits.iter().flatten().count())
 }
 
 /// Runs with the limit of this number.
 #[inline]
-pub(crate) fn with_limit<R>(limit: u32, run: impl FnOnce(&Limit) -> R) -> Option<R> {
-    LIMITS.with_borrow(|limits| limits.get(limit as usize).map(run))
+pub(crate) fn with_limit<R>(number: u32, run: impl FnOnce(&Kept) -> R) -> Option<R> {
+    LIMITS.with_borrow(|limits| limits.get(number as usize).and_then(Option::as_ref).map(run))
 }
 
 /// Runs with all limits of this thread.
-pub(crate) fn with_limits<R>(run: impl FnOnce(&[Limit]) -> R) -> R {
+pub(crate) fn with_limits<R>(run: impl FnOnce(&[Option<Kept>]) -> R) -> R {
     LIMITS.with_borrow(|limits| run(limits))
 }

@@ -19,8 +19,22 @@ pub const INPUT_ERROR: u32 = 1 << 8;
 /// Something that is not the caller's numbers: a handle that is not (or no longer) there.
 pub const BROKEN: u32 = 1 << 9;
 
-/// Asks for tokens to be owed; the lowest two bits of the flags are the [`Op`].
+/// A key that is longer than a key may be (the addon only).
+pub const KEY_TOO_LONG: u32 = 1 << 10;
+/// A folder that cannot be used (the addon only): `fault` has the reason.
+pub const FAILED: u32 = 1 << 11;
+
+/// Allows tokens to be owed; the lowest two bits of the flags are the [`Op`].
 pub const RESERVE: u32 = 1 << 2;
+/// The call is about the limit without a key (the addon only).
+pub const WITHOUT_KEY: u32 = 1 << 3;
+
+/// The length, or end, of a key that stands for no key.
+pub const NO_KEY: u32 = u32::MAX;
+/// The length that stands for the limit and key of the last call (the WebAssembly engine only).
+pub const SAME_KEY: u32 = u32::MAX - 1;
+/// The number that stands for no table or no limit.
+pub const NONE: u32 = u32::MAX;
 
 /// How many doubles a decision takes: value, ts, remaining, retryAt (NaN where there is none), resetAt, then the state
 /// to write: value, ts.

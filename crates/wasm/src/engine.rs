@@ -7,14 +7,9 @@ use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
 use tidegate_table::{Digest, Limit, Table};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The length of a key that is absent.
-pub const NO_KEY: u32 = u32::MAX;
-/// The length that stands for the limit and key of the last call.
-pub const SAME_KEY: u32 = u32::MAX - 1;
-/// The number that stands for no table.
-pub const NO_TABLE: u32 = u32::MAX;
 /// Keys of at most this many bytes are written by the host in words of 4 bytes.
 pub const SHORT_KEY_BYTES: usize = 24;
+pub use tidegate_table::wire::{NO_KEY, NONE as NO_TABLE, SAME_KEY};
 
 /// One request of an all-or-nothing call, staged.
 pub(crate) struct Staged {

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::Reason;
 use tidegate_table::{Op, wire};
-use tidegate_wasm::{NO_KEY, NO_TABLE, SAME_KEY, SHORT_KEY_BYTES};
+use tidegate_wasm::SHORT_KEY_BYTES;
 
 /// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
-const NUMBERS: [(&str, u32, &str); 13] = [
+const NUMBERS: [(&str, u32, &str); 17] = [
     ("OK", wire::OK, "Status bit: allowed."),
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
     ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
@@ -17,11 +17,15 @@ const NUMBERS: [(&str, u32, &str); 13] = [
     ("ASK", wire::ASK, "Status bit of a lease: only the store can decide."),
     ("INPUT_ERROR", wire::INPUT_ERROR, "Status bit: a number is out of range. The lowest byte is the field."),
     ("BROKEN", wire::BROKEN, "Status bit: a limit or table does not exist, or no longer."),
+    ("KEY_TOO_LONG", wire::KEY_TOO_LONG, "Status bit, of the addon only: the key is longer than a key may be."),
+    ("FAILED", wire::FAILED, "Status bit, of the addon only: the folder cannot be used."),
     ("RESERVE", wire::RESERVE, "Flag of a call: tokens may be owed. The lowest two bits are the operation."),
+    ("WITHOUT_KEY", wire::WITHOUT_KEY, "Flag of a call, of the addon only: there is no key."),
     ("NUMBERS", wire::NUMBERS as u32, "Doubles of a decision."),
-    ("NO_KEY", NO_KEY, "Length of a key that is absent."),
-    ("SAME_KEY", SAME_KEY, "Length that stands for the limit and key of the last call."),
-    ("NONE", NO_TABLE, "Number that stands for no table."),
+    ("STATUS_AT", wire::NUMBERS as u32 - 1, "Where the status is in a decision on several calls."),
+    ("NO_KEY", wire::NO_KEY, "Length of a key that is absent."),
+    ("SAME_KEY", wire::SAME_KEY, "Length that stands for the limit and key of the last call."),
+    ("NONE", wire::NONE, "Number that stands for no table or limit."),
     ("SHORT_KEY_BYTES", SHORT_KEY_BYTES as u32, "Keys of at most this many bytes are written in words of 4 bytes."),
 ];
 const OPS: [(&str, Op); 4] = [("take", Op::Take), ("check", Op::Check), ("give", Op::Give), ("charge", Op::Charge)];

@@ -25,7 +25,7 @@ export interface Spent {
 }
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
-const release = releasing((handle) => engine().wasm.limit_drop(handle));
+const release = releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
 /** Passes a limit's name on, or says how it breaks the rule. */
 export function checkName(name: unknown): string {

@@ -17,9 +17,12 @@ import { transactional } from "../src/store.ts";
 import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
 import { durableObject } from "../src/stores/durable-object.ts";
+import { file } from "../src/stores/file.ts";
 import { memcached } from "../src/stores/memcached.ts";
+import { memory } from "../src/stores/memory.ts";
 import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
+import { shared } from "../src/stores/shared.ts";
 import { workersKv } from "../src/stores/workers-kv.ts";
 
 const any = (value?: unknown): never => value as never;
@@ -213,6 +216,41 @@ describe("a client", () => {
       "Convex: all of ctx",
       () => convex(any({ db: {} })),
       "`db` must be a database, such as a mutation's ctx.db; got an object with db",
+    ],
+    [
+      "memory: null in place of options",
+      () => memory(any(null)),
+      "`options` must be an object with any of maxKeys, restore, or left out; got null",
+    ],
+    [
+      "shared: null in place of options",
+      () => shared(any(null)),
+      "`options` must be an object with any of maxKeys, or left out; got null",
+    ],
+    [
+      "shared: the size itself",
+      () => shared(any(1000)),
+      "`options` must be an object with any of maxKeys, or left out; got 1000",
+    ],
+    [
+      "shared: a store's option that it does not have",
+      () => shared(any({ maxkeys: 1000 })),
+      "`maxkeys` must be absent: shared has maxKeys; got 1000; did you mean `maxKeys`?",
+    ],
+    [
+      "file: null in place of a path",
+      () => file(any(null)),
+      "`path` must be the path of a folder, a string or a file: URL; got null",
+    ],
+    [
+      "file: null in place of options",
+      () => file("./state", any(null)),
+      "`options` must be an object with any of maxKeys, sync, or left out; got null",
+    ],
+    [
+      "file: options in an array",
+      () => file("./state", any([])),
+      "`options` must be an object with any of maxKeys, sync, or left out; got an object",
     ],
     [
       "in place of a store",

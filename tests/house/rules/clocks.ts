@@ -17,7 +17,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
     /^(resilience|resilience-sync|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
-  ["Math.random", /^stores\/(memory|shared|file|addon-calls|spread|transactional)\.ts$/],
+  ["Math.random", /^stores\/(memory|addon-store|addon-calls|spread|transactional)\.ts$/],
   [
     "Math.random",
     /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
@@ -86,7 +86,7 @@ function inJavaScript(tree: Tree): string[] {
  * took; a fuzz target that does not end is ended.
  */
 const RUST =
-  /^crates\/(file\/src\/(open|store)|node\/src\/shared|replay\/src\/judge|sim\/src\/main|xtask\/src\/fuzz)\.rs$/;
+  /^crates\/(file\/src\/(open|store)|node\/src\/open|replay\/src\/judge|sim\/src\/main|xtask\/src\/fuzz)\.rs$/;
 
 function inRust(tree: Tree): string[] {
   return matching(tree, /^crates\/[\w-]+\/src\/.*\.rs$/)

@@ -11,7 +11,7 @@ const ROOMS: readonly (readonly [room: string, files: RegExp])[] = [
   ["limit", /^(limit|evaluate|store)\.ts$/],
   ["engine", /^engine\//],
   ["lease options", /^lease\/options\.ts$/],
-  ["store parts", /^stores\/(transactional|record|spread|level|turns|server-clock|addon-calls)\.ts$/],
+  ["store parts", /^stores\/(transactional|record|spread|level|turns|server-clock|addon-calls|addon-store)\.ts$/],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
   [

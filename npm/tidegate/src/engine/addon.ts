@@ -1,17 +1,38 @@
 import { createRequire } from "node:module";
 import { VERSION } from "./generated/bounds.ts";
 
-/** What the addon exports: see crates/node. */
+/** What a store holds and has dropped. */
+export interface AddonStats {
+  keys: number;
+  maxKeys: number;
+  evicted: number;
+  expired: number;
+  bytes: number;
+  syncError?: string;
+}
+
+/** What the addon exports: see crates/node. Stores and limits are numbers on this thread; a status is a word of `tidegate_table::wire`. */
 export interface Addon {
   /** That of the crates it was built from. */
   version(): string;
-  open(numbers: Float64Array, maxKeys: number): number;
-  limitNew(name: string, kind: number, given: number): number;
+  /** Opens the process's table. `numbers` are the store's own: eight doubles, which the calls below read and write. */
+  openShared(numbers: Float64Array, maxKeys: number): number;
+  /** Opens a folder. Throws where it cannot. */
+  openFile(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
+  close(store: number): void;
+  /** Why the store's last call that failed did. */
+  fault(store: number): string;
+  limitNew(store: number, name: string, kind: number, given: number): number;
+  limitDrop(limit: number): void;
+  /** How many limits this thread keeps. */
+  limits(): number;
   decide(limit: number, flags: number, key: string | undefined): number;
   value(limit: number, key: Uint16Array | undefined, now: number): number;
   reset(limit: number, key: Uint16Array | undefined): number;
-  stats(): number[];
+  /** Throws where a folder cannot be read. */
+  stats(store: number): AddonStats;
   all(
+    store: number,
     limits: Uint32Array,
     units: Uint16Array,
     ends: Uint32Array,
@@ -30,46 +51,7 @@ export interface Addon {
   ): number;
   /** Options and result are the JSON of crates/replay; progress is bytes, all bytes (NaN: unknown), requests, and 1 behind the log's end. */
   replay(options: string, progress: (step: [number, number, number, number]) => void): Promise<string>;
-  /** Opens a folder and returns its number on this thread, which the calls below take. Throws where it cannot. */
-  fileOpen(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
-  fileClose(store: number): void;
-  /** Why the last call that failed did. */
-  fileFault(): string;
-  fileLimitNew(store: number, name: string, kind: number, given: number): number;
-  fileDecide(limit: number, flags: number, key: string | undefined, store: number): number;
-  fileValue(store: number, limit: number, key: Uint16Array | undefined, now: number): number;
-  fileReset(store: number, limit: number, key: Uint16Array | undefined): number;
-  fileStats(store: number): {
-    keys: number;
-    maxKeys: number;
-    evicted: number;
-    expired: number;
-    bytes: number;
-    syncError?: string;
-  };
-  fileAll(
-    store: number,
-    limits: Uint32Array,
-    units: Uint16Array,
-    ends: Uint32Array,
-    answers: Float64Array,
-    now: number,
-    takes: boolean,
-  ): [status: number, retryAt: number];
-  fileMany(
-    store: number,
-    limit: number,
-    units: Uint16Array,
-    ends: Uint32Array,
-    answers: Float64Array,
-    now: number,
-    count: number,
-    flags: number,
-  ): number;
 }
-
-/** This thread's eight numbers, which the addon reads and writes: one for all stores of the thread. */
-export const lent: Float64Array<ArrayBuffer> = new Float64Array(new ArrayBuffer(64));
 
 /** How an addon is found; a test passes its own. */
 export interface AddonSource {
@@ -79,10 +61,24 @@ export interface AddonSource {
   require(id: string): unknown;
 }
 
+/**
+ * The addon that a copy of the package has loaded in this thread. All copies of one version use it, from wherever it was
+ * loaded: two addons would each have a table, and lock the same folders twice.
+ */
+const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
+
 /** This process's. */
 export function here(): AddonSource {
   const { platform, arch } = process;
-  return { platform, arch, musl: platform === "linux" && isMusl(), require: createRequire(import.meta.url) };
+  const local = createRequire(import.meta.url);
+  const loaded = globalThis as { [LOADED]?: Partial<Addon> | undefined };
+  const require = (id: string): unknown => {
+    if (loaded[LOADED] !== undefined) return loaded[LOADED];
+    const addon = local(id) as Partial<Addon> | undefined;
+    if (addon?.version?.() === VERSION) loaded[LOADED] = addon;
+    return addon;
+  };
+  return { platform, arch, musl: platform === "linux" && isMusl(), require };
 }
 
 /** Whether this process's C library is musl: only glibc tells its version. A host without reports is taken for glibc's. */
@@ -108,7 +104,7 @@ export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Err
   const name = packageOf(source);
   try {
     const addon = source.require(name) as Partial<Addon>;
-    if (typeof addon?.decide !== "function" || typeof addon.open !== "function") {
+    if (typeof addon?.decide !== "function" || typeof addon.openShared !== "function") {
       return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
     }
     // The two talk by position: another version could take one number for another, and decide by it.

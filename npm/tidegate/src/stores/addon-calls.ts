@@ -1,25 +1,25 @@
 import type { AllDecision, Decision } from "../decision.ts";
 import { decisionOf } from "../engine/answer.ts";
-import { NONE, OK } from "../engine/generated/wire.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
+import { NO_KEY, NUMBERS, OK, STATUS_AT } from "../engine/generated/wire.ts";
 import { InputError } from "../errors.ts";
 import type { Limit } from "../limit.ts";
 import type { Call } from "../store.ts";
-
-/** A flag of the addon's call: there is no key. */
-export const NO_KEY = 8;
-/** The addon's status for a key that is too long. */
-export const KEY_TOO_LONG = 1024;
 
 export function tooLong(key: string | undefined): InputError {
   return new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
 }
 
+/** Room for the answers to so many calls. */
+export function answersTo(calls: number): Float64Array {
+  return new Float64Array(new ArrayBuffer(calls * NUMBERS * Float64Array.BYTES_PER_ELEMENT));
+}
+
 /** The decisions that an array of answers stands for, eight numbers each. */
 export function told(answers: Float64Array, limits: readonly Limit[], now: number): Decision[] {
   return limits.map((limit, i) => {
-    const numbers = answers.subarray(i * 8, i * 8 + 8);
-    return decisionOf(numbers[7] as number, numbers, limit.policy, now);
+    const numbers = answers.subarray(i * NUMBERS, (i + 1) * NUMBERS);
+    return decisionOf(numbers[STATUS_AT] as number, numbers, limit.policy, now);
   });
 }
 
@@ -35,7 +35,7 @@ export function joined(keys: readonly (string | undefined)[]): { units: Uint16Ar
   for (const [i, key] of keys.entries()) {
     if (key !== undefined && key.length > MAX_KEY_BYTES) throw tooLong(key);
     length += key?.length ?? 0;
-    ends[i] = key === undefined ? NONE : length;
+    ends[i] = key === undefined ? NO_KEY : length;
   }
   const units = new Uint16Array(length);
   let at = 0;
@@ -57,9 +57,9 @@ export interface Staged {
 }
 
 export function staged(calls: readonly Call[]): Staged {
-  const answers = new Float64Array(new ArrayBuffer(calls.length * 64));
+  const answers = answersTo(calls.length);
   for (const [i, { count, reserve }] of calls.entries()) {
-    answers.set([count, reserve ? 1 : 0, Math.random()], i * 8);
+    answers.set([count, reserve ? 1 : 0, Math.random()], i * NUMBERS);
   }
   return {
     ...joined(calls.map((call) => call.key)),

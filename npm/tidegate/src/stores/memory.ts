@@ -12,7 +12,8 @@ import type { Call, SyncStore } from "../store.ts";
 export interface MemoryOptions {
   /**
    * Most states held: a whole number, 1 to 16,777,216; default 1,000,000 (about 45 MB when full). When there is no
-   * room, the fullest state of those looked at goes first; `stats().evicted` counts those that were not full.
+   * room, the fullest state of a sample is evicted; `stats().evicted` counts those that were not full: each grants its
+   * key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
   /** What {@link MemoryStore.dump} gave: the states to begin with. */
@@ -43,8 +44,17 @@ export function checkMaxKeys(maxKeys: unknown = 1_000_000): number {
   throw new InputError("maxKeys", `a whole number from 1 to ${MAX_KEYS}`, maxKeys);
 }
 
-const releaseTable = releasing((table) => engine().wasm.table_drop(table));
-const releaseLimit = releasing((limit) => engine().wasm.limit_drop(limit));
+/** Throws where a store's options are no object, or have a field that the store does not have. */
+export function checkStoreOptions(options: unknown, known: Readonly<Record<string, true>>, of: string): void {
+  const fields = Object.keys(known).join(", ");
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new InputError("options", `an object with any of ${fields}, or left out`, options);
+  }
+  checkFields(options, known, of);
+}
+
+const releaseTable = releasing<number>((table) => engine().wasm.table_drop(table));
+const releaseLimit = releasing<number>((limit) => engine().wasm.limit_drop(limit));
 
 /** State in this thread's memory, inside the engine. Its calls answer at once. */
 export class MemoryStore implements SyncStore {
@@ -64,8 +74,7 @@ export class MemoryStore implements SyncStore {
   #untilKept = 0;
 
   constructor(options: MemoryOptions = {}) {
-    if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-    checkFields(options, OPTIONS, "memory");
+    checkStoreOptions(options, OPTIONS, "memory");
     const { restore: bytes } = options;
     if (bytes !== undefined && !(bytes instanceof Uint8Array)) {
       throw new InputError("restore", "the bytes of a dump", bytes);

@@ -1,0 +1,83 @@
+//! Law 6 in a store that expires states by a clock of its own: the exact bound where that clock steps back.
+
+mod law;
+
+use law::{CLOCK_END, MAX_SKEW_MS, cases, limits, powers, rule};
+use proptest::prelude::*;
+use tidegate_core::State;
+use tidegate_oracle::exact::{Exact, rational};
+use tidegate_oracle::tolerance::Tolerance;
+
+/// How the clock moves, in periods or in ms, and how many tokens are taken then.
+fn moves() -> impl Strategy<Value = (f64, f64, f64)> {
+    let periods =
+        prop_oneof![Just(1.0), Just(-1.0), -3.0..3.0f64, powers(1e-3, 10.0), powers(1e-3, 10.0).prop_map(|x| -x)];
+    let ms = prop_oneof![Just(0.0), Just(600_000.0), Just(-600_000.0), -1e6..1e6f64];
+    (periods, ms, 0.0..=1.0f64)
+}
+
+proptest! {
+    #![proptest_config(cases(6000))]
+
+    /// Every token that comes back is of a forward movement of the clock, so the grants of a key are at most its capacity
+    /// and what all forward movements together bring: the time that passed, and once more each step back.
+    #[test]
+    fn a_store_that_expires_by_its_clock_grants_what_the_clock_moved_forward(
+        limit in limits(), by_period: bool, moves in prop::collection::vec(moves(), 1..60),
+    ) {
+        let (rule, exact) = (rule(&limit), Exact::new(&limit));
+        let (mut now, mut highest, mut stored): (f64, f64, Option<State>) = (1.7e12, 1.7e12, None);
+        let mut granted = rational(0.0);
+        let mut most = rational(limit.most());
+        let mut tolerance = Tolerance::default();
+        for (periods, ms, share) in moves {
+            let step = if by_period { periods * limit.period } else { ms };
+            // Not further behind the highest reading than the skew: a state of that reading would be a broken clock's.
+            let next = (now + step).floor().clamp(highest - MAX_SKEW_MS, CLOCK_END / 2.0);
+            if next > now {
+                most += exact.earned(now as i128, next as i128);
+            }
+            now = next;
+            highest = highest.max(now);
+            // The time to live ends.
+            stored = stored.filter(|state| rule.full_at(Some(*state), now) > now);
+            let count = if share > 0.5 { rule.refill(stored, now).value().max(0.0) } else { share * limit.most() };
+            let outcome = rule.take(stored, now, count, false);
+            tolerance.step(1.0, limit.most().max(count));
+            if outcome.decision.ok {
+                granted += rational(count);
+            }
+            stored = outcome.write.or(stored);
+            let slack = rational(tolerance.tokens());
+            prop_assert!(granted <= &most + &slack, "{granted} granted, {most} is the most");
+        }
+    }
+
+    /// One step back grants at most what the way forward over the same ms brings, and never more than the capacity.
+    #[test]
+    fn one_step_back_mints_no_more_than_the_way_forward_brings(limit in limits(), back in 0.0..MAX_SKEW_MS) {
+        let rule = rule(&limit);
+        let (from, to) = (1.7e12 - back.floor(), 1.7e12);
+        // Dropped as full at `to`; the clock steps back to `from`, all is taken, and it comes to `to` again.
+        let drained = rule.take(None, from, limit.most(), false);
+        prop_assert!(drained.decision.ok);
+        let minted = rule.refill(drained.write, to).value();
+        let earned = Exact::new(&limit).earned(from as i128, to as i128);
+        prop_assert!(minted <= limit.most() && rational(minted) <= earned + rational(limit.most() * 1e-12), "{minted}");
+    }
+}
+
+#[test]
+fn the_bound_is_reached() {
+    // Ten tokens a minute. The clock swings by a minute, ten times forward and nine times back.
+    let rule = rule(&tidegate_oracle::Limit::bucket(10.0, 60_000.0));
+    let mut granted = 0.0;
+    for _ in 0..10 {
+        // Behind, no state: it was full a minute ahead, and its time to live had ended. A minute ahead it is full again.
+        let drained = rule.take(None, 1.7e12, 10.0, false);
+        granted += f64::from(u8::from(drained.decision.ok)) * 10.0;
+        assert_eq!(rule.full_at(drained.write, 1.7e12 + 60_000.0), 1.7e12 + 60_000.0);
+    }
+    granted += f64::from(u8::from(rule.take(None, 1.7e12 + 60_000.0, 10.0, false).decision.ok)) * 10.0;
+    assert_eq!(granted, 10.0 + 10.0 * 10.0);
+}

@@ -1,0 +1,33 @@
+// Defines limits inline, again and again, on shared() and file(); prints how many the addon keeps, before and after.
+// Run with --expose-gc; argv: the package's folder, one for the state, how many calls.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+const [root, folder, calls] = process.argv.slice(2);
+const load = (entry) => import(pathToFileURL(join(root, "dist", `${entry}.js`)).href);
+const { defineLimits } = await load("index");
+const { shared } = await load("stores/shared");
+const { file } = await load("stores/file");
+const { here, packageOf } = await load("engine/addon");
+const addon = createRequire(join(root, "package.json"))(packageOf(here()));
+
+const most = [];
+const left = [];
+for (const store of [shared(), file(folder)]) {
+  const limits = defineLimits({}, { store });
+  for (let i = 0; i < Number(calls); i++) {
+    // Inline, with an option of its own: a limit of its own.
+    const config = { kind: "token bucket", rate: 10, period: 60_000, onStoreError: "deny" };
+    limits.limit("inline", { key: "ann", config });
+  }
+  most.push(addon.limits());
+  // A collected limit's callback runs in a later turn; each turn collects, until none is left to.
+  for (let turn = 0; turn < 200 && addon.limits() > 20; turn++) {
+    globalThis.gc();
+    await setImmediate();
+  }
+  left.push(addon.limits());
+}
+process.stdout.write(JSON.stringify({ most, left }));

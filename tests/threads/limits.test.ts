@@ -1,0 +1,22 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { remove, temporaryFolder } from "../support/folders.ts";
+
+const PROGRAM = fileURLToPath(new URL("limits.mjs", import.meta.url));
+const PACKAGE = fileURLToPath(new URL("../../npm/tidegate", import.meta.url));
+const CALLS = 3000;
+
+test("the addon keeps no limit that was collected, on shared() and on file()", () => {
+  const root = temporaryFolder("limits");
+  onTestFinished(() => remove(root));
+  const run = ["--expose-gc", PROGRAM, PACKAGE, join(root, "state"), String(CALLS)];
+  const { most, left } = JSON.parse(execFileSync(process.execPath, run, { encoding: "utf8" })) as Record<
+    "most" | "left",
+    number[]
+  >;
+  // While the loop runs no callback does: each call's limit is kept.
+  for (const kept of most) expect(kept).toBeGreaterThanOrEqual(CALLS);
+  for (const kept of left) expect(kept).toBeLessThanOrEqual(20);
+});
