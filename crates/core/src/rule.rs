@@ -75,7 +75,14 @@ impl Rule {
     #[inline]
     pub fn absent(&self, fresh_from: f64, now: f64) -> Option<State> {
         let behind = fresh_from > now && fresh_from - now <= MAX_SKEW_MS;
-        behind.then(|| self.refill(None, fresh_from))
+        if behind { Some(self.full_as_of(fresh_from)) } else { None }
+    }
+
+    /// Out of line: it is rare, and a copy of `refill` at each caller would cost the calls that do without.
+    #[cold]
+    #[inline(never)]
+    fn full_as_of(&self, at: f64) -> State {
+        self.refill(None, at)
     }
 
     /// `refill` for display: what a client shows between two answers.
