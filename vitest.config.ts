@@ -26,7 +26,7 @@ export default defineConfig({
         resolve: { alias: hosts },
         test: {
           name: "unit",
-          include: ["npm/tidegate/{src,test}/**/*.test.ts"],
+          include: ["npm/{tidegate,tidegate-replay}/{src,test}/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

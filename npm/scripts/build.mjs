@@ -3,6 +3,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { addon } from "./addon.mjs";
+import { replay } from "./replay.mjs";
 import { root, run } from "./run.mjs";
 import { setup } from "./setup.mjs";
 import { once } from "./stamp.mjs";
@@ -32,6 +33,7 @@ export function build() {
   wasm();
   addon();
   javascript();
+  replay();
   documents();
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { PLATFORMS } from "./linked.mjs";
+import { MAIN, PLATFORMS } from "./linked.mjs";
 import { root, run, stop } from "./run.mjs";
 
 /** https://semver.org, without build metadata, which npm drops. */
@@ -11,7 +11,7 @@ const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\da-z-]+(\.[\da-z-]
 const read = (file) => readFileSync(join(root, file), "utf8");
 
 /** The packages that are published. */
-const MANIFESTS = ["tidegate", ...Object.keys(PLATFORMS)].map((name) => `npm/${name}/package.json`);
+const MANIFESTS = [...MAIN, ...Object.keys(PLATFORMS)].map((name) => `npm/${name}/package.json`);
 
 /** Where a version is written: the file, and what is before it and behind it. */
 const places = () => [
@@ -19,10 +19,10 @@ const places = () => [
   { file: "Cargo.toml", pattern: /^(tidegate-[\w-]+ = \{.*\bversion = ")([^"]+)(")/gm },
   { file: "Cargo.lock", pattern: /^(name = "tidegate-[\w-]+"\nversion = ")([^"]+)(")/gm },
   ...MANIFESTS.map((file) => ({ file, pattern: /^( {2}"version": ")([^"]+)(")/gm })),
-  {
+  ...MAIN.map((name) => ({
     file: "package-lock.json",
-    pattern: /^( {4}"npm\/tidegate": \{\n(?: {6}"name": .*\n)? {6}"version": ")([^"]+)(")/gm,
-  },
+    pattern: new RegExp(`^( {4}"npm/${name}": \\{\\n(?: {6}"name": .*\\n)? {6}"version": ")([^"]+)(")`, "gm"),
+  })),
 ];
 
 /** Every place with the version that it has, as `[file, version]`. A file without one is a mistake. */

@@ -1,7 +1,7 @@
 // THIRD-PARTY-LICENSES: what is linked into a package, under which licence, and the text of each licence once.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { linked, read } from "./linked.mjs";
+import { linked, MAIN, read } from "./linked.mjs";
 import { root, stop } from "./run.mjs";
 
 const LINE = "=".repeat(80);
@@ -20,7 +20,7 @@ function textsOf(part, parts) {
 }
 
 /**
- * The file for one package: `tidegate`, or a platform.
+ * The file for one package: one of {@link MAIN}, or a platform.
  *
  * @param {string} name
  */
@@ -32,7 +32,7 @@ export function thirdParty(name) {
       texts.set(text, [...(texts.get(text) ?? []), `${part.name} ${part.version}`]);
     }
   }
-  const what = name === "tidegate" ? "The WebAssembly (and the JavaScript made of it)" : "The addon";
+  const what = MAIN.includes(name) ? "The WebAssembly (and the JavaScript made of it)" : "The addon";
   return [
     `${what} in this package is Tidegate's own code (MIT, see LICENSE) and what is linked with it:`,
     parts.map(({ name: part, version, licence, about }) => `${part} ${version}, ${licence}, ${about}`).join("\n"),
@@ -43,6 +43,6 @@ export function thirdParty(name) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [name] = process.argv.slice(2);
-  if (name === undefined) stop("node npm/scripts/licences.mjs tidegate|<platform>");
+  if (name === undefined) stop(`node npm/scripts/licences.mjs ${MAIN.join("|")}|<platform>`);
   process.stdout.write(thirdParty(name));
 }

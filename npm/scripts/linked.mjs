@@ -22,14 +22,16 @@ export const PLATFORMS = {
 };
 
 const WASM = "wasm32-unknown-unknown";
+/** The packages of WebAssembly, each in a folder of its own name, and their crates. */
+const OF_WASM = {
+  "tidegate-replay": ["tidegate-replay"],
+  tidegate: ["tidegate-wasm", "tidegate-policy-wasm"],
+};
+/** Every published package that is no platform's. */
+export const MAIN = Object.keys(OF_WASM);
+
 /** The crates that end up in a package, and for which target. */
-const CRATES = (name) =>
-  name === "tidegate"
-    ? [
-        ["tidegate-wasm", WASM],
-        ["tidegate-policy-wasm", WASM],
-      ]
-    : [["tidegate-node", PLATFORMS[name]]];
+const CRATES = (name) => OF_WASM[name]?.map((crate) => [crate, WASM]) ?? [["tidegate-node", PLATFORMS[name]]];
 
 /** What crates build from C, which cargo knows nothing about. */
 const NATIVE = {
@@ -101,7 +103,7 @@ function standard() {
 /**
  * Everything that is linked into a package, sorted by name, without our own crates.
  *
- * @param {string} name `tidegate`, or a platform as {@link PLATFORMS} has it
+ * @param {string} name one of {@link MAIN}, or a platform as {@link PLATFORMS} has it
  * @returns {Part[]}
  */
 export function linked(name) {

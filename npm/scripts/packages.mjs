@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { thirdParty } from "./licences.mjs";
-import { PLATFORMS } from "./linked.mjs";
+import { MAIN, PLATFORMS } from "./linked.mjs";
 import { ask, root, stop } from "./run.mjs";
 
 const source = (name) => join(root, "npm", name);
@@ -35,8 +35,8 @@ function stage(name, folder) {
   writeFileSync(join(place, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   writeFileSync(join(place, "THIRD-PARTY-LICENSES"), thirdParty(name));
   cpSync(join(root, "LICENSE"), join(place, "LICENSE"));
-  if (name === "tidegate") {
-    // The build has made its links lead to the repository.
+  if (MAIN.includes(name)) {
+    // The build has made the links of tidegate's lead to the repository.
     cpSync(join(source(name), "README.md"), join(place, "README.md"));
     cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
   } else {
@@ -52,7 +52,7 @@ function stage(name, folder) {
  * @param {string} folder
  * @param {string[]} [platforms] default: those that are built
  */
-export const stageAll = (folder, platforms = built()) => [...platforms, "tidegate"].map((name) => stage(name, folder));
+export const stageAll = (folder, platforms = built()) => [...platforms, ...MAIN].map((name) => stage(name, folder));
 
 /**
  * Makes their tarballs in the folder, and returns what npm says of each.
@@ -71,7 +71,7 @@ export function packAll(folder, platforms = built()) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-  // `--as-built`: what is there is packed, and nothing is built; `--no-addons`: the main package alone; `--json`: npm's own
+  // `--as-built`: what is there is packed, and nothing is built; `--no-addons`: without those of platforms; `--json`: npm's own
   // words about each tarball.
   if (!process.argv.includes("--as-built")) build();
   const packed = packAll(

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { linked, PLATFORMS } from "./linked.mjs";
+import { linked, MAIN, PLATFORMS } from "./linked.mjs";
 import { root } from "./run.mjs";
 
 const component = ({ name, version, licence, purl, about }) => ({
@@ -16,7 +16,7 @@ const component = ({ name, version, licence, purl, about }) => ({
 });
 
 /**
- * The bill for one package: `tidegate`, or a platform.
+ * The bill for one package: one of {@link MAIN}, or a platform.
  *
  * @param {string} name
  */
@@ -41,7 +41,7 @@ export function bill(name) {
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const folder = process.argv[2] ?? join(root, "target", "sbom");
   mkdirSync(folder, { recursive: true });
-  for (const name of ["tidegate", ...Object.keys(PLATFORMS)]) {
+  for (const name of [...MAIN, ...Object.keys(PLATFORMS)]) {
     const file = join(folder, `${name}.cdx.json`);
     writeFileSync(file, `${JSON.stringify(bill(name), undefined, 2)}\n`);
     console.log(file);

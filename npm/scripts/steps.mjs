@@ -104,6 +104,7 @@ export function steps() {
     { name: "rust examples in docs", command: ["cargo", "test", ...TESTED, "--doc"], counts: "cargo" },
     check("vectors are fresh", "cargo", "run", "--quiet", "-p", "tidegate-oracle", "--bin", "vectors", "--", "--check"),
     check("types", "tsc", "--project", "npm/tidegate"),
+    check("types of the replay", "tsc", "--project", "npm/tidegate-replay"),
     check("types of the tests", "tsc"),
     check("types of the playground", "tsc", "--project", "examples/playground"),
     ...folders()

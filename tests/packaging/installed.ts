@@ -31,6 +31,8 @@ export interface Installed {
   /** The tarball as it is published. */
   readonly tarball: string;
   readonly packed: Packed;
+  /** The package `tidegate-replay`, which is packed and not installed. */
+  readonly replay: { readonly tarball: string; readonly packed: Packed };
   /** Those of the addons that are built here, where they are asked for. */
   readonly addons: readonly { readonly name: string; readonly tarball: string; readonly packed: Packed }[];
   /** An empty project that has nothing but the tarball. */
@@ -50,9 +52,11 @@ export function install({ addons: wanted = false } = {}): Installed {
   const all = JSON.parse(output(process.execPath, args, { cwd: root })) as Packed[];
   const pathOf = ({ filename }: Packed) => join(folder, filename);
   const packed = all.find(({ name }) => name === "tidegate") as Packed;
+  const replayed = all.find(({ name }) => name === "tidegate-replay") as Packed;
+  const replay = { tarball: pathOf(replayed), packed: replayed };
   const tarball = pathOf(packed);
   const addons = all
-    .filter((one) => one !== packed)
+    .filter(({ name }) => name.startsWith("@tidegate/"))
     .map((one) => ({ name: one.name, tarball: pathOf(one), packed: one }));
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -61,7 +65,7 @@ export function install({ addons: wanted = false } = {}): Installed {
   };
   write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
   output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
-  return { tarball, packed, addons, folder, write, remove: () => remove(folder) };
+  return { tarball, packed, replay, addons, folder, write, remove: () => remove(folder) };
 }
 
 interface Manifest {

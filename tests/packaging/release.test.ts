@@ -28,7 +28,7 @@ describe("one version", () => {
   test("is in every crate and every package, as `npm run bump` says", () => {
     expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
     expect(new Set(packages.map((crate) => crate.version))).toEqual(new Set([version]));
-    for (const folder of ["tidegate", ...platforms]) {
+    for (const folder of ["tidegate", "tidegate-replay", ...platforms]) {
       expect((JSON.parse(read(`npm/${folder}/package.json`)) as Crate).version, folder).toBe(version);
     }
   });

@@ -1,10 +1,13 @@
 import { spawn, spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { install, type Installed, output, root } from "./installed.ts";
+import { install, type Installed, type Manifest, output, root } from "./installed.ts";
 
 interface Report {
   read: { requests: number; bad: number; outOfOrder: number };
@@ -18,18 +21,83 @@ interface Report {
 
 let user: Installed;
 let bin: string;
+let manifest: Manifest;
+/** How `tidegate replay` ended before the package was installed. */
+let without: SpawnSyncReturns<string>;
 
-/** The tarball, and beside it the addon as npm would have put it there. */
 beforeAll(() => {
   user = install();
-  for (const platform of readdirSync(join(root, "npm"))) {
-    const folder = join(root, "npm", platform);
-    if (!existsSync(join(folder, `tidegate.${platform}.node`))) continue;
-    cpSync(folder, join(user.folder, "node_modules/@tidegate", platform), { recursive: true });
-  }
   bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
+  without = tidegate(["replay", "access.log", "--limit", "rate=1 period=1s"]);
+  const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
+  output("npm", ["install", ...options, user.replay.tarball], { cwd: user.folder });
+  const text = readFileSync(join(user.folder, "node_modules/tidegate-replay/package.json"), "utf8");
+  manifest = JSON.parse(text) as Manifest;
 });
 afterAll(() => user.remove());
+
+describe("the tarball of tidegate-replay", () => {
+  test("holds its programs, their types, the wasm, the licences and the readme, and nothing else", () => {
+    const modules = ["bin", "cli", "generated/replay", "help", "index", "log", "module", "spool"];
+    const paths = user.replay.packed.files.map(({ path }) => path);
+    const code = paths.filter((path) => path.endsWith(".js")).sort();
+    expect(code).toEqual(modules.map((name) => `dist/${name}.js`));
+    const besides = ["LICENSE", "README.md", "THIRD-PARTY-LICENSES", "dist/generated/replay_bg.wasm", "package.json"];
+    expect(paths.filter((path) => !/\.(js|d\.ts)$/.test(path)).sort()).toEqual(besides);
+    expect(paths).toEqual(expect.arrayContaining(["dist/index.d.ts", "dist/cli.d.ts", "dist/generated/replay.d.ts"]));
+  });
+
+  test("runs nothing when it is installed, needs no other package, and runs on every system", () => {
+    const fields = ["scripts", "dependencies", "peerDependencies", "optionalDependencies", "os", "cpu", "libc"];
+    for (const field of fields) expect(manifest[field], field).toBeUndefined();
+    expect(manifest["engines"]).toEqual({ node: ">=20.19" });
+  });
+
+  test("publint finds nothing, and the types are right for every way to resolve them", async () => {
+    const data = readFileSync(user.replay.tarball);
+    const tarball = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
+    const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+    const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
+    // Passed over, as for tidegate: TypeScript's way from before `exports`, and `require` of an ES module.
+    const args = [attw, user.replay.tarball, "--profile", "esm-only", "--format", "json"];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
+    const { problems } = JSON.parse(stdout) as { problems: Record<string, { resolutionKind?: string }[]> };
+    const passedOver = ["node10", "node16-cjs"];
+    const all = Object.values(problems).flat();
+    expect(all.filter(({ resolutionKind }) => !passedOver.includes(resolutionKind ?? ""))).toEqual([]);
+  });
+
+  test("names the licence of each crate that is linked", () => {
+    const notices = output("tar", ["-xzOf", user.replay.tarball, "package/THIRD-PARTY-LICENSES"]);
+    for (const crate of ["plotters", "jiff", "serde-wasm-bindgen", "hdrhistogram"]) {
+      expect(notices).toMatch(new RegExp(`^${crate} [\\d.]+, `, "m"));
+    }
+  });
+
+  test("is a library that `require` and `import` load, and a program", async () => {
+    const { replay } = createRequire(join(user.folder, "package.json"))("tidegate-replay") as {
+      replay(files: string[], options: object): Promise<{ report: Report }>;
+    };
+    const log = join(root, "tests/packaging/access.log");
+    const { report } = await replay([log], { limits: ["rate=10 period=1m capacity=20"] });
+    expect([report.granted, report.denied]).toEqual([72, 8]);
+    const program = join(
+      user.folder,
+      "node_modules/tidegate-replay",
+      (manifest["bin"] as Record<string, string>)["tidegate-replay"] as string,
+    );
+    const run = (...args: string[]) => spawnSync(process.execPath, [program, ...args], { encoding: "utf8" });
+    const { status, stdout, stderr } = run(log, "--limit", "rate=10 period=1m capacity=20", "--budget", "1%");
+    expect([status, stderr]).toEqual([1, ""]);
+    expect(stdout).toMatch(/^80 requests in 1\.58 min/);
+    const missing = run("missing.log", "--limit", "rate=1 period=1s");
+    expect([missing.status, missing.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^tidegate-replay: missing\.log cannot be read: /),
+    ]);
+  });
+});
 
 const tidegate = (args: string[], input?: string | Buffer): SpawnSyncReturns<string> =>
   spawnSync(process.execPath, [bin, ...args], { cwd: user.folder, encoding: "utf8", ...(input ? { input } : {}) });
@@ -95,7 +163,12 @@ const LIMITS = [
   ],
 ] as const;
 
-describe("tidegate replay, from the packed tarball", () => {
+describe("tidegate replay, from the packed tarballs", () => {
+  test("says how to install the package where it is not installed", () => {
+    const sentence = "replay is the package tidegate-replay, which is not installed: npm install tidegate-replay";
+    expect([without.status, without.stdout, without.stderr]).toEqual([2, "", `tidegate: ${sentence}\n`]);
+  });
+
   test.each(LIMITS.map((row, i) => [...row, i] as const))(
     "grants and denies what the limiter does, to the bit: %s",
     (_, configs, seed) => {
@@ -127,8 +200,8 @@ describe("tidegate replay, from the packed tarball", () => {
     cpSync(join(root, "tests/packaging/access.log"), join(user.folder, "access.log"));
     const guide = readFileSync(join(root, "npm/site/guide/replay.md"), "utf8");
     const [, command = "", shown = ""] =
-      /^npx (tidegate replay [^\n]+)\n```\n+```text\n([\s\S]+?)^```/m.exec(guide) ?? [];
-    const args = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
+      /^npx tidegate-(replay [^\n]+)\n```\n+```text\n([\s\S]+?)^```/m.exec(guide) ?? [];
+    const args = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
     const { status, stdout, stderr } = tidegate(args);
     expect([status, stderr, stdout]).toEqual([0, "", shown]);
     const page = readFileSync(join(user.folder, "report.html"), "utf8");

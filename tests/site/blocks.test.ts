@@ -90,7 +90,7 @@ describe("a shell's lines name what there is", () => {
     npx: ([program = "", command = ""]) =>
       program === "tidegate"
         ? COMMANDS.some(({ name }) => name === command)
-        : ["wrangler", "convex", "expo"].includes(program),
+        : ["wrangler", "convex", "expo", "tidegate-replay"].includes(program),
     node: ([file = ""]) => existsSync(join(root, file)),
     cargo: ([command = ""]) => ["add", "run", "doc"].includes(command),
     bun: ([command = ""]) => ["add", "run"].includes(command),

@@ -13,7 +13,6 @@ mod calls;
 mod decide;
 mod key;
 mod open;
-mod replay;
 mod several;
 mod store;
 mod thread;

@@ -42,7 +42,7 @@ impl Document {
     /// assert!(problems.0[0].message.ends_with("did you mean `limit_keys`?"));
     /// # Ok::<(), tidegate_policy::Problems>(())
     /// ```
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(feature = "json")]
     pub fn parse(text: &str) -> Result<Document, Problems> {
         match serde_json::from_str::<Tree>(text) {
             Ok(tree) => Self::read(&tree),

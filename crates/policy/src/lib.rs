@@ -12,13 +12,13 @@ mod cost;
 mod descriptor;
 mod document;
 mod fields;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "json")]
 mod json;
 mod nearest;
 mod plain;
 mod problem;
 mod rule;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "json")]
 mod schema;
 mod tiers;
 mod tree;
@@ -30,7 +30,7 @@ pub use fields::MAX_FIELDS;
 pub use plain::Plain;
 pub use problem::{Problem, Problems};
 pub use rule::Rule;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "json")]
 pub use schema::schema;
 pub use tiers::Tiers;
 pub use tree::Tree;

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::fields::Record;
 use crate::heavy::Heavy;
-use crate::judge::Judge;
+use crate::judge::{Judge, Tables};
 use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
@@ -27,14 +27,14 @@ pub(crate) fn smallest(
     trace: &mut Trace,
     (number, subject): (usize, &Subject),
     heavy: &Heavy,
-    max_keys: u32,
+    tables: Tables,
 ) -> Result<Smallest, Error> {
     let most = Bound::of(Field::Capacity).max;
     let guess = heavy.deepest.ceil().min(most);
     let mut exact = true;
     let tokens = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
-        let mut judge = Judge::alone(number, subject, policy, max_keys);
+        let mut judge = Judge::alone(number, subject, policy, tables);
         // Without reserves, a key that never owed half as much is granted everything.
         let near = capacity >= guess - 1.0 && !subject.reserve;
         let matters =

@@ -2,10 +2,13 @@
 
 use crate::error::Error;
 use crate::series::Series;
+use crate::svg::Svg;
 use jiff::Timestamp;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (960, 420);
+/// In the upper right corner of the plot: its own corners, px.
+const LEGEND: [(i32, i32); 2] = [(848, 46), (939, 92)];
 /// Stands for the page's own colours until the picture is done: a plotter wants numbers.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const PAPER: RGBColor = RGBColor(254, 253, 252);
@@ -43,7 +46,7 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
     let (from, to) = (demand.first().map_or(0.0, |p| p.0), demand.last().map_or(width, |p| p.0));
     let most = demand.iter().fold(1.0, |most: f64, point| most.max(point.1));
 
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let area = Svg::new(svg, SIZE).into_drawing_area();
     let font = |size: u32| (FONT, size).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&area)
         .margin(16)
@@ -60,16 +63,17 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
         .x_labels(6)
         .x_label_formatter(&|at| label(*at, to - from))
         .draw()?;
-    let swatch = |color: RGBColor| move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled());
-    chart.draw_series(AreaSeries::new(demand, 0.0, DENIED))?.label("denied").legend(swatch(DENIED));
-    chart.draw_series(AreaSeries::new(granted, 0.0, GRANTED))?.label("granted").legend(swatch(GRANTED));
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(PAPER)
-        .border_style(INK.mix(0.3))
-        .label_font(font(13))
-        .draw()?;
+    chart.draw_series(AreaSeries::new(demand, 0.0, DENIED))?;
+    chart.draw_series(AreaSeries::new(granted, 0.0, GRANTED))?;
+    // The plotter's own legend measures text by its host: see svg.rs.
+    let [from, to] = LEGEND;
+    area.draw(&Rectangle::new([from, to], PAPER.filled()))?;
+    area.draw(&Rectangle::new([from, to], INK.mix(0.3)))?;
+    for (row, (label, color)) in (0..).zip([("denied", DENIED), ("granted", GRANTED)]) {
+        let (x, y) = (from.0 + 10, from.1 + 10 + row * 16);
+        area.draw(&Text::new(label, (x + 30, y), font(13)))?;
+        area.draw(&Rectangle::new([(x, y), (x + 14, y + 10)], color.filled()))?;
+    }
     area.present()?;
     Ok(())
 }

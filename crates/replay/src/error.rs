@@ -6,14 +6,7 @@ use tidegate_core::InputError;
 /// Why there is no report.
 #[derive(Debug)]
 pub enum Error {
-    /// A file is missing or cannot be read.
-    Read {
-        /// As it was given.
-        file: String,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// The temporary file that the requests are kept in cannot be written or read back.
+    /// The spool cannot be written or read back. The message is the spool's own: it names the file and the remedy.
     Trace(io::Error),
     /// No format fits a file.
     Format {
@@ -49,12 +42,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Read { file, cause } => write!(f, "{file} cannot be read: {cause}"),
-            Error::Trace(cause) => write!(
-                f,
-                "the requests cannot be kept in a temporary file in {}: {cause}. TMPDIR names another folder",
-                std::env::temp_dir().display()
-            ),
+            Error::Trace(cause) => write!(f, "{cause}"),
             Error::Format { file, line, tried } => {
                 write!(f, "{file} has no format that is known. It begins with\n  {line}\nTried:")?;
                 for (format, why) in tried {
@@ -77,7 +65,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Read { cause, .. } | Error::Trace(cause) => Some(cause),
+            Error::Trace(cause) => Some(cause),
             Error::Input { error, .. } => Some(error),
             _ => None,
         }

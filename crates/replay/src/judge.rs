@@ -3,7 +3,6 @@
 use crate::fields::Record;
 use crate::heavy::Heavy;
 use crate::subject::{Subject, config_of};
-use std::hash::{BuildHasher, RandomState};
 use tidegate_core::{Config, Decision, Policy};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
@@ -41,14 +40,24 @@ pub(crate) struct Judge {
     decisions: Vec<(usize, Decision)>,
 }
 
-fn table(limits: usize, max_keys: u32) -> Table {
-    let random = RandomState::new();
-    Table::new((max_keys as usize).saturating_mul(limits), [random.hash_one(0), random.hash_one(1)])
+/// What the tables of a replay are made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables {
+    /// Most keys held for each limit.
+    pub(crate) max_keys: u32,
+    /// Random bits from the host: no log can aim at collisions.
+    pub(crate) secret: [u64; 2],
+}
+
+impl Tables {
+    fn table(&self, limits: usize) -> Table {
+        Table::new((self.max_keys as usize).saturating_mul(limits), self.secret)
+    }
 }
 
 impl Judge {
-    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Judge {
-        let table = table(subjects.len(), max_keys);
+    pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Judge {
+        let table = tables.table(subjects.len());
         let places =
             subjects.iter().enumerate().map(|(number, subject)| Judge::place(&table, number, subject, subject.policy));
         let places = places.collect();
@@ -56,8 +65,8 @@ impl Judge {
     }
 
     /// One limit with other numbers.
-    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, max_keys: u32) -> Judge {
-        let table = table(1, max_keys);
+    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, tables: Tables) -> Judge {
+        let table = tables.table(1);
         let places = vec![Judge::place(&table, number, subject, policy)];
         Judge { table, places, decisions: Vec::new() }
     }
@@ -114,8 +123,8 @@ pub(crate) struct Debts {
 }
 
 impl Debts {
-    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Debts {
-        let table = table(subjects.len(), max_keys);
+    pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Debts {
+        let table = tables.table(subjects.len());
         let place = |(number, subject): (usize, &Subject)| {
             // A capacity of 0 is legal wherever another was.
             let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });

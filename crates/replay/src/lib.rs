@@ -2,20 +2,23 @@
 //!
 //! The requests are read from access logs, JSON lines or CSV, and decided by the very table and algebra that a server
 //! uses, on the log's own clock. So the answer is the one that the server would have given, to the bit; a clock that
-//! steps back is handled as everywhere, and counted. Everything is bounded: a log is streamed, states and the counts of
-//! keys have a room that is told when it was too small. The requests themselves go to a temporary file, for what takes
-//! another look: the least capacity that denies nothing, and a policy for a budget of denials.
+//! steps back is handled as everywhere, and counted. Memory is bounded: a log is streamed, and where a limit has more keys
+//! than are held, the report says so. The requests are kept in a spool of the host for what takes another pass: the least
+//! capacity that denies nothing, and a policy for a budget of denials.
+//!
+//! The library reads no file and no clock. The host passes the bytes of each log, unpacked, and a spool. In the npm package
+//! `tidegate-replay` that is JavaScript, which calls the WebAssembly of this crate.
 //!
 //! ```
-//! use tidegate_replay::{Options, replay};
+//! use std::io::Cursor;
+//! use tidegate_replay::{Options, Replay};
 //!
-//! let file = tempfile::NamedTempFile::new()?;
-//! std::fs::write(&file, "time,ip\n0,10.0.0.1\n0,10.0.0.1\n0,10.0.0.1\n500,10.0.0.1\n")?;
-//! let options: Options = serde_json::from_value(serde_json::json!({
-//!     "files": [file.path()],
-//!     "limits": ["rate=2 period=1s"],
-//! }))?;
-//! let report = replay(&options, &mut |_| {})?.report;
+//! let limits = serde_json::json!({ "limits": ["rate=2 period=1s"] });
+//! let options: Options = serde_json::from_value(limits)?;
+//! let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new())))?;
+//! replay.begin("access.csv")?;
+//! replay.push(b"time,ip\n0,10.0.0.1\n0,10.0.0.1\n0,10.0.0.1\n500,10.0.0.1\n")?;
+//! let report = replay.finish()?.report;
 //! assert_eq!((report.granted, report.denied), (3, 1)); // the log's seconds count from 1970
 //! assert_eq!(report.limits[0].smallest_capacity, Some(3.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -40,19 +43,19 @@ mod report;
 mod run;
 mod search;
 mod series;
-mod source;
 mod subject;
 mod suggest;
+mod svg;
 mod tally;
 mod text;
 mod time;
 mod top;
 mod trace;
+mod wasm;
 
 pub use error::Error;
 pub use format::Format;
 pub use options::Options;
-pub use reader::Progress;
 pub use report::{BadLine, LimitReport, PeakReport, Read, Report, Suggestion, Waits, WorstKey};
-pub use run::{Replayed, replay};
-pub use source::STDIN;
+pub use run::{Replay, Replayed};
+pub use trace::Spool;

@@ -1,14 +1,13 @@
-//! What is asked for, as the command line hands it over.
+//! The options of a replay, as JavaScript passes them.
 
 use crate::format::Format;
 use serde::Deserialize;
+use tsify::Tsify;
 
 /// What to replay, and under which limits.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Tsify)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Options {
-    /// Files in their order; `-` is stdin.
-    pub files: Vec<String>,
     /// The files' format; told from their first lines where it is not given.
     #[serde(default)]
     pub format: Option<Format>,

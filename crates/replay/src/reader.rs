@@ -1,112 +1,149 @@
-//! Reads files one after another, and hands out their requests.
+//! Splits files, one after another, into their requests.
 
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
 use crate::format::{Format, Split, Splitter, tell};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::report::{BadLine, Read};
-use crate::source;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bad lines that are shown.
 const SHOWN: usize = 5;
-/// Lines between two reports of progress.
-const LINES: u64 = 50_000;
+/// Bytes of a file that its format is recognised by.
+const HEAD: usize = 1 << 18;
 
-/// How far a replay is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// Bytes read, before they are unpacked.
-    pub bytes: u64,
-    /// All bytes; none where stdin is read.
-    pub total: Option<u64>,
+/// What is done with each request.
+pub(crate) trait Visit {
+    fn visit(&mut self, record: &Record) -> Result<(), Error>;
+}
+
+pub(crate) struct Reader {
+    wanted: Wanted,
+    format: Option<Format>,
+    read: Read,
+    file: Option<File>,
+}
+
+/// The file that is being read.
+struct File {
+    name: String,
+    lines: Lines,
+    splitter: Option<Splitter>,
+    /// Whether the next line has the names of columns.
+    names: bool,
+    /// Whether the row of the last line continues on the next.
+    continues: bool,
+    number: u64,
+    fields: Fields,
+    record: Record,
+}
+
+impl Reader {
+    pub(crate) fn new(wanted: Wanted, format: Option<Format>) -> Reader {
+        let read = Read { whole_seconds: true, from: f64::INFINITY, ..Read::default() };
+        Reader { wanted, format, read, file: None }
+    }
+
     /// Requests so far.
-    pub requests: u64,
-    /// Whether the log has been read, and only what is to be found out by asking again is missing.
-    pub read: bool,
-}
+    pub(crate) fn requests(&self) -> u64 {
+        self.read.requests
+    }
 
-pub(crate) struct Reader<'a> {
-    pub(crate) wanted: Wanted,
-    pub(crate) format: Option<Format>,
-    pub(crate) told: Read,
-    pub(crate) progress: &'a mut dyn FnMut(Progress),
-}
+    /// Begins a file; the one before ends here.
+    pub(crate) fn begin(&mut self, name: &str, visit: &mut impl Visit) -> Result<(), Error> {
+        self.end_file(visit)?;
+        self.file = Some(File {
+            name: name.to_owned(),
+            lines: Lines::default(),
+            splitter: None,
+            names: false,
+            continues: false,
+            number: 0,
+            fields: Fields::default(),
+            record: Record::default(),
+        });
+        Ok(())
+    }
 
-impl Reader<'_> {
-    pub(crate) fn read(
-        &mut self,
-        files: &[String],
-        mut visit: impl FnMut(&Record) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let (bytes, total) = (Arc::new(AtomicU64::new(0)), source::total(files));
-        // A file that is missing is told before any is read.
-        let sources = files.iter().map(|file| source::open(file, Arc::clone(&bytes))).collect::<Result<Vec<_>, _>>()?;
-        self.told.whole_seconds = true;
-        self.told.from = f64::INFINITY;
-        for (file, source) in files.iter().zip(sources) {
-            let step = |requests| Progress { bytes: bytes.load(Ordering::Relaxed), total, requests, read: false };
-            self.file(file, Lines::new(source), &step, &mut visit)?;
+    /// Reads the lines that end in this chunk of the file.
+    pub(crate) fn push(&mut self, chunk: &[u8], visit: &mut impl Visit) -> Result<(), Error> {
+        let Some(mut file) = self.file.take() else {
+            return Err(Error::Option("a chunk belongs to a file: call `begin` before `push`".to_owned()));
+        };
+        file.lines.push(chunk);
+        if file.splitter.is_some() || file.lines.head().len() >= HEAD {
+            self.split_lines(&mut file, visit)?;
         }
-        if self.told.requests == 0 {
-            let first = self.told.first_bad.first();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// What was read of all files; an error where that is no request.
+    pub(crate) fn end(&mut self, visit: &mut impl Visit) -> Result<Read, Error> {
+        self.end_file(visit)?;
+        let read = std::mem::take(&mut self.read);
+        if read.requests == 0 {
+            let first = read.first_bad.first();
             let first = first.map(|bad| format!("{}:{}: {}: {}", bad.file, bad.line, bad.why, bad.text));
-            return Err(Error::NoRequests { lines: self.told.lines, first });
+            return Err(Error::NoRequests { lines: read.lines, first });
+        }
+        Ok(read)
+    }
+
+    fn end_file(&mut self, visit: &mut impl Visit) -> Result<(), Error> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.lines.end();
+        self.split_lines(&mut file, visit)?;
+        if file.continues {
+            self.bad(&file.name, file.number, b"", "a quote is never closed".to_owned());
         }
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        file: &str,
-        mut lines: Lines<Box<dyn std::io::Read>>,
-        step: &dyn Fn(u64) -> Progress,
-        visit: &mut dyn FnMut(&Record) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let failed = |cause| Error::Read { file: file.to_owned(), cause };
-        let head = lines.peek().map_err(failed)?;
-        let Some((format, mut splitter)) = tell(self.format, file, head, &mut self.wanted)? else { return Ok(()) };
-        self.told.formats.push((file.to_owned(), format.name().to_owned()));
-        let mut names = splitter.has_names();
-        let (mut fields, mut record) = (Fields::default(), Record::default());
-        let (mut number, mut goes) = (0, false);
-        while let Some(line) = lines.next().map_err(failed)? {
-            number += 1;
-            if number % LINES == 0 {
-                (self.progress)(step(self.told.requests));
-            }
+    fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
+        if file.splitter.is_none() {
+            let Some((format, splitter)) = tell(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
+                // Nothing but empty lines so far.
+                while file.lines.next().is_some() {
+                    file.number += 1;
+                }
+                return Ok(());
+            };
+            self.read.formats.push((file.name.clone(), format.name().to_owned()));
+            file.names = splitter.has_names();
+            file.splitter = Some(splitter);
+        }
+        let File { name, lines, splitter: Some(splitter), names, continues, number, fields, record } = file else {
+            return Ok(());
+        };
+        while let Some(line) = lines.next() {
+            *number += 1;
             let text = match line {
                 Line::Text(text) => text,
                 Line::TooLong => b"",
             };
-            if line != Line::TooLong && text.is_empty() && !goes {
+            if line != Line::TooLong && text.is_empty() && !*continues {
                 continue;
             }
-            if std::mem::take(&mut names) {
+            if std::mem::take(names) {
                 continue;
             }
-            self.told.lines += u64::from(!goes);
-            let whole = match line {
+            self.read.lines += u64::from(!*continues);
+            let split = match line {
                 Line::TooLong => Err(format!("longer than {MAX_LINE_BYTES} bytes")),
-                Line::Text(text) => self.split(&mut splitter, text, &mut fields),
+                Line::Text(text) => self.split(splitter, text, fields),
             };
-            goes = matches!(whole, Ok(Split::Goes));
-            if goes {
+            *continues = matches!(split, Ok(Split::Goes));
+            if *continues {
                 continue;
             }
-            match whole.and_then(|_| self.wanted.record(&fields, &mut record)) {
+            match split.and_then(|_| self.wanted.record(fields, record)) {
                 Ok(()) => {
-                    self.note(&record);
-                    visit(&record)?;
+                    self.note(record);
+                    visit.visit(record)?;
                 }
-                Err(why) => self.bad(file, number, text, why),
+                Err(why) => self.bad(name, *number, text, why),
             }
         }
-        if goes {
-            self.bad(file, number, b"", "a quote is never closed".to_owned());
-        }
-        (self.progress)(step(self.told.requests));
         Ok(())
     }
 
@@ -118,23 +155,23 @@ impl Reader<'_> {
 
     #[inline]
     fn note(&mut self, record: &Record) {
-        let told = &mut self.told;
-        told.requests += 1;
-        told.whole_seconds &= (record.now as u64).is_multiple_of(1000);
-        told.from = told.from.min(record.now);
-        if record.now < told.to {
-            told.out_of_order += 1;
-            told.farthest_back = told.farthest_back.max(told.to - record.now);
+        let read = &mut self.read;
+        read.requests += 1;
+        read.whole_seconds &= (record.now as u64).is_multiple_of(1000);
+        read.from = read.from.min(record.now);
+        if record.now < read.to {
+            read.out_of_order += 1;
+            read.farthest_back = read.farthest_back.max(read.to - record.now);
         } else {
-            told.to = record.now;
+            read.to = record.now;
         }
     }
 
     #[cold]
     fn bad(&mut self, file: &str, line: u64, text: &[u8], why: String) {
-        self.told.bad += 1;
-        if self.told.first_bad.len() < SHOWN {
-            self.told.first_bad.push(BadLine { file: file.to_owned(), line, text: shown(text), why });
+        self.read.bad += 1;
+        if self.read.first_bad.len() < SHOWN {
+            self.read.first_bad.push(BadLine { file: file.to_owned(), line, text: shown(text), why });
         }
     }
 }

@@ -1,9 +1,11 @@
-//! What a replay tells. Times are ms since the Unix epoch, durations ms, amounts tokens unless they are said to be requests.
+//! What a replay reports. Times are ms since the Unix epoch, durations ms, amounts tokens unless they are called requests.
 
 use serde::Serialize;
+use tsify::Tsify;
 
 /// The whole of it, as `--json` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// What was read.
@@ -31,7 +33,8 @@ pub struct Report {
 }
 
 /// What was read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct Read {
     /// Lines that were not empty, names of columns aside.
@@ -57,7 +60,8 @@ pub struct Read {
 }
 
 /// A line that tells of no request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 pub struct BadLine {
     /// Its file.
     pub file: String,
@@ -70,12 +74,14 @@ pub struct BadLine {
 }
 
 /// One limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitReport {
     /// Its name.
     pub name: String,
     /// `"token bucket"` or `"fixed window"`.
+    #[tsify(type = "\"token bucket\" | \"fixed window\"")]
     pub kind: &'static str,
     /// The fields that make its key.
     pub key: Vec<String>,
@@ -100,7 +106,8 @@ pub struct LimitReport {
 }
 
 /// A key, and how often it was denied.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct WorstKey {
     /// As the limiter has it; bytes that are no UTF-8 are replaced.
@@ -114,7 +121,8 @@ pub struct WorstKey {
 }
 
 /// The tightest policy within a budget of denials.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestion {
     /// The share of requests that may be denied.
@@ -130,7 +138,8 @@ pub struct Suggestion {
 }
 
 /// Waits of denied requests, ms, to three digits.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 pub struct Waits {
     /// Half of them are no longer.
     pub p50: f64,
@@ -143,7 +152,8 @@ pub struct Waits {
 }
 
 /// The busiest step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 pub struct PeakReport {
     /// Its length, ms.
     pub width: f64,

@@ -3,23 +3,26 @@
 use crate::capacity::smallest;
 use crate::chart;
 use crate::error::Error;
-use crate::fields::{Slots, Wanted};
+use crate::fields::{Record, Slots, Wanted};
 use crate::html;
 use crate::inline;
+use crate::judge::Tables;
 use crate::options::Options;
-use crate::reader::{Progress, Reader};
-use crate::report::{LimitReport, Read, Report, Suggestion};
+use crate::reader::{Reader, Visit};
+use crate::report::{LimitReport, Report, Suggestion};
 use crate::subject::{Subject, subjects};
 use crate::suggest::propose;
 use crate::tally::Tally;
 use crate::text;
-use crate::trace::{Trace, Writer};
+use crate::trace::{Spool, Trace, Writer};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use tidegate_core::Kind;
+use tsify::Tsify;
 
 /// What a replay makes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Tsify)]
+#[tsify(missing_as_null)]
 pub struct Replayed {
     /// The figures.
     pub report: Report,
@@ -31,80 +34,135 @@ pub struct Replayed {
     pub html: Option<String>,
 }
 
-/// Reads the log and tells what the limits would have done to it.
+/// A replay under way: the host reads the files, and this decides their requests.
 ///
-/// Fails where a file cannot be read or has no known format, where a limit is not legal, and where no line is a request;
-/// a bad line among good ones is counted.
-pub fn replay(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Replayed, Error> {
-    let max_keys = options.max_keys();
-    let budget = options.suggest.as_deref().map(inline::share).transpose()?;
-    options.budget.as_deref().map(inline::share).transpose()?;
-    let mut slots = Slots::new(options.time.as_deref());
-    let (mut limits, notes) = subjects(options, &mut slots)?;
-    let names: Vec<Vec<String>> = limits.iter().map(|limit| slots.key_names(limit.key)).collect();
-    let keys = slots.keys();
-    let mut writer = Writer::new()?;
-    let mut tally = Tally::new(&limits, max_keys)?;
-    // Where a policy is still to be proposed, the requests are only kept.
-    let open = limits.iter().any(|limit| limit.open);
-    let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.about.clone()).collect());
-    let mut reader = Reader { wanted, format: options.format, told: Read::default(), progress };
-    reader.read(&options.files, |record| {
-        if !open {
-            tally.add(record);
-        }
-        writer.write(record)
-    })?;
-    let read = reader.told;
-    let mut trace = writer.finish(limits.len(), keys)?;
-    progress(Progress { bytes: 0, total: None, requests: read.requests, read: true });
+/// A call that returns an error ends the replay.
+pub struct Replay {
+    reader: Reader,
+    sink: Sink,
+    limits: Vec<Subject>,
+    /// The fields of each limit's key.
+    names: Vec<Vec<String>>,
+    /// How many keys a record has.
+    keys: usize,
+    notes: Vec<String>,
+    /// The share of denials that a proposal may have.
+    budget: Option<f64>,
+    chart: bool,
+    tables: Tables,
+}
 
-    let suggestions = suggestions(&mut trace, &limits, budget, max_keys)?;
-    if open {
-        for (limit, suggestion) in limits.iter_mut().zip(&suggestions) {
-            if let Some(policy) = suggestion.as_ref().and_then(|found| limit.with(found.rate, found.capacity)) {
-                limit.policy = policy;
-            }
+/// Where requests go when they are read.
+struct Sink {
+    tally: Tally,
+    writer: Writer,
+    /// A policy is still to be proposed: the requests are kept, and decided later.
+    open: bool,
+}
+
+impl Visit for Sink {
+    #[inline]
+    fn visit(&mut self, record: &Record) -> Result<(), Error> {
+        if !self.open {
+            self.tally.add(record);
         }
-        tally = Tally::new(&limits, max_keys)?;
-        trace.each(|record| {
-            tally.add(record);
-            ControlFlow::Continue(())
-        })?;
+        self.writer.write(record)
     }
-    let mut told = Vec::new();
-    for ((limit, key), suggestion) in limits.iter().enumerate().zip(names).zip(suggestions) {
-        told.push(limit_report(&mut trace, &tally, limit, key, suggestion, max_keys)?);
+}
+
+impl Replay {
+    /// Prepares a replay. `secret` is 128 random bits, which the hashes of keys depend on; `spool` is empty, and holds the
+    /// requests until the end.
+    ///
+    /// Fails where an option or a limit is not legal.
+    pub fn new(options: &Options, secret: [u64; 2], spool: Box<dyn Spool>) -> Result<Replay, Error> {
+        let tables = Tables { max_keys: options.max_keys(), secret };
+        let budget = options.suggest.as_deref().map(inline::share).transpose()?;
+        options.budget.as_deref().map(inline::share).transpose()?;
+        let mut slots = Slots::new(options.time.as_deref());
+        let (limits, notes) = subjects(options, &mut slots)?;
+        let names = limits.iter().map(|limit| slots.key_names(limit.key)).collect();
+        let keys = slots.keys();
+        let open = limits.iter().any(|limit| limit.open);
+        let sink = Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool), open };
+        let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.about.clone()).collect());
+        let reader = Reader::new(wanted, options.format);
+        Ok(Replay { reader, sink, limits, names, keys, notes, budget, chart: options.chart, tables })
     }
-    let report = Report {
-        read,
-        granted: tally.granted,
-        denied: tally.denied,
-        tokens: tally.tokens,
-        tokens_granted: tally.tokens_granted,
-        limits: told,
-        waits: tally.waits(),
-        never: tally.never,
-        forgotten: tally.forgotten(),
-        peaks: tally.peaks(),
-        notes,
-    };
-    let text = text::of(&report);
-    let svg = if options.chart { Some(chart::draw(&tally.series)?) } else { None };
-    let html = svg.as_ref().map(|svg| html::page(&report, &text, svg));
-    Ok(Replayed { report, text, svg, html })
+
+    /// Begins a file; `name` is for messages. The file before ends here.
+    pub fn begin(&mut self, name: &str) -> Result<(), Error> {
+        self.reader.begin(name, &mut self.sink)
+    }
+
+    /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
+    ///
+    /// Fails where the file has no known format; a bad line among good ones is counted.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        self.reader.push(chunk, &mut self.sink)
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.reader.requests()
+    }
+
+    /// Ends the last file, and reads the requests again for the smallest capacity and for proposals.
+    ///
+    /// Fails where no line is a request.
+    pub fn finish(self) -> Result<Replayed, Error> {
+        let Replay { mut reader, mut sink, mut limits, names, keys, notes, budget, chart, tables } = self;
+        let read = reader.end(&mut sink)?;
+        let Sink { mut tally, writer, open } = sink;
+        let mut trace = writer.finish(limits.len(), keys)?;
+        let suggestions = suggestions(&mut trace, &limits, budget, tables)?;
+        if open {
+            for (limit, suggestion) in limits.iter_mut().zip(&suggestions) {
+                if let Some(policy) = suggestion.as_ref().and_then(|found| limit.with(found.rate, found.capacity)) {
+                    limit.policy = policy;
+                }
+            }
+            tally = Tally::new(&limits, tables)?;
+            trace.each(|record| {
+                tally.add(record);
+                ControlFlow::Continue(())
+            })?;
+        }
+        let mut reports = Vec::new();
+        for ((limit, key), suggestion) in limits.iter().enumerate().zip(names).zip(suggestions) {
+            reports.push(limit_report(&mut trace, &tally, limit, key, suggestion, tables)?);
+        }
+        let report = Report {
+            read,
+            granted: tally.granted,
+            denied: tally.denied,
+            tokens: tally.tokens,
+            tokens_granted: tally.tokens_granted,
+            limits: reports,
+            waits: tally.waits(),
+            never: tally.never,
+            forgotten: tally.forgotten(),
+            peaks: tally.peaks(),
+            notes,
+        };
+        let text = text::of(&report);
+        let svg = if chart { Some(chart::draw(&tally.series)?) } else { None };
+        let html = svg.as_ref().map(|svg| html::page(&report, &text, svg));
+        Ok(Replayed { report, text, svg, html })
+    }
 }
 
 fn suggestions(
     trace: &mut Trace,
     limits: &[Subject],
     budget: Option<f64>,
-    max_keys: u32,
+    tables: Tables,
 ) -> Result<Vec<Option<Suggestion>>, Error> {
     let Some(budget) = budget else { return Ok(vec![None; limits.len()]) };
     let mut all = Vec::new();
     for limit in limits.iter().enumerate() {
-        let found = propose(trace, limit, budget, max_keys)?;
+        let found = propose(trace, limit, budget, tables)?;
         all.push(found.map(|found| Suggestion {
             budget,
             rate: found.rate,
@@ -122,9 +180,9 @@ fn limit_report(
     (i, limit): (usize, &Subject),
     key: Vec<String>,
     suggestion: Option<Suggestion>,
-    max_keys: u32,
+    tables: Tables,
 ) -> Result<LimitReport, Error> {
-    let least = smallest(trace, (i, limit), &tally.debts.heavy[i], max_keys)?;
+    let least = smallest(trace, (i, limit), &tally.debts.heavy[i], tables)?;
     Ok(LimitReport {
         name: limit.name.clone(),
         kind: match limit.policy.kind() {

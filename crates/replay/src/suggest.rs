@@ -8,7 +8,7 @@
 
 use crate::capacity::count_denied;
 use crate::error::Error;
-use crate::judge::Judge;
+use crate::judge::{Judge, Tables};
 use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
@@ -35,7 +35,7 @@ pub(crate) fn propose(
     trace: &mut Trace,
     (number, subject): (usize, &Subject),
     budget: f64,
-    max_keys: u32,
+    tables: Tables,
 ) -> Result<Option<Proposal>, Error> {
     let sample = Sample::of(trace, number, subject)?;
     let Some((rate, guess)) = sample.tightest(subject, budget) else { return Ok(None) };
@@ -44,7 +44,7 @@ pub(crate) fn propose(
     let mut denied = HashMap::new();
     let capacity = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
-        let count = count_denied(trace, &mut Judge::alone(number, subject, policy, max_keys), allowed, |_| true)?;
+        let count = count_denied(trace, &mut Judge::alone(number, subject, policy, tables), allowed, |_| true)?;
         denied.insert(capacity.to_bits(), count);
         Ok(count <= allowed)
     })?;

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::fields::Record;
-use crate::judge::{Debts, Judge};
+use crate::judge::{Debts, Judge, Tables};
 use crate::report::{PeakReport, Waits, WorstKey};
 use crate::series::{Peak, Series};
 use crate::subject::Subject;
@@ -34,11 +34,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(subjects: &[Subject], max_keys: u32) -> Result<Tally, Error> {
+    pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Result<Tally, Error> {
         let waits = Histogram::new_with_bounds(1, LONGEST_MS, 3).map_err(|error| Error::Option(error.to_string()))?;
         Ok(Tally {
-            judge: Judge::new(subjects, max_keys),
-            debts: Debts::new(subjects, max_keys),
+            judge: Judge::new(subjects, tables),
+            debts: Debts::new(subjects, tables),
             keys: subjects.iter().map(|subject| subject.key).collect(),
             denied_by: vec![0; subjects.len()],
             tops: subjects.iter().map(|_| Top::new(COUNTED)).collect(),

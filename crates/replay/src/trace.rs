@@ -1,31 +1,35 @@
-//! The requests as they were read, in a temporary file: stdin cannot be read twice, and this is read faster than a log.
+//! The requests as they were read, in a spool of the host: a log is read once, and the spool is faster to read than a log.
 
 use crate::error::Error;
 use crate::fields::Record;
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 const BUFFER: usize = 1 << 18;
 
-/// Writes the requests down.
+/// Where a replay keeps the requests between its passes: a temporary file, or memory for a short log. It takes about 30
+/// bytes for a request.
+pub trait Spool: Read + Write + Seek {}
+
+impl<T: Read + Write + Seek> Spool for T {}
+
+/// Appends requests to the spool.
 pub(crate) struct Writer {
-    file: BufWriter<File>,
+    spool: BufWriter<Box<dyn Spool>>,
     requests: u64,
 }
 
-/// What was written down; as often as it is asked for.
+/// The requests of a spool, to be read any number of times.
 pub(crate) struct Trace {
-    file: File,
+    spool: Box<dyn Spool>,
     counts: usize,
     keys: usize,
     pub(crate) requests: u64,
 }
 
 impl Writer {
-    pub(crate) fn new() -> Result<Writer, Error> {
-        let file = tempfile::tempfile().map_err(Error::Trace)?;
-        Ok(Writer { file: BufWriter::with_capacity(BUFFER, file), requests: 0 })
+    pub(crate) fn new(spool: Box<dyn Spool>) -> Writer {
+        Writer { spool: BufWriter::with_capacity(BUFFER, spool), requests: 0 }
     }
 
     pub(crate) fn write(&mut self, record: &Record) -> Result<(), Error> {
@@ -34,34 +38,34 @@ impl Writer {
     }
 
     fn put(&mut self, record: &Record) -> io::Result<()> {
-        self.file.write_all(&record.now.to_le_bytes())?;
+        self.spool.write_all(&record.now.to_le_bytes())?;
         for count in &record.counts {
-            self.file.write_all(&count.to_le_bytes())?;
+            self.spool.write_all(&count.to_le_bytes())?;
         }
         for key in &record.keys {
             // A key has at most 1024 bytes.
-            self.file.write_all(&(key.len() as u16).to_le_bytes())?;
-            self.file.write_all(key)?;
+            self.spool.write_all(&(key.len() as u16).to_le_bytes())?;
+            self.spool.write_all(key)?;
         }
         Ok(())
     }
 
     pub(crate) fn finish(self, counts: usize, keys: usize) -> Result<Trace, Error> {
         let requests = self.requests;
-        let file = self.file.into_inner().map_err(|error| Error::Trace(error.into_error()))?;
-        Ok(Trace { file, counts, keys, requests })
+        let spool = self.spool.into_inner().map_err(|error| Error::Trace(error.into_error()))?;
+        Ok(Trace { spool, counts, keys, requests })
     }
 }
 
 impl Trace {
-    /// Hands out the requests in their order, until it is told to stop.
+    /// Visits the requests in their order, until `visit` breaks.
     pub(crate) fn each(&mut self, mut visit: impl FnMut(&Record) -> ControlFlow<()>) -> Result<(), Error> {
-        self.file.rewind().map_err(Error::Trace)?;
-        let mut file = BufReader::with_capacity(BUFFER, &self.file);
+        self.spool.rewind().map_err(Error::Trace)?;
+        let mut spool = BufReader::with_capacity(BUFFER, &mut self.spool);
         let mut record =
             Record { counts: vec![0.0; self.counts], keys: vec![Vec::new(); self.keys], ..Record::default() };
         for _ in 0..self.requests {
-            get(&mut file, &mut record).map_err(Error::Trace)?;
+            get(&mut spool, &mut record).map_err(Error::Trace)?;
             if visit(&record).is_break() {
                 break;
             }

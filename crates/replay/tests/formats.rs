@@ -2,12 +2,10 @@
 
 mod support;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use std::io::Write;
-use support::{file, run};
-use tidegate_replay::{Options, Report, replay};
+use std::io::Cursor;
+use support::{run, run_all};
+use tidegate_replay::{Options, Replay, Report};
 
 const COMMON: &str = r#"10.0.0.1 - ann [14/Nov/2023:22:13:20 +0000] "GET /a HTTP/1.1" 200 3
 10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "GET /b?x=\"y\" HTTP/1.1" 200 2
@@ -56,26 +54,22 @@ fn each_format_is_told_by_its_lines() {
 }
 
 #[test]
-fn what_is_packed_is_unpacked_in_one_part_or_in_several() {
-    let (first, second) = JSON.split_at(JSON.find("\n{\"time\":1700000000,").unwrap() + 1);
-    let mut packed = Vec::new();
-    for part in [first, second] {
-        let mut encoder = GzEncoder::new(&mut packed, Compression::fast());
-        encoder.write_all(part.as_bytes()).unwrap();
-        encoder.finish().unwrap();
+fn a_file_is_the_same_in_chunks_of_any_size() {
+    for log in [COMMON, COMBINED, JSON, CSV] {
+        for size in [1, 7, 64] {
+            let options: Options = serde_json::from_value(limit()).unwrap();
+            let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+            replay.begin("the.log").unwrap();
+            log.as_bytes().chunks(size).for_each(|chunk| replay.push(chunk).unwrap());
+            assert_eq!(replay.finish().unwrap().report, report(log, limit()));
+        }
     }
-    assert_same(&report(&packed, limit()), "json");
-    packed.truncate(packed.len() - 9);
-    let error = run(&packed, limit()).unwrap_err().to_string();
-    assert!(error.contains(" cannot be read: "), "{error}");
 }
 
 #[test]
 fn files_follow_one_another_each_in_its_format() {
-    let (one, two) = (file(COMMON), file(CSV));
-    let options = json!({ "files": [one.path(), two.path()], "limits": ["rate=2 period=1s"] });
-    let options: Options = serde_json::from_value(options).unwrap();
-    let report = replay(&options, &mut |_| {}).unwrap().report;
+    let logs = [("one.log", COMMON.as_bytes()), ("two.csv", CSV.as_bytes())];
+    let report = run_all(&logs, limit()).unwrap().report;
     assert_eq!(report.read.requests, 8);
     assert_eq!(report.read.formats.iter().map(|(_, format)| format.as_str()).collect::<Vec<_>>(), ["common", "csv"]);
     // The second file begins a second before the first one's end.
@@ -146,13 +140,41 @@ fn what_has_no_format_is_shown_with_what_was_tried() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
-    let said = |files: Value| {
-        let options: Options =
-            serde_json::from_value(json!({ "files": files, "limits": ["rate=1 period=1s"] })).unwrap();
-        replay(&options, &mut |_| {}).unwrap_err().to_string()
-    };
-    assert!(said(json!(["/no/such/file"])).starts_with("/no/such/file cannot be read: "));
-    let folder = tempfile::tempdir().unwrap();
-    assert!(said(json!([folder.path()])).contains(" cannot be read: "));
+fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+    replay.begin("empty.log").unwrap();
+    for _ in 0..100 {
+        replay.push(&[b'\n'; 100_000]).unwrap();
+    }
+    replay.push(CSV.as_bytes()).unwrap();
+    assert_same(&replay.finish().unwrap().report, "csv");
+}
+
+#[test]
+fn a_spool_that_fails_ends_the_replay_with_its_own_words() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("no space in the folder"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    impl std::io::Read for Full {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Ok(0)
+        }
+    }
+    impl std::io::Seek for Full {
+        fn seek(&mut self, _: std::io::SeekFrom) -> std::io::Result<u64> {
+            Ok(0)
+        }
+    }
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Full)).unwrap();
+    replay.begin("the.log").unwrap();
+    replay.push(JSON.as_bytes()).unwrap();
+    assert_eq!(replay.finish().unwrap_err().to_string(), "no space in the folder");
 }

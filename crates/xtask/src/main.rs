@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run -p tidegate-xtask -- wasm <folder>     the modules with their glue, and all that `bounds` writes
+//! cargo run -p tidegate-xtask -- replay <folder>   the replay of logs: its module, glue and types
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts, wire.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
@@ -14,6 +15,7 @@ mod bounds;
 mod cargo;
 mod files;
 mod fuzz;
+mod replay;
 mod schema;
 mod wasm;
 mod wire;
@@ -22,7 +24,7 @@ use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|bounds [folder]
+const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|replay|bounds [folder]
        cargo run -p tidegate-xtask -- addon [folder] [--target triple]
        cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]";
 
@@ -58,6 +60,7 @@ fn run() -> Result<()> {
             wasm::build(&folder)?;
             tables(&folder)
         }
+        "replay" => replay::build(&folder.unwrap_or_else(|| root.join("npm/tidegate-replay/src/generated"))),
         "bounds" => tables(&folder.unwrap_or_else(generated)),
         "addon" => addon::build(&folder.unwrap_or_else(|| root.join("npm")), triple.as_deref()),
         "" => bail!(USAGE),

@@ -1,21 +1,19 @@
-use std::io::Write;
-use tempfile::NamedTempFile;
-use tidegate_replay::{Error, Options, replay as run};
+use std::io::Cursor;
+use tidegate_replay::{Error, Options, Replay, Replayed};
 
-/// Any bytes are a log whose every line is a request or a bad one, each decided once; or no log, which is said.
+/// Any bytes in any chunks are a log whose every line is a request or a bad one, each decided once; or an error says that
+/// they are no log.
 pub fn replay(data: &[u8]) {
     let Some((first, log)) = data.split_first() else { return };
-    let mut file = NamedTempFile::new().expect("a temporary file");
-    file.write_all(log).expect("a temporary file");
     let format = [None, Some("common"), Some("json"), Some("csv")][usize::from(first & 3)];
     let key = [None, Some(["path"])][usize::from(first >> 2 & 1)];
     let cost = [None, Some("cost")][usize::from(first >> 3 & 1)];
     let options = serde_json::json!({
-        "files": [file.path()], "format": format, "key": key, "cost": cost,
+        "format": format, "key": key, "cost": cost,
         "limits": ["rate=2 period=1s", "kind=fixed_window rate=5 period=1m start=0"], "maxKeys": 50,
     });
     let options: Options = serde_json::from_value(options).expect("options");
-    match run(&options, &mut |_| {}) {
+    match run(&options, log, usize::from(first >> 4) * 10) {
         Ok(replayed) => {
             let report = replayed.report;
             assert_eq!(report.granted + report.denied, report.read.requests);
@@ -25,4 +23,14 @@ pub fn replay(data: &[u8]) {
         Err(error @ (Error::Option(_) | Error::Input { .. } | Error::Policy(_))) => panic!("legal options: {error}"),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
+}
+
+/// Replays a log in chunks of this size; in one where it is 0.
+fn run(options: &Options, log: &[u8], size: usize) -> Result<Replayed, Error> {
+    let mut replay = Replay::new(options, [1, 2], Box::new(Cursor::new(Vec::new())))?;
+    replay.begin("the log")?;
+    for chunk in log.chunks(if size == 0 { log.len().max(1) } else { size }) {
+        replay.push(chunk)?;
+    }
+    replay.finish()
 }

@@ -2,7 +2,8 @@
 
 use super::Split;
 use crate::fields::{Fields, Wanted, named, same};
-use memchr::{memchr, memmem};
+use memchr::memchr;
+use memchr::memmem::Finder;
 
 /// A field, and which piece of a line it is; the request's own pieces come after.
 const PIECES: [(&str, usize); 15] = [
@@ -32,6 +33,9 @@ pub(crate) struct Splitter {
     pieces: Vec<Option<usize>>,
     /// The last piece that anything asks for.
     last: usize,
+    /// What is around the time: built once, and not for each line.
+    before_time: Finder<'static>,
+    behind_time: Finder<'static>,
 }
 
 impl Splitter {
@@ -47,12 +51,13 @@ impl Splitter {
             pieces.push(found);
         }
         let last = pieces.iter().flatten().map(|p| if *p >= METHOD { REQUEST } else { *p }).max().unwrap_or(TIME);
-        Ok(Splitter { pieces, last: last.max(TIME) })
+        let last = last.max(TIME);
+        Ok(Splitter { pieces, last, before_time: Finder::new(b" ["), behind_time: Finder::new(b"] \"") })
     }
 
     pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
         let why = "not `host ident user [time] \"request\" status bytes`";
-        let found = pieces(line, self.last).ok_or(why)?;
+        let found = self.pieces_of(line).ok_or(why)?;
         for (slot, piece) in self.pieces.iter().enumerate() {
             let Some(piece) = piece else { continue };
             let text = match piece.checked_sub(METHOD) {
@@ -65,26 +70,26 @@ impl Splitter {
         }
         Ok(Split::Whole)
     }
-}
 
-/// The pieces up to `last`; those behind the request may be missing. `None` where the line is not of this format.
-fn pieces(line: &[u8], last: usize) -> Option<[Option<&[u8]>; LAST + 1]> {
-    let mut found = [None; LAST + 1];
-    let (host, rest) = cut(line, memchr(b' ', line)?, 1);
-    let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
-    // A user's name may have spaces.
-    let (user, rest) = cut(rest, memmem::find(rest, b" [")?, 2);
-    let (time, mut rest) = cut(rest, memmem::find(rest, b"] \"")?, 2);
-    if host.is_empty() {
-        return None;
+    /// The pieces of a line up to `last`; those behind the request may be missing. `None` where the line is not of this format.
+    fn pieces_of<'a>(&self, line: &'a [u8]) -> Option<[Option<&'a [u8]>; LAST + 1]> {
+        let mut found = [None; LAST + 1];
+        let (host, rest) = cut(line, memchr(b' ', line)?, 1);
+        let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
+        // A user's name may have spaces.
+        let (user, rest) = cut(rest, self.before_time.find(rest)?, 2);
+        let (time, mut rest) = cut(rest, self.behind_time.find(rest)?, 2);
+        if host.is_empty() {
+            return None;
+        }
+        [found[0], found[1], found[2], found[3]] = [Some(host), Some(ident), Some(user), Some(time)];
+        for place in found.iter_mut().take(self.last + 1).skip(REQUEST) {
+            let (text, behind) = if rest.first() == Some(&b'"') { quoted(rest)? } else { word(rest) };
+            *place = Some(text).filter(|text| !text.is_empty());
+            rest = behind.strip_prefix(b" ").unwrap_or(behind);
+        }
+        Some(found)
     }
-    [found[0], found[1], found[2], found[3]] = [Some(host), Some(ident), Some(user), Some(time)];
-    for place in found.iter_mut().take(last + 1).skip(REQUEST) {
-        let (text, behind) = if rest.first() == Some(&b'"') { quoted(rest)? } else { word(rest) };
-        *place = Some(text).filter(|text| !text.is_empty());
-        rest = behind.strip_prefix(b" ").unwrap_or(behind);
-    }
-    Some(found)
 }
 
 fn cut(text: &[u8], at: usize, skip: usize) -> (&[u8], &[u8]) {

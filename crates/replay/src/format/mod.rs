@@ -7,9 +7,10 @@ mod json;
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
 use serde::Deserialize;
+use tsify::Tsify;
 
 /// A format of logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Tsify)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// The common log format of web servers, and the combined one, which has more at its end.
@@ -48,7 +49,7 @@ pub(crate) enum Split {
 
 /// Takes lines of one format apart.
 pub(crate) enum Splitter {
-    Common(common::Splitter),
+    Common(Box<common::Splitter>),
     Json(json::Splitter),
     Csv(Box<csv::Splitter>),
 }
@@ -57,7 +58,7 @@ impl Splitter {
     /// `first` is the file's first line that is not empty; with CSV, it has the names.
     fn new(format: Format, first: &[u8], wanted: &Wanted) -> Result<Splitter, String> {
         Ok(match format {
-            Format::Common => Splitter::Common(common::Splitter::new(wanted)?),
+            Format::Common => Splitter::Common(Box::new(common::Splitter::new(wanted)?)),
             Format::Json => Splitter::Json(json::Splitter::new(wanted)),
             Format::Csv => Splitter::Csv(Box::new(csv::Splitter::new(first, wanted)?)),
         })

@@ -1,25 +1,24 @@
-//! Logs in temporary files, and what a replay says of them.
+//! Logs in memory, and what a replay reports of them.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use serde_json::{Value, json};
-use std::io::Write;
-use tempfile::NamedTempFile;
-use tidegate_replay::{Error, Options, Replayed, replay};
+use serde_json::Value;
+use std::io::Cursor;
+use tidegate_replay::{Error, Options, Replay, Replayed};
 
-/// A file with this in it; it goes when it is dropped.
-pub(crate) fn file(content: impl AsRef<[u8]>) -> NamedTempFile {
-    let mut file = NamedTempFile::new().unwrap();
-    file.write_all(content.as_ref()).unwrap();
-    file
+/// Replays logs, each named and in one chunk.
+pub(crate) fn run_all(logs: &[(&str, &[u8])], options: Value) -> Result<Replayed, Error> {
+    let options: Options = serde_json::from_value(options).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new())))?;
+    for (name, content) in logs {
+        replay.begin(name)?;
+        replay.push(content)?;
+    }
+    replay.finish()
 }
 
-/// Replays one log; `more` are further options.
-pub(crate) fn run(content: impl AsRef<[u8]>, more: Value) -> Result<Replayed, Error> {
-    let file = file(content);
-    let mut options = json!({ "files": [file.path()] });
-    options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let options: Options = serde_json::from_value(options).unwrap();
-    replay(&options, &mut |_| {})
+/// Replays one log.
+pub(crate) fn run(content: impl AsRef<[u8]>, options: Value) -> Result<Replayed, Error> {
+    run_all(&[("the.log", content.as_ref())], options)
 }
 
 /// CSV of requests: ms, key, tokens.

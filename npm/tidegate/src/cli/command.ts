@@ -33,8 +33,8 @@ export interface Command {
   readonly summary: string;
   /** The lines of `tidegate help <name>`, the usage first. */
   readonly help: string;
-  /** What it takes besides `--help`. */
-  readonly options: Options;
+  /** What it takes besides `--help`; `forwarded`: all words after its name are positionals, `--help` too. */
+  readonly options: Options | "forwarded";
   /** Returns the exit code. A {@link UsageError} that it throws is told, and ends with 2. */
   run(args: Arguments, terminal: Terminal): number | Promise<number>;
 }

@@ -31,6 +31,7 @@ function commandOf(name: string): Command {
 }
 
 function argumentsOf(command: Command, argv: readonly string[]): Arguments {
+  if (command.options === "forwarded") return { values: {}, positionals: argv };
   const help = { type: "boolean", short: "h" } as const;
   try {
     const options = { ...command.options, help };

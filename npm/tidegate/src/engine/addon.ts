@@ -49,8 +49,6 @@ export interface Addon {
     count: number,
     flags: number,
   ): number;
-  /** Options and result are the JSON of crates/replay; progress is bytes, all bytes (NaN: unknown), requests, and 1 behind the log's end. */
-  replay(options: string, progress: (step: [number, number, number, number]) => void): Promise<string>;
 }
 
 /** How an addon is found; a test passes its own. */

@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+// The program behind `npx tidegate-replay`: it lends the command line this process.
+import { readFileSync } from "node:fs";
+import { run, UsageError } from "./cli.ts";
+
+// A reader that has seen enough (`| head`) is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
+const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
+
+run(process.argv.slice(2), {
+  out: (line) => void process.stdout.write(`${line}\n`),
+  read: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
+  status: process.stderr.isTTY ? status : undefined,
+}).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`tidegate-replay: ${error.message}\n`);
+    process.exitCode = 2;
+  },
+);

@@ -1,0 +1,160 @@
+/**
+ * The command line: `npx tidegate-replay`, and `npx tidegate replay`, which calls {@link run}.
+ *
+ * @module
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { HELP } from "./help.ts";
+import { type Options, type Progress, replay, type Replayed } from "./index.ts";
+
+/** What the command reads and writes. */
+export interface Terminal {
+  /** Writes a line to the standard output. */
+  out(line: string): void;
+  /** The text of a file, of the standard input where the path is `-`. */
+  read(path: string): string;
+  /** Shows how far the run is, in place of what was shown before; absent where the standard error is no terminal. */
+  status?: ((line: string) => void) | undefined;
+}
+
+/** A mistake in the command line, or a log that cannot be read: to be printed in one line, without a stack. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+const OPTIONS = {
+  policy: { type: "string" },
+  format: { type: "string" },
+  time: { type: "string" },
+  cost: { type: "string" },
+  "max-keys": { type: "string" },
+  budget: { type: "string" },
+  period: { type: "string" },
+  html: { type: "string" },
+  svg: { type: "string" },
+  key: { type: "string", multiple: true },
+  limit: { type: "string", multiple: true },
+  suggest: { type: "boolean" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
+  } catch (error) {
+    const [sentence = ""] = (error as Error).message.split(/\. |\n/);
+    throw new UsageError(`${sentence}; see tidegate-replay --help`);
+  }
+}
+
+type Values = ReturnType<typeof parse>["values"];
+
+/** `0.1%` or `0.001`; the engine checks it. */
+function shareOf(written: string): number {
+  return written.trim().endsWith("%") ? Number.parseFloat(written) / 100 : Number(written);
+}
+
+function keyOf(fields: string[] | undefined): string[] | undefined {
+  if (fields === undefined || !fields.includes("none")) return fields;
+  if (fields.length > 1) throw new UsageError("--key none stands alone");
+  return [];
+}
+
+function maxKeysOf(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined;
+  const value = Number(written);
+  if (written.trim() === "" || Number.isNaN(value))
+    throw new UsageError(`--max-keys must be a number; got ${JSON.stringify(written)}`);
+  if (!(Number.isInteger(value) && value >= 1 && value < 2 ** 32))
+    throw new UsageError(`--max-keys must be a whole number from 1 to 4294967295; got ${value}`);
+  return value;
+}
+
+function formatOf(written: string | undefined): Options["format"] {
+  if (written === undefined || written === "common" || written === "json" || written === "csv") return written;
+  if (written === "combined") return "common";
+  throw new UsageError(`--format must be common, json or csv; got ${JSON.stringify(written)}`);
+}
+
+function policyOf(path: string | undefined, terminal: Terminal): string | undefined {
+  try {
+    return path === undefined ? undefined : terminal.read(path);
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${(error as Error).message}`);
+  }
+}
+
+function optionsOf(values: Values, terminal: Terminal): Options {
+  const { budget, suggest, html, svg } = values;
+  const maxKeys = maxKeysOf(values["max-keys"]);
+  return {
+    format: formatOf(values.format),
+    time: values.time,
+    cost: values.cost,
+    key: keyOf(values.key),
+    policy: policyOf(values.policy, terminal),
+    limits: values.limit ?? [],
+    maxKeys,
+    suggest: suggest === true ? (budget ?? "0.1%") : undefined,
+    budget,
+    period: values.period,
+    chart: html !== undefined || svg !== undefined,
+  };
+}
+
+/** One line for a progress display. */
+export function progressLine({ bytes, total, requests, read }: Progress): string {
+  const count = `${requests.toLocaleString("en")} requests`;
+  if (read) return `${count} read; looking for the smallest capacity …`;
+  if (total === undefined) return `${count}, ${Math.round(bytes / 1e6)} MB`;
+  const share = Math.min(bytes / Math.max(total, 1), 1);
+  const filled = Math.round(share * 30);
+  return `[${"#".repeat(filled)}${".".repeat(30 - filled)}] ${Math.floor(share * 100)} %  ${count}`;
+}
+
+function write(path: string | undefined, content: string | null): void {
+  if (path === undefined || content === null) return;
+  try {
+    writeFileSync(path, content);
+  } catch (error) {
+    throw new UsageError(`cannot write ${path}: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Runs the command line and returns the exit code: 0, or 1 where more than `--budget` is denied.
+ *
+ * @throws {@link UsageError} where the command line or a log has a mistake
+ */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const { values, positionals } = parse(argv);
+  if (values.help === true) {
+    terminal.out(HELP);
+    return 0;
+  }
+  if (values.version === true) {
+    const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+    terminal.out((JSON.parse(manifest) as { version: string }).version);
+    return 0;
+  }
+  if (positionals.length === 0) throw new UsageError("replay needs a log, or - for the standard input");
+  const options = optionsOf(values, terminal);
+  let replayed: Replayed;
+  try {
+    replayed = await replay(positionals, options, (progress) => terminal.status?.(progressLine(progress)));
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  } finally {
+    terminal.status?.("");
+  }
+  const { report, text, html, svg } = replayed;
+  write(values.html, html);
+  write(values.svg, svg);
+  terminal.out(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd());
+  const { budget, suggest } = values;
+  const beyond = budget !== undefined && suggest !== true && report.denied > shareOf(budget) * report.read.requests;
+  return beyond ? 1 : 0;
+}

@@ -1,0 +1,103 @@
+import { readdirSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Progress, replay } from "../src/index.ts";
+import { temporaryFile } from "../src/spool.ts";
+import { logs } from "./logs.ts";
+
+const { folder, write } = logs("files");
+const OPTIONS = { limits: ["rate=2 period=1s"] };
+const row = (i: number): string => `${1_700_000_000 + Math.floor(i / 5)},10.0.0.${i % 3}\n`;
+const CSV = `time,ip\n${Array.from({ length: 1000 }, (_, i) => row(i)).join("")}`;
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** Files of replays that are still named in the folder of temporary files. */
+const spools = (): string[] => readdirSync(tmpdir()).filter((name) => /^tidegate-replay-[\da-f]{8}-/.test(name));
+
+describe("replay", () => {
+  test("a gzip file of one member or of several is the file", async () => {
+    const at = CSV.indexOf("\n", CSV.length / 2) + 1;
+    const [first, second] = [CSV.slice(0, at), CSV.slice(at)];
+    const plain = await replay([write("plain.csv", CSV)], OPTIONS);
+    expect(plain.report.read.requests).toBe(1000);
+    for (const packed of [gzipSync(CSV), Buffer.concat([gzipSync(first), gzipSync(second)])]) {
+      // Its name does not matter.
+      const { report } = await replay([write("packed.csv", packed)], OPTIONS);
+      expect({ ...report, read: { ...report.read, formats: [] } }).toEqual({
+        ...plain.report,
+        read: { ...plain.report.read, formats: [] },
+      });
+    }
+  });
+
+  test("a gzip file that is cut is an error that names it", async () => {
+    const path = write("cut.gz", gzipSync(CSV));
+    truncateSync(path, gzipSync(CSV).length - 9);
+    await expect(replay([path], OPTIONS)).rejects.toThrow(`${path} cannot be read: unexpected end of file`);
+  });
+
+  test("a file that is missing ends it before any is read, and so does a folder", async () => {
+    const log = write("first.csv", CSV);
+    const steps: Progress[] = [];
+    await expect(replay([log, "/no/such/file"], OPTIONS, (step) => steps.push(step))).rejects.toThrow(
+      /^\/no\/such\/file cannot be read: ENOENT/,
+    );
+    await expect(replay([folder], OPTIONS)).rejects.toThrow(`${folder} cannot be read: it is a folder, not a file`);
+    expect(steps).toEqual([]);
+  });
+
+  test("reports bytes and requests as it goes, and all bytes where every file has a size", async () => {
+    const log = write("long.csv", `time,ip\n${row(0).repeat(200_000)}`);
+    const steps: Progress[] = [];
+    await replay([log, log], OPTIONS, (step) => steps.push(step));
+    const { total } = steps[0] as Progress;
+    expect(steps.length).toBeGreaterThan(6);
+    expect(steps.every((step, i) => step.requests >= (steps[i - 1]?.requests ?? 0))).toBe(true);
+    expect(steps.at(-1)).toEqual({ bytes: total, total, requests: 400_000, read: true });
+    expect(steps.slice(0, -1).every(({ read }) => !read)).toBe(true);
+  });
+
+  test("two replays in one process, one after a failure, and both at once", async () => {
+    const log = write("again.csv", CSV);
+    await expect(replay([write("none.log", "hello\n")], OPTIONS)).rejects.toThrow(/no format that is known/);
+    const [one, two] = await Promise.all([replay([log], OPTIONS), replay([log], OPTIONS)]);
+    expect(one).toEqual(two);
+  });
+
+  test("leaves no temporary file, not even while it runs", async () => {
+    const before = spools();
+    const spool = temporaryFile();
+    expect(spools()).toEqual(before);
+    spool.close();
+    await replay([write("left.csv", CSV)], OPTIONS);
+    expect(spools()).toEqual(before);
+  });
+
+  test("a folder of temporary files that cannot be written is an error with the remedy", async () => {
+    vi.stubEnv("TMPDIR", "/no/such/folder");
+    vi.stubEnv("TEMP", "/no/such/folder");
+    await expect(replay([write("full.csv", CSV)], OPTIONS)).rejects.toThrow(
+      /^the requests cannot be kept in a temporary file in \/no\/such\/folder: ENOENT.* TMPDIR .* names another folder$/,
+    );
+  });
+
+  test("draws pictures that need nothing else", async () => {
+    const { svg, html } = await replay([write("chart.csv", CSV)], { ...OPTIONS, chart: true });
+    expect(svg).toMatch(/^<svg [\s\S]*prefers-color-scheme:dark[\s\S]*granted[\s\S]*<\/svg>\s*$/);
+    expect(html).toContain(svg);
+    expect((await replay([write("chart.csv", CSV)], OPTIONS)).svg).toBeNull();
+  });
+});
+
+test("a spool returns what it holds, from any place, and less at its end", () => {
+  const spool = temporaryFile();
+  spool.write(0, Buffer.from("hello"));
+  spool.write(5, Buffer.from(" world"));
+  const into = new Uint8Array(8);
+  expect([spool.read(6, into), Buffer.from(into.subarray(0, 5)).toString()]).toEqual([5, "world"]);
+  expect(spool.read(11, into)).toBe(0);
+  spool.close();
+  expect(() => spool.read(0, into)).toThrow(/cannot be kept in a temporary file/);
+});
