@@ -89,7 +89,8 @@ impl Reader {
         Ok(read)
     }
 
-    fn end_file(&mut self, visit: &mut impl Visit) -> Result<(), Error> {
+    /// Ends the file, if there is one.
+    pub(crate) fn end_file(&mut self, visit: &mut impl Visit) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.lines.end();
         self.split_lines(&mut file, visit)?;

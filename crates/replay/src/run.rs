@@ -90,7 +90,7 @@ impl Replay {
         Ok(Replay { reader, sink, limits, names, keys, notes, budget, chart: options.chart, tables })
     }
 
-    /// Begins a file; `name` is for messages. The file before ends here.
+    /// Begins a file; `name` is for messages. A file before it that has not ended ends here.
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
         self.reader.begin(name, &mut self.sink)
     }
@@ -100,6 +100,13 @@ impl Replay {
     /// Fails where the file has no known format; a bad line among good ones is counted.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.reader.push(chunk, &mut self.sink)
+    }
+
+    /// Ends the file: its last line needs no end of line, and a short file is read here.
+    ///
+    /// Fails as [`Replay::push`] does.
+    pub fn end(&mut self) -> Result<(), Error> {
+        self.reader.end_file(&mut self.sink)
     }
 
     /// Requests so far.

@@ -72,7 +72,7 @@ fn failed(error: JsValue) -> io::Error {
     io::Error::other(String::from(message))
 }
 
-/// A replay under way: `begin` for each file, `push` for each of its chunks, and `finish`, which also frees it. A call that
+/// A replay under way: `begin` for each file, `push` for each of its chunks, `end`; then `finish`, which also frees it. A call that
 /// throws ends the replay: then call `free`.
 #[wasm_bindgen]
 pub struct Replay(run::Replay);
@@ -95,6 +95,11 @@ impl Replay {
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), JsError> {
         Ok(self.0.push(chunk)?)
+    }
+
+    /// Ends the file: its last line needs no end of line, and a short file is read here.
+    pub fn end(&mut self) -> Result<(), JsError> {
+        Ok(self.0.end()?)
     }
 
     /// Requests so far.

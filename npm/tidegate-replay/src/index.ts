@@ -101,6 +101,7 @@ async function readAll(run: Replay, logs: readonly Log[], onProgress: (progress:
       next = run.requests + STEP;
       report(false);
     }
+    run.end();
     report(false);
   }
   report(true);
