@@ -44,6 +44,7 @@ export default defineConfig({
         "readme",
         "site",
         "house",
+        "simulation",
         "bench",
       ].map((name) => ({
         plugins: [programs],

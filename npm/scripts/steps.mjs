@@ -47,6 +47,7 @@ const folders = () => [
     "readme",
     "site",
     "house",
+    "simulation",
     "packaging",
   ].map((name) => [name, `tests/${name}`]),
 ];
