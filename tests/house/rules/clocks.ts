@@ -82,11 +82,10 @@ function inJavaScript(tree: Tree): string[] {
 }
 
 /**
- * The file store waits for other processes; a hash's secret is drawn where a table is made; a simulation tells how long it
- * took; a fuzz target that does not end is ended.
+ * The file store waits for other processes; a hash's secret is drawn where a table is made; a fuzz target that does not
+ * end is ended.
  */
-const RUST =
-  /^crates\/(file\/src\/(open|store)|node\/src\/open|sim\/src\/main|xtask\/src\/fuzz)\.rs$/;
+const RUST = /^crates\/(file\/src\/(open|store)|node\/src\/open|xtask\/src\/fuzz)\.rs$/;
 
 function inRust(tree: Tree): string[] {
   return matching(tree, /^crates\/[\w-]+\/src\/.*\.rs$/)
