@@ -15,7 +15,6 @@ mod bounds;
 mod cargo;
 mod files;
 mod fuzz;
-mod replay;
 mod schema;
 mod wasm;
 mod wire;
@@ -60,7 +59,7 @@ fn run() -> Result<()> {
             wasm::build(&folder)?;
             tables(&folder)
         }
-        "replay" => replay::build(&folder.unwrap_or_else(|| root.join("npm/tidegate-replay/src/generated"))),
+        "replay" => wasm::replay(&folder.unwrap_or_else(|| root.join("npm/tidegate-replay/src/generated"))),
         "bounds" => tables(&folder.unwrap_or_else(generated)),
         "addon" => addon::build(&folder.unwrap_or_else(|| root.join("npm")), triple.as_deref()),
         "" => bail!(USAGE),

@@ -29,6 +29,13 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
     write_module(folder, "policy_bg", &mut output)
 }
 
+/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/replay.mjs shrinks the module.
+pub(crate) fn replay(folder: &Path) -> Result<()> {
+    let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
+    write_glue(folder, "replay", &output)?;
+    write_module(folder, "replay_bg", &mut output)
+}
+
 fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
     let module = cargo::build_cdylib(package, options, TARGET)?;
     Bindgen::new()
