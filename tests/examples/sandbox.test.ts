@@ -1,7 +1,7 @@
 /** The playground's side of the server: what it takes, what it refuses, and how much of it there can be. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits, evaluate, SECOND } from "../../npm/tidegate/src/index.ts";
-import { rateLimitHeaders } from "../../npm/tidegate/src/http.ts";
+import { rateLimitHeaders } from "../../npm/tidegate/src/http/index.ts";
 import { type Running, serve } from "./process.ts";
 
 let server: Running;

@@ -1,7 +1,7 @@
 /** Bad input on the wasm host: the sentence that every host says, and nothing read or written first. */
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, evaluate, memory, project } from "../../npm/tidegate/src/index.ts";
-import type { SyncStore } from "../../npm/tidegate/src/store.ts";
+import type { SyncStore } from "../../npm/tidegate/src/stores/contract.ts";
 import { invalidVectors } from "./vectors.ts";
 
 const invalid = invalidVectors();

@@ -1,7 +1,7 @@
 /** Every history of one state, without any store: `evaluate`, `project` and the limit's own calls are pure. */
 import { describe, expect, test } from "vitest";
 import { type Config, evaluate, project, type State } from "../../npm/tidegate/src/index.ts";
-import { Limit } from "../../npm/tidegate/src/store.ts";
+import { Limit } from "../../npm/tidegate/src/stores/index.ts";
 import { vectorFiles } from "./vectors.ts";
 
 const bits = (state: State | null): string | null =>

@@ -1,7 +1,7 @@
 /** The stores that need no server, through the suite that every store passes. */
 import { describe, test } from "vitest";
 import { memory, type State } from "../../npm/tidegate/src/index.ts";
-import { type AsyncStore, type Store, type Transaction, transactional } from "../../npm/tidegate/src/store.ts";
+import { type AsyncStore, type Store, type Transaction, transactional } from "../../npm/tidegate/src/stores/index.ts";
 import { storeSuite } from "../../npm/tidegate/src/testing/index.ts";
 import { vectorFiles } from "./vectors.ts";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isStoreError, memory, MINUTE, SECOND, type State } from "../../npm/tidegate/src/index.ts";
-import { type Transaction, transactional } from "../../npm/tidegate/src/store.ts";
+import { type Transaction, transactional } from "../../npm/tidegate/src/stores/index.ts";
 import { root } from "./blocks.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;

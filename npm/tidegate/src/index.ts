@@ -3,9 +3,9 @@
  *
  * @module
  */
-export type { CommonConfig, Config, FixedWindowConfig, Policy, TokenBucketConfig } from "./config.ts";
-export type { AllDecision, Decision, Reason, State } from "./decision.ts";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./duration.ts";
+export type { CommonConfig, Config, FixedWindowConfig, Policy, TokenBucketConfig } from "./limit/config.ts";
+export type { AllDecision, Decision, Reason, State } from "./limit/decision.ts";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./limit/duration.ts";
 export {
   InputError,
   isInputError,
@@ -14,11 +14,11 @@ export {
   RateLimitError,
   StoreError,
   type StoreErrorDetails,
-} from "./errors.ts";
-export { type EvaluateOptions, evaluate, project } from "./evaluate.ts";
-export { type JitterOptions, jitter } from "./jitter.ts";
-export type { LeaseOptions } from "./lease/options.ts";
-export type { Evaluation, Limit } from "./limit.ts";
+} from "./limit/errors.ts";
+export { type EvaluateOptions, evaluate, project } from "./limit/evaluate.ts";
+export { type JitterOptions, jitter } from "./limit/jitter.ts";
+export type { LeaseOptions } from "./limiter/lease/options.ts";
+export type { Evaluation, Limit } from "./limit/limit.ts";
 export {
   type Answer,
   type CallOptions,
@@ -28,8 +28,8 @@ export {
   type LimitOptions,
   type LimitRequest,
   type Value,
-} from "./limiter.ts";
-export type { Log } from "./outages.ts";
-export type { Resilience } from "./resilience.ts";
+} from "./limiter/limiter.ts";
+export type { Log } from "./limiter/outages.ts";
+export type { Resilience } from "./limiter/resilience.ts";
 export { type MemoryOptions, type MemoryStats, MemoryStore, memory } from "./stores/memory.ts";
-export type { AsyncStore, Call, OnStoreError, Op, Store, SyncStore } from "./store.ts";
+export type { AsyncStore, Call, OnStoreError, Op, Store, SyncStore } from "./stores/contract.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AdaptiveOptions, type AdaptiveRate, adaptiveRate, type Done } from "../src/adaptive.ts";
+import { type AdaptiveOptions, type AdaptiveRate, adaptiveRate, type Done } from "../src/limiter/adaptive.ts";
 import { defineLimits, SECOND } from "../src/index.ts";
 import { type FakeClock, fakeClock } from "../src/testing/clock.ts";
 

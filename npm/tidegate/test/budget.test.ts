@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { spend } from "../src/budget.ts";
+import { spend } from "../src/limiter/budget.ts";
 import { DAY, defineLimits, MINUTE } from "../src/index.ts";
-import type { Store } from "../src/store.ts";
+import type { Store } from "../src/stores/contract.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decode, decodeText, encode, encodeText } from "../src/store.ts";
+import { decode, decodeText, encode, encodeText } from "../src/stores/index.ts";
 import { readRecord, wellFormed, writeRecord } from "../src/stores/record.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

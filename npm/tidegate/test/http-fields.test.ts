@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { describe, expect, test } from "vitest";
-import { appendRateLimitHeaders, type HeaderFamily, problem, rateLimitHeaders, statusOf } from "../src/http.ts";
+import { appendRateLimitHeaders, type HeaderFamily, problem, rateLimitHeaders, statusOf } from "../src/http/index.ts";
 import {
   type Config,
   defineLimits,

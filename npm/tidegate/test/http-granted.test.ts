@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { appendRateLimitHeaders, rateLimitHeaders } from "../src/http.ts";
+import { appendRateLimitHeaders, rateLimitHeaders } from "../src/http/index.ts";
 import { type Config, type Decision, defineLimits } from "../src/index.ts";
 
 const written = (decided: Decision): Record<string, string> => {

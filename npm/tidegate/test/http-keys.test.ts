@@ -3,7 +3,7 @@ import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
 import { generalizedUtf8 } from "../src/engine/utf8.ts";
-import { addressKey, boundedKey, clientIp, tupleKey } from "../src/http.ts";
+import { addressKey, boundedKey, clientIp, tupleKey } from "../src/http/index.ts";
 import { addressText, parseAddress } from "../src/http/address.ts";
 import { sha256 } from "../src/http/sha256.ts";
 import { defineLimits, MINUTE } from "../src/index.ts";

@@ -7,7 +7,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isRateLimitError, memory, MINUTE } from "../src/index.ts";
-import { type DecisionEvent, metrics, observe, publish } from "../src/observe.ts";
+import { type DecisionEvent, metrics, observe, publish } from "../src/observe/index.ts";
 import { gate } from "../src/middleware/gate.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
-import { type AsyncStore, decode, type SyncStore, transactional } from "../src/store.ts";
+import { type AsyncStore, decode, type SyncStore, transactional } from "../src/stores/index.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
 const configs = { one: bucket, two: bucket };

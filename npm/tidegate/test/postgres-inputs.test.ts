@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Limit } from "../src/store.ts";
+import { Limit } from "../src/stores/index.ts";
 import { migrate, migration, postgres } from "../src/stores/postgres.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are what untyped callers pass

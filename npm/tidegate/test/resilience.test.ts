@@ -10,7 +10,7 @@ import {
   RateLimitError,
   StoreError,
 } from "../src/index.ts";
-import type { AsyncStore, SyncStore } from "../src/store.ts";
+import type { AsyncStore, SyncStore } from "../src/stores/contract.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
 

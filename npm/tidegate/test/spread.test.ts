@@ -1,7 +1,7 @@
 /** Shards that live apart, each in a place of its own. */
 import { describe, expect, test } from "vitest";
-import type { State } from "../src/decision.ts";
-import { Limit } from "../src/limit.ts";
+import type { State } from "../src/limit/decision.ts";
+import { Limit } from "../src/limit/limit.ts";
 import { decide, type Shards } from "../src/stores/spread.ts";
 
 const SHARDS = 8;

@@ -1,7 +1,7 @@
 /** The store over a transaction of the host's own: what it reads, what it writes, and what it says of what it finds. */
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE, SECOND, type State } from "../src/index.ts";
-import { Limit, type Transaction, transactional } from "../src/store.ts";
+import { Limit, type Transaction, transactional } from "../src/stores/index.ts";
 import { fakeClock } from "../src/testing/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;

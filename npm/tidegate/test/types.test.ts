@@ -1,7 +1,7 @@
 /** What must not compile: `npm test` runs the compiler over this file, and an error that is expected and absent is one. */
 import { expect, expectTypeOf, test } from "vitest";
 import { type AllDecision, type Decision, defineLimits, MINUTE, memory, type Value } from "../src/index.ts";
-import { type AsyncStore, transactional } from "../src/store.ts";
+import { type AsyncStore, transactional } from "../src/stores/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const store: AsyncStore = transactional({

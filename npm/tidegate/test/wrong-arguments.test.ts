@@ -7,7 +7,7 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isInputError, MINUTE } from "../src/index.ts";
-import { remoteLimits } from "../src/react.ts";
+import { remoteLimits } from "../src/react/index.ts";
 
 type Callable = (...args: never[]) => unknown;
 

@@ -5,7 +5,7 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 /** What may be read where, by the path below `npm/tidegate/src`. */
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
-  ["Date.now", /^(limiter|adaptive|resilience|resilience-sync)\.ts$|^lease\/(ask|lease|leases)\.ts$/],
+  ["Date.now", /^limiter\/(limiter|adaptive|resilience|resilience-sync|lease\/(ask|lease|leases))\.ts$/],
   [
     "Date.now",
     /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|memcached\/line|web-storage\/database)\.ts)$/,
@@ -14,7 +14,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(resilience|resilience-sync|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
+    /^(limiter\/(resilience|resilience-sync)|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|addon-store|addon-calls|spread|transactional)\.ts$/],
@@ -26,7 +26,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
   ["crypto.randomUUID", /^client\/fetch\/create\.ts$/],
   // Deadlines and pauses: none of them outlives the call that it is for.
-  ["setTimeout", /^(resilience|budget|client\/clock|react\/observer)\.ts$/],
+  ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
   [
     "setTimeout",
     /^stores\/(turns|redis\/turn|postgres\/(queue|sender|pending|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
@@ -102,10 +102,10 @@ export const clocks: readonly Rule[] = [
     name: "JavaScript reads clocks, draws numbers and starts timers only where that is written down",
     check: inJavaScript,
     broken: [
-      source("limit.ts", "export const now = Date.now();\n"),
-      source("config.ts", "export const drawn = Math.random();\n"),
+      source("limit/limit.ts", "export const now = Date.now();\n"),
+      source("limit/config.ts", "export const drawn = Math.random();\n"),
       source("stores/redis/key.ts", "setTimeout(() => {}, 5);\n"),
-      source("limiter.ts", "setInterval(() => {}, 5);\n"),
+      source("limiter/limiter.ts", "setInterval(() => {}, 5);\n"),
       source("stores/memory.ts", "export const clock = globalThis.performance.now;\n"),
       source("http/fields.ts", "export const today = new Date();\n"),
       source("engine/engine.ts", "crypto.getRandomValues(new Uint8Array(1));\n"),

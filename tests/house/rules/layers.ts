@@ -1,67 +1,64 @@
-/** Who may know whom. */
+/** Which module may import which, and that no imports form a cycle. */
 import { posix } from "node:path";
 import ts from "typescript";
 import { matching, type Rule, type Tree } from "../tree.ts";
 
 const SOURCE = "npm/tidegate/src/";
 
-/** The rooms of the package. A file is in the first room whose pattern it matches. */
-const ROOMS: readonly (readonly [room: string, files: RegExp])[] = [
-  ["words", /^(adaptive|duration|errors|nearest|decision|config|codec|jitter)\.ts$/],
-  ["limit", /^(limit|evaluate|store)\.ts$/],
+/** The modules of the package. A file is in the first module whose pattern it matches. */
+const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
+  ["limit", /^limit\//],
   ["engine", /^engine\//],
-  ["lease options", /^lease\/options\.ts$/],
-  ["store parts", /^stores\/(transactional|record|spread|level|turns|server-clock|addon-calls|addon-store)\.ts$/],
+  ["lease options", /^limiter\/lease\/options\.ts$/],
+  [
+    "store parts",
+    /^stores\/(index|contract|transactional|record|spread|level|turns|server-clock|addon-(calls|store))\.ts$/,
+  ],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
-  [
-    "limiter",
-    /^(limiter|call-options|arguments|asked|defined|fallback|outages|resilience|resilience-sync)\.ts$|^lease\//,
-  ],
-  ["http", /^http(\.ts$|\/)/],
+  ["budget", /^limiter\/budget\.ts$/],
+  ["limiter", /^limiter\//],
+  ["http", /^http\//],
   ["middleware $1", /^middleware\/(express|fastify|hono|fetch|node|nest)\.ts$/],
   ["drop-in", /^middleware\/drop-in\//],
   ["gate", /^middleware\//],
-  ["policies", /^policies(\.ts$|\/)/],
-  ["budget", /^budget\.ts$/],
-  ["client", /^client(\.ts$|\/)/],
-  ["react", /^react(\.ts$|\/)/],
-  ["observe", /^observe(\.ts$|\/)/],
+  ["policies", /^policies\//],
+  ["client", /^client\//],
+  ["react", /^react\//],
+  ["observe", /^observe\//],
   ["testing", /^testing\//],
   ["cli", /^cli\//],
   ["front", /^(index|pure)\.ts$/],
 ];
 
-const LIMIT = ["words", "limit", "engine"];
+const LIMIT = ["limit", "engine"];
 const STORE = [...LIMIT, "lease options", "store parts"];
 const LIMITER = [...STORE, "memory", "limiter"];
 
-/** What each may import beside itself. What stands for none may import nothing of ours. */
+/** What each may import beside itself. A module without a row may import nothing of the package. */
 const MAY: Readonly<Record<string, readonly string[]>> = {
-  words: LIMIT,
-  // `tidegate/store` is for people who write a store, and hands `transactional` on.
-  limit: ["words", "engine", "lease options", "store parts"],
-  engine: ["words"],
-  "lease options": ["words"],
-  "store parts": LIMIT,
-  memory: LIMIT,
+  limit: ["engine"],
+  engine: ["limit"],
+  "lease options": ["limit"],
+  "store parts": [...LIMIT, "lease options"],
+  memory: STORE,
   store: [...STORE, "memory", "hash"],
   limiter: LIMITER,
   http: LIMIT,
-  // An adapter knows the gate and no other adapter; the stores for other libraries it hands on.
-  middleware: [...LIMIT, "limiter", "http", "gate", "drop-in"],
-  "drop-in": [...LIMIT, "limiter", "http", "gate"],
-  gate: [...LIMIT, "limiter", "http"],
+  // An adapter imports the gate and no other adapter, and re-exports the stores for other libraries.
+  middleware: [...LIMITER, "http", "gate", "drop-in"],
+  "drop-in": [...LIMITER, "http", "gate"],
+  gate: [...LIMITER, "http"],
   policies: [...LIMITER, "http", "gate"],
-  // What was set aside is settled as the gate settles it.
-  budget: [...LIMIT, "limiter", "gate"],
-  client: [...LIMIT, "limiter"],
-  // A page brings along what it projects by, and no limiter.
+  // An estimate is settled as the gate settles it.
+  budget: [...LIMITER, "gate"],
+  client: LIMITER,
+  // A page loads what it projects by, and no limiter.
   react: LIMIT,
-  observe: [...LIMIT, "limiter"],
-  testing: [...LIMIT, "limiter"],
+  observe: LIMITER,
+  testing: LIMITER,
   cli: [...LIMIT, "front", "http", "policies"],
-  front: [...LIMITER],
+  front: LIMITER,
 };
 
 /** Packages and Node.js's own modules, by who may name them. */
@@ -74,17 +71,17 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^node:diagnostics_channel$/, /^observe\/channel\.ts$/],
   [/^@opentelemetry\/api$/, /^observe\/metrics\.ts$/],
   [/^node:/, /^cli\//],
-  [/^react$/, /^react\.ts$/],
+  [/^react$/, /^react\/index\.ts$/],
 ];
 
-function roomOf(file: string): { kind: string; room: string } {
-  for (const [name, pattern] of ROOMS) {
+function moduleOf(file: string): { kind: string; module: string } {
+  for (const [name, pattern] of MODULES) {
     const found = pattern.exec(file);
     if (found === null) continue;
-    const room = name.replace("$1", found[1] ?? "");
-    return { kind: name.replace(" $1", ""), room };
+    const module = name.replace("$1", found[1] ?? "");
+    return { kind: name.replace(" $1", ""), module };
   }
-  return { kind: "nowhere", room: "nowhere" };
+  return { kind: "nowhere", module: "nowhere" };
 }
 
 export const importsOf = (text: string): string[] =>
@@ -93,8 +90,8 @@ export const importsOf = (text: string): string[] =>
 function strangers(tree: Tree): string[] {
   return matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/).flatMap(([path, text]) => {
     const file = path.slice(SOURCE.length);
-    const from = roomOf(file);
-    if (from.kind === "nowhere") return [`${path} is in no room of tests/house/rules/layers.ts`];
+    const from = moduleOf(file);
+    if (from.kind === "nowhere") return [`${path} is in no module of tests/house/rules/layers.ts`];
     return importsOf(text).flatMap((name) => {
       if (!name.startsWith(".")) {
         const isAllowed = OUTSIDE.some(([module, files]) => module.test(name) && files.test(file));
@@ -102,12 +99,36 @@ function strangers(tree: Tree): string[] {
       }
       const target = posix.join(posix.dirname(file), name);
       // One function of http, which is no more than a hash.
-      const to = target === "http/sha256.ts" ? { kind: "hash", room: "hash" } : roomOf(target);
-      if (to.room === from.room || /^engine\/generated\/|\.(lua|sql)$/.test(target)) return [];
+      const to = target === "http/sha256.ts" ? { kind: "hash", module: "hash" } : moduleOf(target);
+      if (to.module === from.module || /^engine\/generated\/|\.(lua|sql)$/.test(target)) return [];
       const allowed = MAY[from.kind]?.includes(to.kind) === true || (to.kind === "hash" && from.kind === "http");
-      return allowed ? [] : [`${path} (${from.room}) imports ${target} (${to.room})`];
+      return allowed ? [] : [`${path} (${from.module}) imports ${target} (${to.module})`];
     });
   });
+}
+
+/** Files that import each other, directly or through others; types count. */
+function cycles(tree: Tree): string[] {
+  const files = matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/);
+  const imports = new Map(
+    files.map(([path, text]) => [
+      path,
+      importsOf(text)
+        .filter((name) => name.startsWith("."))
+        .map((name) => posix.join(posix.dirname(path), name)),
+    ]),
+  );
+  const finished = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const from = trail.indexOf(path);
+    if (from >= 0) found.push(`${[...trail.slice(from), path].join(" imports ")}: a cycle`);
+    if (from >= 0 || finished.has(path)) return;
+    for (const next of imports.get(path) ?? []) visit(next, [...trail, path]);
+    finished.add(path);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  return found;
 }
 
 /** What each crate is made of, besides what it is tested with. The core has no more than the hash of its keys. */
@@ -140,21 +161,31 @@ const at = (file: string, name: string) => ({ [SOURCE + file]: `import { x } fro
 
 export const layers: readonly Rule[] = [
   {
-    name: "a room of the package imports only what it may know",
+    name: "a module of the package imports only the modules below it",
     check: strangers,
     broken: [
       at("stores/deno-kv.ts", "./convex.ts"),
       at("stores/convex.ts", "../middleware/gate.ts"),
-      at("stores/redis/key.ts", "../../limiter.ts"),
+      at("stores/redis/key.ts", "../../limiter/limiter.ts"),
       at("middleware/express.ts", "./fastify.ts"),
       at("middleware/gate.ts", "./express.ts"),
-      at("limit.ts", "./limiter.ts"),
-      at("react/view.ts", "../limiter.ts"),
-      at("client/queue.ts", "../stores/memory.ts"),
-      at("config.ts", "node:fs"),
+      at("limit/limit.ts", "../limiter/limiter.ts"),
+      at("react/view.ts", "../limiter/limiter.ts"),
+      at("client/queue.ts", "../stores/redis.ts"),
+      at("limit/config.ts", "node:fs"),
       at("client/queue.ts", "lodash"),
-      at("attic.ts", "./limit.ts"),
-      { [`${SOURCE}http/key.ts`]: 'export type Late = typeof import("../limiter.ts");\n' },
+      at("attic.ts", "./limit/limit.ts"),
+      { [`${SOURCE}http/key.ts`]: 'export type Late = typeof import("../limiter/limiter.ts");\n' },
+    ],
+  },
+  {
+    name: "no imports form a cycle, those of types included",
+    check: cycles,
+    broken: [
+      {
+        [`${SOURCE}limit/duration.ts`]: 'import type { Config } from "./config.ts";\n',
+        [`${SOURCE}limit/config.ts`]: 'import { MINUTE } from "./duration.ts";\n',
+      },
     ],
   },
   {

@@ -5,7 +5,7 @@ import { MemoryStore, type Options, rateLimit as expressRateLimit, type Store } 
 import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
 import { rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
-import { transactional } from "../../../npm/tidegate/src/store.ts";
+import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;

@@ -3,7 +3,7 @@ import { Ratelimit } from "@upstash/ratelimit";
 import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
-import { transactional } from "../../../npm/tidegate/src/store.ts";
+import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { noRedis, onRedis, refused, suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;

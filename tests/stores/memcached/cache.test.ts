@@ -1,7 +1,7 @@
 /** It is a cache: what it drops, what it holds that is not ours, and what it must be able to do. */
 import { afterEach, describe, expect, test } from "vitest";
-import { DAY, MINUTE } from "../../../npm/tidegate/src/duration.ts";
-import { defineLimits } from "../../../npm/tidegate/src/limiter.ts";
+import { DAY, MINUTE } from "../../../npm/tidegate/src/limit/duration.ts";
+import { defineLimits } from "../../../npm/tidegate/src/limiter/limiter.ts";
 import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";

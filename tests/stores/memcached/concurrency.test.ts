@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
 import { clients, type Open } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";

@@ -1,8 +1,8 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
 import { afterEach, describe, expect, test } from "vitest";
-import { HOUR } from "../../../npm/tidegate/src/duration.ts";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
-import { defineLimits } from "../../../npm/tidegate/src/limiter.ts";
+import { HOUR } from "../../../npm/tidegate/src/limit/duration.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import { defineLimits } from "../../../npm/tidegate/src/limiter/limiter.ts";
 import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";

@@ -1,8 +1,8 @@
 /** A memcached of a test's own on a free loopback port, and a look into it past every client. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
-import { decodeText } from "../../../npm/tidegate/src/codec.ts";
-import type { State } from "../../../npm/tidegate/src/decision.ts";
+import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
+import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
 import { keyOf } from "../../../npm/tidegate/src/stores/memcached/key.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 import { freePort } from "../../support/ports.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { type PostgresOptions, type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
 import { granted, stock, take, withServer } from "./fixture.ts";
 

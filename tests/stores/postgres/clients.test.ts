@@ -2,7 +2,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { Client, type Pool } from "pg";
 import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { migrate, migration, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
 import { granted, stock, take, withServer } from "./fixture.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { granted, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off", max_connections: 120 });

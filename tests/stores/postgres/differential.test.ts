@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/config.ts";
-import type { Decision, State } from "../../../npm/tidegate/src/decision.ts";
-import { type Call, Limit, type Op } from "../../../npm/tidegate/src/store.ts";
+import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
+import type { Decision, State } from "../../../npm/tidegate/src/limit/decision.ts";
+import { type Call, Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
 import { settle } from "../../../npm/tidegate/src/stores/transactional.ts";
 import { take, withServer } from "./fixture.ts";
 

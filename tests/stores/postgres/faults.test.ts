@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isStoreError } from "../../../npm/tidegate/src/index.ts";
-import { Limit } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
 import { stock, take, withServer } from "./fixture.ts";
 

@@ -1,9 +1,9 @@
 /** A server with the migration, for a file of tests. */
 import { Client, Pool, type PoolConfig } from "pg";
 import { afterAll, beforeAll } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/config.ts";
-import type { Decision } from "../../../npm/tidegate/src/decision.ts";
-import { type Call, Limit } from "../../../npm/tidegate/src/store.ts";
+import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
+import type { Decision } from "../../../npm/tidegate/src/limit/decision.ts";
+import { type Call, Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import {
   migrate,
   type PostgresOptions,

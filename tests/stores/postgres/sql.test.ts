@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/config.ts";
-import { Limit, type Op } from "../../../npm/tidegate/src/store.ts";
+import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
+import { Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
 import { take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

@@ -1,5 +1,5 @@
 /** Looks at the table itself, past the store. */
-import type { State } from "../../../npm/tidegate/src/decision.ts";
+import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
 import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
 
 /** Asks a client one statement, and gives its rows. */

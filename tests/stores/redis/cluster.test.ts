@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
 import { redis, type RedisOptions, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { drain, fill } from "../../../npm/tidegate/src/stores/level.ts";
 import { clustered, type Open } from "./clients.ts";

@@ -6,10 +6,10 @@
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/config.ts";
-import type { Decision, State } from "../../../npm/tidegate/src/decision.ts";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
-import type { Call } from "../../../npm/tidegate/src/store.ts";
+import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
+import type { Decision, State } from "../../../npm/tidegate/src/limit/decision.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import type { Call } from "../../../npm/tidegate/src/stores/contract.ts";
 import { RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { restLike } from "./clients.ts";
 import { Random } from "./random.ts";

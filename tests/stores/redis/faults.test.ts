@@ -2,8 +2,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Decision } from "../../../npm/tidegate/src/decision.ts";
-import { defineLimits, type Limiter } from "../../../npm/tidegate/src/limiter.ts";
+import type { Decision } from "../../../npm/tidegate/src/limit/decision.ts";
+import { defineLimits, type Limiter } from "../../../npm/tidegate/src/limiter/limiter.ts";
 import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throttle } from "../../../npm/tidegate/src/client.ts";
+import { throttle } from "../../../npm/tidegate/src/client/index.ts";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
 import { RedisServer } from "./server.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/store.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
 import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";

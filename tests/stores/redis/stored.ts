@@ -1,6 +1,6 @@
 /** Looks at the servers themselves, past the store. */
 import type { Redis } from "ioredis";
-import type { State } from "../../../npm/tidegate/src/decision.ts";
+import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 

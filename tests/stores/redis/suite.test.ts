@@ -1,7 +1,7 @@
 /** The contract of a store, through every shape of client. */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { redis, type RedisOptions } from "../../../npm/tidegate/src/stores/redis.ts";
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
 import { clustered, type Open, sentinels, single } from "./clients.ts";

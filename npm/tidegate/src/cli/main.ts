@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { isInputError } from "../errors.ts";
+import { isInputError } from "../limit/errors.ts";
 import { type Arguments, type Command, EXIT, type Terminal, UsageError } from "./command.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../limit/nearest.ts";
 import { COMMANDS } from "./registry.ts";
 
 /** What `tidegate --help` says. */

@@ -1,6 +1,6 @@
-import { checkFields, fieldTable } from "../config.ts";
-import { SECOND } from "../duration.ts";
-import { InputError } from "../errors.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { SECOND } from "../limit/duration.ts";
+import { InputError } from "../limit/errors.ts";
 import { type Clock, checkClock } from "./clock.ts";
 import { DEFAULT_PRIORITY } from "./options.ts";
 import { Queue } from "./queue.ts";

@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 
 /**
  * Where time comes from: the host's own clock and timers, or those of a test (`fakeClock()` of `tidegate/testing` is one).

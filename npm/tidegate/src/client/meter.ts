@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
-import type { Decision, State } from "../decision.ts";
-import { Limit } from "../limit.ts";
+import type { Config } from "../limit/config.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import { Limit } from "../limit/limit.ts";
 
 /**
  * Counts what really ran. Tokens that came while their calls could not run (a blocked event loop, no place among those that

@@ -1,6 +1,6 @@
-import { checkFields, fieldTable, numberError } from "../config.ts";
+import { checkFields, fieldTable, numberError } from "../limit/config.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { type Clock, checkClock } from "./clock.ts";
 import { LEVELS } from "./line.ts";
 import { Semaphore } from "./semaphore.ts";

@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import { RateLimitError } from "../errors.ts";
+import type { Decision } from "../limit/decision.ts";
+import { RateLimitError } from "../limit/errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
 import { QueueError } from "./errors.ts";

@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import type { Value } from "../limiter.ts";
+import type { Decision } from "../limit/decision.ts";
+import type { Value } from "../limiter/limiter.ts";
 import type { Clock } from "./clock.ts";
 import { Meter } from "./meter.ts";
 import { Slots } from "./slots.ts";

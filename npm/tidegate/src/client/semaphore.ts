@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 
 /** Places for so many at once, shared by whoever is given it. Made by {@link semaphore}. */
 export class Semaphore {

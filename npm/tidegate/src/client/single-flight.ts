@@ -1,5 +1,5 @@
-import { checkFields, fieldTable } from "../config.ts";
-import { InputError, show } from "../errors.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError, show } from "../limit/errors.ts";
 import { checkFunction } from "./options.ts";
 
 /** Settings of {@link singleFlight}. */

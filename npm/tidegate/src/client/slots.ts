@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
-import type { Decision, State } from "../decision.ts";
-import { evaluate, project } from "../evaluate.ts";
+import type { Config } from "../limit/config.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import { evaluate, project } from "../limit/evaluate.ts";
 
 /** Tokens of one reservation that nobody has used yet. */
 interface Slot {

@@ -1,8 +1,8 @@
-import { checkDefined } from "../arguments.ts";
-import { type Config, checkFields, fieldTable } from "../config.ts";
-import type { Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import { defineLimits, type Value } from "../limiter.ts";
+import { checkDefined } from "../limiter/options.ts";
+import { type Config, checkFields, fieldTable } from "../limit/config.ts";
+import type { Decision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import { defineLimits, type Value } from "../limiter/limiter.ts";
 
 /** A limit of a limiter: in memory, or in a store that a whole fleet shares. */
 export interface LimitOf<N extends string = string> {

@@ -1,5 +1,5 @@
-import { numberError, type Policy } from "../config.ts";
-import type { Decision } from "../decision.ts";
+import { numberError, type Policy } from "../limit/config.ts";
+import type { Decision } from "../limit/decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";
 import { INPUT_ERROR, OK, REASON_SHIFT, REASONS, RESERVED } from "./generated/wire.ts";
 

@@ -1,5 +1,5 @@
 import { load } from "#engine-host";
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import type { Exports } from "./exports.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, NUMBERS, SHORT_KEY_BYTES } from "./generated/wire.ts";

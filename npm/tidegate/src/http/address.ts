@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link addressKey}. */
 export interface AddressOptions {

@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { type Address, type AddressOptions, keyOf, parseAddress } from "./address.ts";
 import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
 

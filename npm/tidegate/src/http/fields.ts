@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { granted } from "./granted.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";

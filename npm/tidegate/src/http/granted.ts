@@ -1,4 +1,4 @@
-import type { AllDecision, Decision } from "../decision.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
 import { integer, quoted } from "./structured.ts";
 import { windowSeconds, withinSeconds } from "./quota.ts";
 

@@ -1,6 +1,6 @@
 import { MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { sha256 } from "./sha256.ts";
 
 const HASHED = "sha256:";

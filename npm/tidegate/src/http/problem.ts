@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
+import type { Decision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
 /** The media type of a {@link problem}. */

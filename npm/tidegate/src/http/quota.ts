@@ -1,6 +1,6 @@
-import type { AllDecision, Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import { type JitterOptions, jitter } from "../jitter.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import { type JitterOptions, jitter } from "../limit/jitter.ts";
 import { integer } from "./structured.ts";
 
 /** How long a denied client is told to wait. */

@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 
 /** The greatest Integer of RFC 9651: 15 digits. */
 export const MAX_INTEGER = 999_999_999_999_999;

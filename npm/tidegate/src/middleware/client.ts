@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp } from "../http/client-ip.ts";
 
 /** What is read of a request where nobody says otherwise: its peer, its headers, its URL. */

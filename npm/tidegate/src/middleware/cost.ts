@@ -1,5 +1,5 @@
-import { fieldTable, checkFields } from "../config.ts";
-import { InputError } from "../errors.ts";
+import { fieldTable, checkFields } from "../limit/config.ts";
+import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 
 /**

@@ -4,8 +4,8 @@
  * @module
  */
 import { PROBLEM_JSON } from "../http/problem.ts";
-import type { Limiter } from "../limiter.ts";
-import type { Store } from "../store.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
 import { settleAtEnd } from "./ending.ts";
 import { peerAddress } from "./peer.ts";

@@ -1,6 +1,6 @@
-import { checkFields, fieldTable } from "../config.ts";
-import type { AllDecision, Decision } from "../decision.ts";
-import { InputError, showInstead } from "../errors.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import type { ClientIpOptions } from "../http/client-ip.ts";
 import {
   appendRateLimitHeaders,
@@ -9,8 +9,8 @@ import {
   rateLimitHeaders,
 } from "../http/fields.ts";
 import { type Problem, problem, statusOf } from "../http/problem.ts";
-import type { Limiter, LimitRequest } from "../limiter.ts";
-import type { Store } from "../store.ts";
+import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { follow, isPending, type Pending } from "./pending.ts";
 import { type Ask, compile, type Rule, RULE_FIELDS } from "./rule.ts";

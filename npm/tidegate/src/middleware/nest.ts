@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { PROBLEM_JSON } from "../http/problem.ts";
-import type { Limiter } from "../limiter.ts";
-import type { Store } from "../store.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
 import { type NodeRequest, type NodeResponse, settleAfter } from "./node-response.ts";
 import { follow } from "./pending.ts";

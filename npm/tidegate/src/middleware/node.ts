@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Limiter } from "../limiter.ts";
-import type { Store } from "../store.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
 import { type NodeRequest, type NodeResponse, refuse, settleAfter } from "./node-response.ts";
 import { passage } from "./passage.ts";

@@ -1,8 +1,8 @@
-import { checkDefined } from "../arguments.ts";
-import { checkFields, fieldTable, type Config } from "../config.ts";
-import { InputError } from "../errors.ts";
+import { checkDefined } from "../limiter/options.ts";
+import { checkFields, fieldTable, type Config } from "../limit/config.ts";
+import { InputError } from "../limit/errors.ts";
 import { boundedKey } from "../http/key.ts";
-import type { LimitRequest } from "../limiter.ts";
+import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import { type Cost, statedCost } from "./cost.ts";
 import { follow, type Pending } from "./pending.ts";

@@ -1,4 +1,4 @@
-import type { LimitRequest } from "../limiter.ts";
+import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "./pending.ts";
 

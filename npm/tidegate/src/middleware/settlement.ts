@@ -1,6 +1,6 @@
-import type { AllDecision, Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import type { CallOptions, LimitRequest } from "../limiter.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Pending } from "./pending.ts";
 
 /** How a request ended. */

@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
 
 /** A channel of `node:diagnostics_channel`, by shape. */

@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import { InputError } from "../errors.ts";
+import type { Decision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
 
 type Attributes = Record<string, string | boolean>;

@@ -1,7 +1,7 @@
-import type { AllDecision, Decision } from "../decision.ts";
-import { InputError, RateLimitError } from "../errors.ts";
-import type { CallOptions, Limiter, LimitOptions, LimitRequest } from "../limiter.ts";
-import type { Store } from "../store.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError, RateLimitError } from "../limit/errors.ts";
+import type { CallOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {

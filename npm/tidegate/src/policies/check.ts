@@ -1,6 +1,6 @@
 import { load } from "#policy-host";
 import { check } from "../engine/generated/policy.js";
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";
 

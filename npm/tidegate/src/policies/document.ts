@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../limit/config.ts";
 
 /**
  * Where in a request a text is: the client's address (`"ip:address"`), a header, a parameter of the query, or a claim of

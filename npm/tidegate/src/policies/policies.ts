@@ -1,12 +1,12 @@
-import { checkFields, type Config, fieldTable } from "../config.ts";
-import type { AllDecision } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import { type Answer, Limiter, type LimiterOptions, type LimitRequest } from "../limiter.ts";
+import { checkFields, type Config, fieldTable } from "../limit/config.ts";
+import type { AllDecision } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import { type Answer, Limiter, type LimiterOptions, type LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { follow, type Pending } from "../middleware/pending.ts";
 import type { Selection } from "../middleware/selection.ts";
 import type { MemoryStore } from "../stores/memory.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../stores/contract.ts";
 import { examine, PolicyError } from "./check.ts";
 import type { PolicyDocument } from "./document.ts";
 import { type CompiledRule, compileRule } from "./rule.ts";

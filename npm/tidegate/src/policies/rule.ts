@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
-import { prepared } from "../evaluate.ts";
-import type { LimitRequest } from "../limiter.ts";
+import type { Config } from "../limit/config.ts";
+import { prepared } from "../limit/evaluate.ts";
+import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCost } from "../middleware/cost.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";

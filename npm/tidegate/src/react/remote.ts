@@ -1,7 +1,7 @@
-import type { Config } from "../config.ts";
-import type { State } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import { project } from "../evaluate.ts";
+import type { Config } from "../limit/config.ts";
+import type { State } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import { project } from "../limit/evaluate.ts";
 import { ServerClock } from "./server-clock.ts";
 
 /** What a server tells of a limit: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */

@@ -1,5 +1,5 @@
-import type { Decision } from "../decision.ts";
-import { evaluate } from "../evaluate.ts";
+import type { Decision } from "../limit/decision.ts";
+import { evaluate } from "../limit/evaluate.ts";
 import type { Told } from "./remote.ts";
 
 /** What a component can show of a limit. All `undefined` until the server has told the limit's numbers. */

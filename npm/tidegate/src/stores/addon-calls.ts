@@ -1,10 +1,10 @@
-import type { AllDecision, Decision } from "../decision.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
 import { decisionOf } from "../engine/answer.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
 import { NO_KEY, NUMBERS, OK, STATUS_AT } from "../engine/generated/wire.ts";
-import { InputError } from "../errors.ts";
-import type { Limit } from "../limit.ts";
-import type { Call } from "../store.ts";
+import { InputError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { Call } from "./contract.ts";
 
 export function tooLong(key: string | undefined): InputError {
   return new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);

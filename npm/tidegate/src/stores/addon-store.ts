@@ -1,11 +1,11 @@
-import type { AllDecision, Decision, State } from "../decision.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
 import { FAILED, INPUT_ERROR, KEY_TOO_LONG, NUMBERS, OPS, RESERVE, WITHOUT_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
-import { StoreError } from "../errors.ts";
-import type { Limit } from "../limit.ts";
-import type { Call, SyncStore } from "../store.ts";
+import { StoreError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { Call, SyncStore } from "./contract.ts";
 import { answersTo, joined, settled, staged, told, tooLong, unitsOf } from "./addon-calls.ts";
 
 /** The operations, by the lowest two bits of the flags. */

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../config.ts";
-import type { State } from "../decision.ts";
-import { InputError, showInstead } from "../errors.ts";
-import type { AsyncStore } from "../store.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { State } from "../limit/decision.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { type Transaction, transactional } from "./transactional.ts";
 

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../config.ts";
-import { InputError, showInstead } from "../errors.ts";
-import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call, Deadline } from "../store.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { Kv, KvLike } from "./deno-kv/kv.ts";
 import { transaction } from "./deno-kv/transaction.ts";
 import { transactional } from "./transactional.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 import { during } from "#durable-object";
-import { checkFields, fieldTable } from "../config.ts";
-import type { AllDecision, Decision, State } from "../decision.ts";
-import { InputError, showInstead, StoreError } from "../errors.ts";
-import { checkLease, type LeaseOptions } from "../lease/options.ts";
-import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call } from "../store.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { InputError, showInstead, StoreError } from "../limit/errors.ts";
+import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
 import {
   type Request,

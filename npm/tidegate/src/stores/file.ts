@@ -4,9 +4,9 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { fieldTable } from "../config.ts";
+import { fieldTable } from "../limit/config.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
-import { InputError, StoreError } from "../errors.ts";
+import { InputError, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkMaxKeys, checkStoreOptions, type MemoryStats } from "./memory.ts";
 

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { NotAState } from "../codec.ts";
-import { checkFields, fieldTable } from "../config.ts";
-import type { AllDecision, Decision, State } from "../decision.ts";
-import { InputError, isInputError, messageOf, StoreError } from "../errors.ts";
-import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call } from "../store.ts";
+import { NotAState } from "../limit/codec.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { InputError, isInputError, messageOf, StoreError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call } from "./contract.ts";
 import { linkTo, type MemcachedLike } from "./memcached/client.ts";
 import { keyOf } from "./memcached/key.ts";
 import { type Asked, Line, type Told } from "./memcached/line.ts";

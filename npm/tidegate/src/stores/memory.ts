@@ -1,12 +1,12 @@
-import { checkFields, fieldTable } from "../config.ts";
-import type { AllDecision, Decision, State } from "../decision.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { INPUT_ERROR, NUMBERS, OK, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
-import { InputError } from "../errors.ts";
-import type { Limit } from "../limit.ts";
-import type { Call, SyncStore } from "../store.ts";
+import { InputError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { Call, SyncStore } from "./contract.ts";
 
 /** Settings of {@link memory}. */
 export interface MemoryOptions {

@@ -14,11 +14,11 @@
  *
  * @module
  */
-import type { AllDecision, Decision, State } from "../decision.ts";
-import { InputError } from "../errors.ts";
-import { checkLease, type LeaseOptions } from "../lease/options.ts";
-import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call, Deadline } from "../store.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { InputError } from "../limit/errors.ts";
+import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { askOf, isOneConnection, type PostgresClient } from "./postgres/client.ts";
 import { checkCall, checkCalls, checkLimit, checkOptions, whole } from "./postgres/inputs.ts";
 import { checkSchema, type MigrationOptions, quoted } from "./postgres/migration.ts";

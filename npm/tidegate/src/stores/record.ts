@@ -1,6 +1,6 @@
 /** What a store with no expiry of its own keeps: a state's 16 bytes, then the ms (a double) from which it may be dropped. */
-import { decode, encode, NotAState, STATE_BYTES } from "../codec.ts";
-import type { State } from "../decision.ts";
+import { decode, encode, NotAState, STATE_BYTES } from "../limit/codec.ts";
+import type { State } from "../limit/decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
 
 const RECORD_BYTES = STATE_BYTES + 8;

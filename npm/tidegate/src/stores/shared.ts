@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { fieldTable } from "../config.ts";
+import { fieldTable } from "../limit/config.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkMaxKeys, checkStoreOptions, type MemoryStats, MemoryStore } from "./memory.ts";
 

@@ -10,9 +10,9 @@
  * never too generous. Parts add up to the count within n x ulp(capacity).
  */
 
-import type { Decision, State } from "../decision.ts";
-import type { Limit } from "../limit.ts";
-import type { Call, Op } from "../store.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { Call, Op } from "./contract.ts";
 import { drain, fill, type Part } from "./level.ts";
 
 /** What came of a step on one shard. */

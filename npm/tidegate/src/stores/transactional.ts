@@ -1,9 +1,9 @@
-import { NotAState } from "../codec.ts";
-import { checkFields, fieldTable, numberError } from "../config.ts";
-import type { AllDecision, Decision, State } from "../decision.ts";
+import { NotAState } from "../limit/codec.ts";
+import { checkFields, fieldTable, numberError } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
-import { InputError, isStoreError, messageOf, StoreError } from "../errors.ts";
-import type { AsyncStore, Call, Deadline } from "../store.ts";
+import { InputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Turns, turnsOf } from "./turns.ts";
 
 /** States by identity, inside one transaction of the host's own. */

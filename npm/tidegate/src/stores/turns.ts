@@ -2,7 +2,7 @@
  * One call at a time on an identity, within this process. A call on several identities waits for all of them, and later
  * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
-import type { Deadline } from "../store.ts";
+import type { Deadline } from "./contract.ts";
 
 export class Turns {
   readonly #last = new Map<string, Turn>();

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../config.ts";
-import { InputError } from "../errors.ts";
-import type { AsyncStore } from "../store.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
 import { memory } from "./memory.ts";
 import { transactional } from "./transactional.ts";
 import { open, transact } from "./web-storage/database.ts";

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../config.ts";
-import { decode, encode } from "../codec.ts";
-import type { Decision, State } from "../decision.ts";
-import { InputError, showInstead, StoreError } from "../errors.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { decode, encode } from "../limit/codec.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import { InputError, showInstead, StoreError } from "../limit/errors.ts";
 import { sha256 } from "../http/sha256.ts";
-import type { Limit } from "../limit.ts";
-import type { AsyncStore, Call } from "../store.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { settle } from "./transactional.ts";
 

@@ -1,4 +1,4 @@
-import { InputError } from "../errors.ts";
+import { InputError } from "../limit/errors.ts";
 
 /** A clock that moves only when it is told to, and its timers. Made by {@link fakeClock}. */
 export interface FakeClock {

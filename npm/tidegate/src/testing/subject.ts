@@ -1,5 +1,5 @@
-import type { Config } from "../config.ts";
-import type { AllDecision, Decision } from "../decision.ts";
+import type { Config } from "../limit/config.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
 import {
   type CallOptions,
   defineLimits,
@@ -7,8 +7,8 @@ import {
   type LimitOptions,
   type LimitRequest,
   type Value,
-} from "../limiter.ts";
-import type { Store } from "../store.ts";
+} from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
 /** Limits on the store under test, asked as a user asks them. A failure of the store is an error here, not a denial. */

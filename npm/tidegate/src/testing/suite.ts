@@ -1,4 +1,4 @@
-import type { Store } from "../store.ts";
+import type { Store } from "../stores/contract.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
 import { DENIALS } from "./cases/denials.ts";
 import { KEYS } from "./cases/keys.ts";

@@ -1,8 +1,8 @@
-import type { Config } from "../config.ts";
-import type { State } from "../decision.ts";
-import { defineLimits } from "../limiter.ts";
-import { Limit } from "../limit.ts";
-import type { Store } from "../store.ts";
+import type { Config } from "../limit/config.ts";
+import type { State } from "../limit/decision.ts";
+import { defineLimits } from "../limiter/limiter.ts";
+import { Limit } from "../limit/limit.ts";
+import type { Store } from "../stores/contract.ts";
 import { fakeClock } from "./clock.ts";
 import { shown } from "./expectation.ts";
 

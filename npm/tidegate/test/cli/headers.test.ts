@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { type HeaderFamily, rateLimitHeaders } from "../../src/http.ts";
+import { type HeaderFamily, rateLimitHeaders } from "../../src/http/index.ts";
 import { tidegate } from "./terminal.ts";
 
 const LIMIT = ["headers", "--rate", "10", "--period", "60000", "--capacity", "20", "--name", "api"];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { throttle } from "../../src/client.ts";
+import { throttle } from "../../src/client/index.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 

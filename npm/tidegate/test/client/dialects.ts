@@ -1,5 +1,5 @@
 /** Fields as real APIs document and send them, and what they mean at {@link NOW}. */
-import type { Told } from "../../src/client.ts";
+import type { Told } from "../../src/client/index.ts";
 
 /** 2026-03-01T12:00:00Z. */
 export const NOW = 1_772_366_400_000;

@@ -1,8 +1,8 @@
 /** Our fetch and our middleware over real sockets, both on one fake clock. */
 import { createServer, type ServerResponse } from "node:http";
 import { describe, expect, test, vi } from "vitest";
-import { createFetch, type FetchOptions } from "../../src/client.ts";
-import type { HeaderFamily } from "../../src/http.ts";
+import { createFetch, type FetchOptions } from "../../src/client/index.ts";
+import type { HeaderFamily } from "../../src/http/index.ts";
 import { type Config, defineLimits, SECOND } from "../../src/index.ts";
 import { rateLimit } from "../../src/middleware/node.ts";
 import { fakeClock } from "../../src/testing/index.ts";

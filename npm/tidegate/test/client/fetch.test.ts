@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { createFetch, type FetchOptions, type Retry } from "../../src/client.ts";
+import { createFetch, type FetchOptions, type Retry } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { DIALECTS } from "./dialects.ts";

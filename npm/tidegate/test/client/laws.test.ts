@@ -1,7 +1,7 @@
 /** What holds for any policy, any calls, any aborts. */
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { throttle } from "../../src/client.ts";
+import { throttle } from "../../src/client/index.ts";
 import { type Config, defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 

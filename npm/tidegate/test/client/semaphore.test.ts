@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { concurrent, semaphore } from "../../src/client.ts";
+import { concurrent, semaphore } from "../../src/client/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 // A busy machine is slow; nothing here waits for real time.

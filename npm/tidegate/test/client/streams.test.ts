@@ -1,7 +1,7 @@
 import { Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { describe, expect, test, vi } from "vitest";
-import { limitStream } from "../../src/client.ts";
+import { limitStream } from "../../src/client/index.ts";
 import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { type FakeClock, fakeClock } from "../../src/testing/index.ts";

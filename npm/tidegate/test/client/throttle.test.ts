@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
-import { isQueueError, type Policy, QueueError, throttle } from "../../src/client.ts";
+import { isQueueError, type Policy, QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
-import { type Store, transactional } from "../../src/store.ts";
+import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
 

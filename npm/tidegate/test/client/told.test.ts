@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { DisplayString, parseDictionary, parseList, Token } from "structured-headers";
 import { describe, expect, test, vi } from "vitest";
-import { readRateLimit } from "../../src/client.ts";
+import { readRateLimit } from "../../src/client/index.ts";
 import { dictionary, type Item, list } from "../../src/client/told/items.ts";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { type HeaderFamily, rateLimitHeaders } from "../../src/http.ts";
+import { type HeaderFamily, rateLimitHeaders } from "../../src/http/index.ts";
 import { DIALECTS, NOW } from "./dialects.ts";
 
 // A busy machine is slow; nothing here waits for real time.

@@ -1,7 +1,7 @@
 /** What each call does where tokens are leased. */
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
-import { transactional } from "../../src/store.ts";
+import { transactional } from "../../src/stores/index.ts";
 import { World } from "./world.ts";
 
 const config: Config = { kind: "token bucket", rate: 100, period: 1000 };

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
-import { Queue, type Waiting } from "../../src/lease/waiting.ts";
+import { Queue, type Waiting } from "../../src/limiter/lease/waiting.ts";
 import { World } from "./world.ts";
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 /** Nodes, a store and the way between them, on one clock that a test moves. */
 import { type Config, defineLimits, type Decision, type LeaseOptions, memory } from "../../src/index.ts";
-import type { AsyncStore, Call } from "../../src/store.ts";
+import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 type Limits = ReturnType<typeof node>;

@@ -8,7 +8,7 @@ import ky from "ky";
 import { Agent, RetryAgent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits } from "../../src/index.ts";
-import type { Decision } from "../../src/decision.ts";
+import type { Decision } from "../../src/limit/decision.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
 import { listen } from "./handler.ts";
 import type { Serving } from "./suite.ts";

@@ -18,7 +18,7 @@ import { expressRateLimitStore } from "../../src/middleware/express.ts";
 import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
 import { honoRateLimiterStore, rateLimitBinding } from "../../src/middleware/hono.ts";
 import { throttlerStorage } from "../../src/middleware/nest.ts";
-import type { Store } from "../../src/store.ts";
+import type { Store } from "../../src/stores/contract.ts";
 import { listen } from "./handler.ts";
 import { later } from "./later.ts";
 

@@ -5,7 +5,7 @@ import { defineLimits, MINUTE } from "../../src/index.ts";
 import { gate, type Options } from "../../src/middleware/gate.ts";
 import { rateLimit } from "../../src/middleware/express.ts";
 import { rateLimit as rateLimitFetch } from "../../src/middleware/fetch.ts";
-import type { AsyncStore } from "../../src/store.ts";
+import type { AsyncStore } from "../../src/stores/contract.ts";
 import { listen } from "./handler.ts";
 import { later } from "./later.ts";
 

@@ -1,4 +1,4 @@
-import { type AsyncStore, transactional } from "../../src/store.ts";
+import { type AsyncStore, transactional } from "../../src/stores/index.ts";
 
 /** A store that answers with promises: the algebra on a Map. */
 export function later(): AsyncStore {

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { parseList } from "structured-headers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Config, defineLimits, type Decision, type Limiter, MINUTE, SECOND } from "../../src/index.ts";
-import type { Store } from "../../src/store.ts";
+import type { Store } from "../../src/stores/contract.ts";
 import { later } from "./later.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import type { GateOptions } from "../../src/middleware/gate.ts";

@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isInputError } from "../../src/index.ts";
-import { checkPolicies, definePolicies, PolicyError } from "../../src/policies.ts";
+import { checkPolicies, definePolicies, PolicyError } from "../../src/policies/index.ts";
 import { repeated } from "../../src/policies/repeated.ts";
 import { INVALID, PLANS, VALID } from "./documents.ts";
 

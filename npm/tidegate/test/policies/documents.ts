@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { PolicyDocument } from "../../src/policies.ts";
+import type { PolicyDocument } from "../../src/policies/index.ts";
 
 interface Case {
   readonly about: string;

@@ -7,7 +7,7 @@ import {
   policyKey,
   type PolicyRequest,
   type PolicyRule,
-} from "../../src/policies.ts";
+} from "../../src/policies/index.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { PLANS } from "./documents.ts";
 

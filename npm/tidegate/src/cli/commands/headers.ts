@@ -1,8 +1,8 @@
 import { type Config, evaluate, type State } from "../../index.ts";
-import type { Decision } from "../../decision.ts";
-import { InputError } from "../../errors.ts";
-import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http.ts";
-import { Limit } from "../../limit.ts";
+import type { Decision } from "../../limit/decision.ts";
+import { InputError } from "../../limit/errors.ts";
+import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http/index.ts";
+import { Limit } from "../../limit/limit.ts";
 import { examine } from "../../policies/check.ts";
 import {
   type Arguments,

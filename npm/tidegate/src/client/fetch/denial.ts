@@ -1,4 +1,4 @@
-import { jitter as spread } from "../../jitter.ts";
+import { jitter as spread } from "../../limit/jitter.ts";
 import type { FieldSource, Told } from "../told/read.ts";
 
 /** An answer, as far as it matters here. */

@@ -1,5 +1,5 @@
-import { checkFields, fieldTable } from "../../config.ts";
-import { InputError } from "../../errors.ts";
+import { checkFields, fieldTable } from "../../limit/config.ts";
+import { InputError } from "../../limit/errors.ts";
 import { type Clock, checkClock } from "../clock.ts";
 import { checkConcurrency, checkFunction, checkMaxQueued, checkMaxWait, checkTokens } from "../options.ts";
 import type { Semaphore } from "../semaphore.ts";

@@ -1,6 +1,6 @@
-import type { Config } from "../../config.ts";
-import type { State } from "../../decision.ts";
-import { evaluate } from "../../evaluate.ts";
+import type { Config } from "../../limit/config.ts";
+import type { State } from "../../limit/decision.ts";
+import { evaluate } from "../../limit/evaluate.ts";
 import type { Pace } from "../queue.ts";
 import type { Told, ToldLimit } from "../told/read.ts";
 

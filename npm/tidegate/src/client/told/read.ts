@@ -1,4 +1,4 @@
-import { InputError } from "../../errors.ts";
+import { InputError } from "../../limit/errors.ts";
 import { type Item, dictionary, list } from "./items.ts";
 import { dateOf, resetAfter, retryAfter } from "./times.ts";
 

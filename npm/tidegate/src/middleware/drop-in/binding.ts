@@ -1,7 +1,7 @@
-import { checkDefined, checkOptions } from "../../arguments.ts";
-import { InputError } from "../../errors.ts";
-import type { Limiter } from "../../limiter.ts";
-import type { Store } from "../../store.ts";
+import { checkDefined, checkOptions } from "../../limiter/options.ts";
+import { InputError } from "../../limit/errors.ts";
+import type { Limiter } from "../../limiter/limiter.ts";
+import type { Store } from "../../stores/contract.ts";
 import { boundedKey } from "../../http/key.ts";
 
 /** A rate limit as Cloudflare binds one: whether a key may go on, and nothing else. */

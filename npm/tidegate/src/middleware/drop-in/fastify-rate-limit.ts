@@ -1,7 +1,7 @@
-import { checkOptions } from "../../arguments.ts";
-import { InputError } from "../../errors.ts";
+import { checkOptions } from "../../limiter/options.ts";
+import { InputError } from "../../limit/errors.ts";
 import { tupleKey } from "../../http/key.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../stores/contract.ts";
 import { isPending, type Pending } from "../pending.ts";
 import { HitCounter, hitKey, type Hits } from "./hits.ts";
 import type { HitOptions } from "./options.ts";

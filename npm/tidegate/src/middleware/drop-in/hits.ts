@@ -1,8 +1,8 @@
-import { Limiter } from "../../limiter.ts";
-import { InputError } from "../../errors.ts";
-import type { Decision } from "../../decision.ts";
+import { Limiter } from "../../limiter/limiter.ts";
+import { InputError } from "../../limit/errors.ts";
+import type { Decision } from "../../limit/decision.ts";
 import { tupleKey } from "../../http/key.ts";
-import type { Store, SyncStore } from "../../store.ts";
+import type { Store, SyncStore } from "../../stores/contract.ts";
 import { follow, type Pending } from "../pending.ts";
 import { checkHits, type HitOptions } from "./options.ts";
 

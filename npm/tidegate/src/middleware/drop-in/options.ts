@@ -1,8 +1,8 @@
-import { checkOptions } from "../../arguments.ts";
-import { checkFields, fieldTable } from "../../config.ts";
-import { InputError } from "../../errors.ts";
-import { checkName } from "../../limit.ts";
-import type { Store } from "../../store.ts";
+import { checkOptions } from "../../limiter/options.ts";
+import { checkFields, fieldTable } from "../../limit/config.ts";
+import { InputError } from "../../limit/errors.ts";
+import { checkName } from "../../limit/limit.ts";
+import type { Store } from "../../stores/contract.ts";
 
 /** Where a drop-in store counts hits. */
 export interface HitOptions<S extends Store> {

@@ -1,7 +1,7 @@
-import type { Config } from "../../config.ts";
-import type { AllDecision, Decision } from "../../decision.ts";
-import { Limiter } from "../../limiter.ts";
-import type { Store } from "../../store.ts";
+import type { Config } from "../../limit/config.ts";
+import type { AllDecision, Decision } from "../../limit/decision.ts";
+import { Limiter } from "../../limiter/limiter.ts";
+import type { Store } from "../../stores/contract.ts";
 import { hitKey } from "./hits.ts";
 import { checkHits, type HitOptions } from "./options.ts";
 

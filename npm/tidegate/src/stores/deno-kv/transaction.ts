@@ -1,6 +1,6 @@
 /** A transaction on Deno KV: what was read must still be there when what is written is committed. */
-import { decode, encode } from "../../codec.ts";
-import type { State } from "../../decision.ts";
+import { decode, encode } from "../../limit/codec.ts";
+import type { State } from "../../limit/decision.ts";
 import { wellFormed } from "../record.ts";
 import type { Transaction } from "../transactional.ts";
 import type { Kv, KvKey } from "./kv.ts";

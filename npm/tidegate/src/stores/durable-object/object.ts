@@ -1,8 +1,8 @@
 import { Base } from "#durable-object";
-import type { State } from "../../decision.ts";
-import { NotAState } from "../../codec.ts";
-import { messageOf, StoreError } from "../../errors.ts";
-import type { Call } from "../../store.ts";
+import type { State } from "../../limit/decision.ts";
+import { NotAState } from "../../limit/codec.ts";
+import { messageOf, StoreError } from "../../limit/errors.ts";
+import type { Call } from "../contract.ts";
 import { readRecord, wellFormed, writeRecord } from "../record.ts";
 import { type Transaction, transactional } from "../transactional.ts";
 import { Turns } from "../turns.ts";

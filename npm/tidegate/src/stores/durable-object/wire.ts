@@ -1,10 +1,10 @@
 /** What travels between the store and its object. Functions, classes and error fields do not, so everything is plain. */
-import type { Config } from "../../config.ts";
-import type { AllDecision, Decision, State } from "../../decision.ts";
-import { isInputError, isStoreError, messageOf } from "../../errors.ts";
-import { limitOf } from "../../evaluate.ts";
-import type { Limit } from "../../limit.ts";
-import type { Call, Op } from "../../store.ts";
+import type { Config } from "../../limit/config.ts";
+import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import { isInputError, isStoreError, messageOf } from "../../limit/errors.ts";
+import { limitOf } from "../../limit/evaluate.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Call, Op } from "../contract.ts";
 
 /** One call; its config comes along, and is checked by the object anew. */
 export interface WireCall {

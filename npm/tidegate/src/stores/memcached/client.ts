@@ -1,5 +1,5 @@
 /** The clients that can compare and swap, told apart by their shape; and one way to ask each of them. */
-import { InputError, showInstead } from "../../errors.ts";
+import { InputError, showInstead } from "../../limit/errors.ts";
 
 /** The npm package `memcached`, which answers by callbacks. */
 export interface CallbackMemcached {

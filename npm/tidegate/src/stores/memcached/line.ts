@@ -2,10 +2,10 @@
  * The calls of this process on one state. Those that come while a step is out wait, and share the next: one look, the
  * calls one after another on what it found, one swap. Where another process was faster, all of it is done again.
  */
-import { decodeText, encodeText } from "../../codec.ts";
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Op } from "../../store.ts";
+import { decodeText, encodeText } from "../../limit/codec.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Op } from "../contract.ts";
 import type { Link } from "./client.ts";
 import { exptimeOf } from "./expiry.ts";
 

@@ -1,5 +1,5 @@
 /** What the functions answer, and how a state of theirs is read. */
-import type { State } from "../../decision.ts";
+import type { State } from "../../limit/decision.ts";
 
 /** What a row held: a state, nothing, or `"corrupt"`. */
 export type Before = State | null | "corrupt";

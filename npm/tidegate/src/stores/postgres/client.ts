@@ -1,5 +1,5 @@
 /** PostgreSQL clients, by shape: each sends one statement and returns its one text. */
-import { InputError, showInstead } from "../../errors.ts";
+import { InputError, showInstead } from "../../limit/errors.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {

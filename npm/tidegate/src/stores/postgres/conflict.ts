@@ -1,5 +1,5 @@
 /** Errors of a client, and statements that the server undid because of concurrent transactions: only these are sent again. */
-import { show } from "../../errors.ts";
+import { show } from "../../limit/errors.ts";
 
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";

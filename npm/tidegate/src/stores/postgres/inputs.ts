@@ -1,7 +1,7 @@
 /** Checks what callers pass, before anything is sent. */
-import { InputError, showInstead } from "../../errors.ts";
-import type { Limit } from "../../limit.ts";
-import type { Call } from "../../store.ts";
+import { InputError, showInstead } from "../../limit/errors.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Call } from "../contract.ts";
 
 /** Passes settings on: an object, or nothing. */
 export function checkOptions<T extends object>(options: T | undefined): T | Record<string, never> {

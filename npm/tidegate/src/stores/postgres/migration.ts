@@ -1,5 +1,5 @@
 /** What the store needs in the database. */
-import { InputError } from "../../errors.ts";
+import { InputError } from "../../limit/errors.ts";
 import { type PostgresClient, runOn } from "./client.ts";
 import { checkOptions } from "./inputs.ts";
 import algebra from "./schema/algebra.sql";

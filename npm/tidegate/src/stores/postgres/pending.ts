@@ -1,8 +1,8 @@
 /** One call that waits for its answer. */
-import type { AllDecision, Decision, State } from "../../decision.ts";
-import { StoreError } from "../../errors.ts";
-import type { Limit } from "../../limit.ts";
-import type { Call } from "../../store.ts";
+import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import { StoreError } from "../../limit/errors.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Call } from "../contract.ts";
 
 /** A request: one call, several all or nothing, a reset, or the two numbers. */
 export type Asked =

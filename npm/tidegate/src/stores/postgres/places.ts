@@ -1,6 +1,6 @@
 /** The rows and the kinds of request that one program is about, each once; see `schema/program.sql`. */
-import type { Limit } from "../../limit.ts";
-import type { Call } from "../../store.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Call } from "../contract.ts";
 import { byteasOf, inOrder } from "./identity.ts";
 import { startOf } from "./plain.ts";
 

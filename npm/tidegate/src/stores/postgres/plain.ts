@@ -1,5 +1,5 @@
 /** The calls that most are: takes on a row each, and looks at rows. */
-import type { Limit } from "../../limit.ts";
+import type { Limit } from "../../limit/limit.ts";
 import { listOf, partsOf, stateOf } from "./answer.ts";
 import type { Statement } from "./client.ts";
 import { byteaOf, byteasOf, inOrder } from "./identity.ts";

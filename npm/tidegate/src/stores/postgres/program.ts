@@ -1,6 +1,6 @@
 /** Any mix of calls as one statement, and the core's own evaluation of what it found. */
-import type { Decision, State } from "../../decision.ts";
-import type { Call } from "../../store.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Call } from "../contract.ts";
 import { settle } from "../transactional.ts";
 import { type Before, partsOf, stateOf } from "./answer.ts";
 import type { Pending } from "./pending.ts";

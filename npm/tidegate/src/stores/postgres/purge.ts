@@ -1,7 +1,7 @@
 /** Removing rows that say nothing any more. */
-import { numberError } from "../../config.ts";
+import { numberError } from "../../limit/config.ts";
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
-import type { Limit } from "../../limit.ts";
+import type { Limit } from "../../limit/limit.ts";
 import { type Ask, statement } from "./client.ts";
 import { checkLimit, checkOptions, whole } from "./inputs.ts";
 

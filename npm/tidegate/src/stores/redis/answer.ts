@@ -1,6 +1,6 @@
 /** What the script answers: the server's clock, how many requests it granted, and what each key held before. */
 
-import type { State } from "../../decision.ts";
+import type { State } from "../../limit/decision.ts";
 
 /** What a key held: a state, nothing, or something that is not a state (what it is instead). */
 export type Before = State | null | string;

@@ -1,6 +1,6 @@
 /** The clients that a store takes, told apart by their shape; and one way to run a script on each of them. */
 
-import { InputError, showInstead } from "../../errors.ts";
+import { InputError, showInstead } from "../../limit/errors.ts";
 
 /** ioredis and what is shaped like it: `Redis` (also with Sentinel) and `Cluster`. */
 export interface IoredisLike {

@@ -1,6 +1,6 @@
 /** Denials that are answered again without a round trip, for a short time. */
 
-import type { State } from "../../decision.ts";
+import type { State } from "../../limit/decision.ts";
 
 /** The states behind a denial: of one key, or of all shards. */
 export interface Denial {

@@ -1,4 +1,4 @@
-import { messageOf, StoreError } from "../../errors.ts";
+import { messageOf, StoreError } from "../../limit/errors.ts";
 
 /** The store's name in errors. */
 export const STORE = "redis";

@@ -1,5 +1,5 @@
-import { InputError } from "../../errors.ts";
-import { checkLease, type LeaseOptions } from "../../lease/options.ts";
+import { InputError } from "../../limit/errors.ts";
+import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 
 /** Settings of {@link redis}. */
 export interface RedisOptions {

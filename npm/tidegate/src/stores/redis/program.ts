@@ -1,9 +1,9 @@
 /** One script call: the keys that it is about and the requests on them, encoded once it is complete. */
 
-import type { Deadline } from "../../store.ts";
-import type { Call } from "./call.ts";
+import type { Deadline } from "../contract.ts";
+import type { Call } from "./line.ts";
 import type { Line } from "./line.ts";
-import type { Spec } from "./spec.ts";
+import { type Spec, Specs } from "./spec.ts";
 import type { Unit } from "./unit.ts";
 
 /** A program under construction. */
@@ -97,23 +97,6 @@ export class Program {
     const args = [text ? "t" : "b", plain ? "1" : "", now];
     args.push(String(specs.many), ...specs.args, String(runCount), ...runs, ...units);
     return { keys, args };
-  }
-}
-
-/** The specs of one program, each told once. */
-export class Specs {
-  many = 0;
-  readonly args: string[] = [];
-  readonly #numbers = new Map<Spec, string>();
-
-  /** The number under which the script knows a request that is made so often in a row. */
-  number(spec: Spec, repeats: number): string {
-    const known = repeats === 1 ? this.#numbers.get(spec) : undefined;
-    if (known !== undefined) return known;
-    this.args.push(...spec.fields, String(repeats));
-    const number = String(++this.many);
-    if (repeats === 1) this.#numbers.set(spec, number);
-    return number;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Answers that are known without asking the server. */
 
-import type { Decision } from "../../decision.ts";
-import type { Call as StoreCall } from "../../store.ts";
+import type { Decision } from "../../limit/decision.ts";
+import type { Call as StoreCall } from "../contract.ts";
 import type { Server } from "./server.ts";
 
 /** What a call answers whatever is stored, or `undefined`: it asks for more than there ever is. */

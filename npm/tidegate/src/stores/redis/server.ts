@@ -1,9 +1,9 @@
 /** The server as the parts of the store share it: its keys, what waits for it, its clock and what it denied. */
 
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Deadline } from "../../store.ts";
-import { Call } from "./call.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Deadline } from "../contract.ts";
+import { Call } from "./line.ts";
 import type { Link } from "./client.ts";
 import { ServerClock } from "../server-clock.ts";
 import type { Denials } from "./denials.ts";

@@ -1,8 +1,8 @@
 /** Several limits, all or nothing, in one script call. */
 
-import type { AllDecision, Decision } from "../../decision.ts";
-import { InputError } from "../../errors.ts";
-import type { Deadline, Call as StoreCall } from "../../store.ts";
+import type { AllDecision, Decision } from "../../limit/decision.ts";
+import { InputError } from "../../limit/errors.ts";
+import type { Deadline, Call as StoreCall } from "../contract.ts";
 import { shardMember } from "./sharded.ts";
 import type { Server } from "./server.ts";
 import { Spec } from "./spec.ts";

@@ -1,8 +1,8 @@
 /** Limits of several shards that one script call can be about: on one server, or under one tag. */
 
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Deadline, Call as StoreCall } from "../../store.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Deadline, Call as StoreCall } from "../contract.ts";
 import type { Line, Owner } from "./line.ts";
 import { clockFor, never } from "./recall.ts";
 import type { Server } from "./server.ts";

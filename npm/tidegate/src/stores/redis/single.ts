@@ -1,8 +1,8 @@
 /** Limits of one part: one key on the server each. */
 
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Deadline, Call as StoreCall } from "../../store.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Deadline, Call as StoreCall } from "../contract.ts";
 import { never, recall } from "./recall.ts";
 import type { Server } from "./server.ts";
 

@@ -1,6 +1,6 @@
 /** One kind of request as the script reads it: what to do, and the numbers of the rule it is done by. */
 
-import type { Policy } from "../../config.ts";
+import type { Policy } from "../../limit/config.ts";
 
 /** What a request does. `reset` forgets. */
 export type SpecOp = "take" | "check" | "give" | "charge" | "reset";
@@ -50,5 +50,22 @@ export class Spec {
       this.oneShard === oneShard &&
       this.start === start
     );
+  }
+}
+
+/** The specs of one program, each told once. */
+export class Specs {
+  many = 0;
+  readonly args: string[] = [];
+  readonly #numbers = new Map<Spec, string>();
+
+  /** The number under which the script knows a request that is made so often in a row. */
+  number(spec: Spec, repeats: number): string {
+    const known = repeats === 1 ? this.#numbers.get(spec) : undefined;
+    if (known !== undefined) return known;
+    this.args.push(...spec.fields, String(repeats));
+    const number = String(++this.many);
+    if (repeats === 1) this.#numbers.set(spec, number);
+    return number;
   }
 }

@@ -1,6 +1,6 @@
-import type { AllDecision, Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { AsyncStore, Call as StoreCall, Deadline } from "../../store.ts";
+import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { AsyncStore, Call as StoreCall, Deadline } from "../contract.ts";
 import { linkTo, type RedisLike } from "./client.ts";
 import { Denials } from "./denials.ts";
 import { STORE } from "./failure.ts";

@@ -1,11 +1,10 @@
 /** Several requests that are carried out together, or not at all. */
 
-import type { Decision, State } from "../../decision.ts";
-import type { Limit } from "../../limit.ts";
-import type { Deadline, Op } from "../../store.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Deadline, Op } from "../contract.ts";
 import type { Line } from "./line.ts";
-import type { Specs } from "./program.ts";
-import type { Spec } from "./spec.ts";
+import type { Spec, Specs } from "./spec.ts";
 
 /** One request of a unit. */
 export interface Member {

@@ -1,5 +1,5 @@
 /** States in IndexedDB: a read-write transaction is alone on its origin, whichever tab it is of. */
-import type { State } from "../../decision.ts";
+import type { State } from "../../limit/decision.ts";
 import { readRecord, writeRecord } from "../record.ts";
 import type { Transaction } from "../transactional.ts";
 

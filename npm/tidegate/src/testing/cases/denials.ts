@@ -1,4 +1,4 @@
-import { HOUR, MINUTE, SECOND } from "../../duration.ts";
+import { HOUR, MINUTE, SECOND } from "../../limit/duration.ts";
 import { holds, same } from "../expectation.ts";
 import type { Case } from "../subject.ts";
 

@@ -1,4 +1,4 @@
-import { HOUR } from "../../duration.ts";
+import { HOUR } from "../../limit/duration.ts";
 import { holds, same, shown } from "../expectation.ts";
 import { ODD_KEYS } from "../keys.ts";
 import type { Case } from "../subject.ts";

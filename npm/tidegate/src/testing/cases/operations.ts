@@ -1,4 +1,4 @@
-import { MINUTE, SECOND } from "../../duration.ts";
+import { MINUTE, SECOND } from "../../limit/duration.ts";
 import { same } from "../expectation.ts";
 import type { Case } from "../subject.ts";
 

@@ -1,4 +1,4 @@
-import { HOUR, MINUTE } from "../../duration.ts";
+import { HOUR, MINUTE } from "../../limit/duration.ts";
 import { holds, same } from "../expectation.ts";
 import type { Case } from "../subject.ts";
 

@@ -1,11 +1,11 @@
-import type { Decision } from "./decision.ts";
-import { OPS, RESERVE } from "./engine/generated/wire.ts";
-import { isInputError, isStoreError } from "./errors.ts";
+import type { Decision } from "../limit/decision.ts";
+import { OPS, RESERVE } from "../engine/generated/wire.ts";
+import { isInputError, isStoreError } from "../limit/errors.ts";
 import { fallback } from "./fallback.ts";
-import type { Limit } from "./limit.ts";
+import type { Limit } from "../limit/limit.ts";
 import { checkLog, Outages } from "./outages.ts";
 import type { Resilience } from "./resilience.ts";
-import type { Call, Op, SyncStore } from "./store.ts";
+import type { Call, Op, SyncStore } from "../stores/contract.ts";
 
 /** A store of ours that takes many keys in one call. */
 export interface Batch {

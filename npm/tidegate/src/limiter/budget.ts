@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { AllDecision, Decision } from "./decision.ts";
-import { InputError, showInstead } from "./errors.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
-import { settleUp, type Ledger } from "./middleware/settlement.ts";
-import { checkFields, fieldTable } from "./config.ts";
-import type { Store } from "./store.ts";
+import { settleUp, type Ledger } from "../middleware/settlement.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { Store } from "../stores/contract.ts";
 
 /** What {@link spend} is told. */
 export interface SpendOptions<N extends string> {

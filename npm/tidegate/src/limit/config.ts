@@ -1,7 +1,12 @@
-import { EXPECTS, type Field } from "./engine/generated/bounds.ts";
+import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
-import type { OnStoreError } from "./store.ts";
+
+/**
+ * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit at this
+ * fraction (above 0, up to 1) of the rate until the store answers again.
+ */
+export type OnStoreError = "deny" | "allow" | { readonly local: number };
 
 /** What both kinds of limit have. */
 export interface CommonConfig {

@@ -1,9 +1,9 @@
-import { checkOnStoreError } from "./config.ts";
-import type { AllDecision, Decision } from "./decision.ts";
-import { Limit } from "./limit.ts";
-import { MemoryStore } from "./stores/memory.ts";
-import { settle } from "./stores/transactional.ts";
-import type { Call, OnStoreError } from "./store.ts";
+import { checkOnStoreError } from "../limit/config.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { Limit } from "../limit/limit.ts";
+import { MemoryStore } from "../stores/memory.ts";
+import { settle } from "../stores/transactional.ts";
+import type { Call, OnStoreError } from "../stores/contract.ts";
 
 /** What is answered in place of a store that failed, which is `cause`. */
 export interface Fallback {

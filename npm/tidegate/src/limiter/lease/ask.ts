@@ -1,8 +1,8 @@
 /** The one round trip at a time that a lease has: for all who wait, and some ahead. */
-import type { Decision } from "../decision.ts";
-import { isInputError } from "../errors.ts";
+import type { Decision } from "../../limit/decision.ts";
+import { isInputError } from "../../limit/errors.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call, Op } from "../store.ts";
+import type { Call, Op } from "../../stores/contract.ts";
 import type { Lease } from "./lease.ts";
 import type { Waiting } from "./waiting.ts";
 

@@ -1,12 +1,11 @@
-import { type Config, type Policy, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
-import type { Decision, State } from "./decision.ts";
-import { decisionOf, refusal, refuse } from "./engine/answer.ts";
-import { type Engine, engine } from "./engine/engine.ts";
-import { NAME_EXPECTS } from "./engine/generated/bounds.ts";
-import { ASK, NONE, OPS, RESERVE, WRITES } from "./engine/generated/wire.ts";
-import { releasing } from "./engine/release.ts";
+import { type Config, type Policy, type OnStoreError, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
+import type { Decision, Operation, State } from "./decision.ts";
+import { decisionOf, refusal, refuse } from "../engine/answer.ts";
+import { type Engine, engine } from "../engine/engine.ts";
+import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
+import { ASK, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
+import { releasing } from "../engine/release.ts";
 import { InputError } from "./errors.ts";
-import type { Call, OnStoreError } from "./store.ts";
 
 /** What a call on a state of one's own answers, and the state to keep. */
 export interface Evaluation {
@@ -89,7 +88,7 @@ export class Limit {
    */
   evaluate(
     state: State | null,
-    call: Pick<Call, "op" | "count" | "reserve">,
+    call: Operation,
     now: number,
     at: { start: number; shard?: boolean } = { start: 0 },
   ): Evaluation {
@@ -106,7 +105,7 @@ export class Limit {
   }
 
   /** The denial of a request that no wait would help, which is decided before any state is read; else nothing. */
-  never(call: Pick<Call, "op" | "count" | "reserve">, now: number): Decision | undefined {
+  never(call: Operation, now: number): Decision | undefined {
     if (call.count <= this.policy.capacity && !call.reserve) return undefined;
     // A fresh key is full: what it denies for its capacity, every state does.
     const { decision } = this.evaluate(null, call, now);
@@ -150,7 +149,7 @@ export class Limit {
   /** One call on the better of two shards' states: which it is (0 or 1), the answer, and that shard's new state. */
   better(
     pair: readonly [State | null, State | null],
-    call: Pick<Call, "op" | "count" | "reserve">,
+    call: Operation,
     now: number,
     start: number,
   ): Evaluation & { which: 0 | 1 } {
@@ -166,7 +165,7 @@ export class Limit {
   /** One call on all shards' states as one pool: the answer, and all their new states where they are to be written. */
   pool(
     states: readonly (State | null)[],
-    call: Pick<Call, "op" | "count" | "reserve">,
+    call: Operation,
     now: number,
     start: number,
   ): { decision: Decision; states: State[] | undefined } {
@@ -196,13 +195,7 @@ export class Limit {
     }
   }
 
-  #pool(
-    states: readonly (State | null)[],
-    pair: boolean,
-    call: Pick<Call, "op" | "count" | "reserve">,
-    now: number,
-    start: number,
-  ): number {
+  #pool(states: readonly (State | null)[], pair: boolean, call: Operation, now: number, start: number): number {
     this.#stage(states);
     const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
     const status = this.#engine.wasm.pool_decide(

@@ -6,15 +6,15 @@
  * @module
  */
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { checkFields, fieldTable, numberError } from "./config.ts";
-import { MAX_COUNT } from "./engine/generated/bounds.ts";
-import { InputError } from "./errors.ts";
-import { Observer } from "./react/observer.ts";
-import type { Learned, RemoteLimits, Told } from "./react/remote.ts";
-import { decide, type View, type Wish } from "./react/view.ts";
+import { checkFields, fieldTable, numberError } from "../limit/config.ts";
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
+import { InputError } from "../limit/errors.ts";
+import { Observer } from "./observer.ts";
+import type { Learned, RemoteLimits, Told } from "./remote.ts";
+import { decide, type View, type Wish } from "./view.ts";
 
-export { type Learned, type RemoteLimits, remoteLimits, type Told } from "./react/remote.ts";
-export type { View } from "./react/view.ts";
+export { type Learned, type RemoteLimits, remoteLimits, type Told } from "./remote.ts";
+export type { View } from "./view.ts";
 
 /** Settings of {@link useRateLimit}. */
 export interface UseRateLimitOptions {

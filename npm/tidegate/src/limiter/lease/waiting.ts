@@ -1,6 +1,6 @@
 /** Those who wait until the store has told, in their order. */
-import type { Decision } from "../decision.ts";
-import type { Call } from "../store.ts";
+import type { Decision } from "../../limit/decision.ts";
+import type { Call } from "../../stores/contract.ts";
 
 /** A request that waits. */
 export interface Waiting {

@@ -13,21 +13,21 @@ import {
   NONE,
   refuseShards,
   TARGET,
-} from "./arguments.ts";
-import { askedOf, checkLimiter } from "./asked.ts";
-import type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./call-options.ts";
-import { type Config, checkFields, numberError } from "./config.ts";
+} from "./options.ts";
+import { askedOf, checkLimiter } from "./defined.ts";
+import type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
+import { type Config, checkFields, numberError } from "../limit/config.ts";
 import { configOf, Defined } from "./defined.ts";
-import type { AllDecision, Decision, State } from "./decision.ts";
-import { OPS, RESERVE } from "./engine/generated/wire.ts";
-import { RateLimitError } from "./errors.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { OPS, RESERVE } from "../engine/generated/wire.ts";
+import { RateLimitError } from "../limit/errors.ts";
 import type { Leases } from "./lease/leases.ts";
-import type { Limit } from "./limit.ts";
+import type { Limit } from "../limit/limit.ts";
 import type { Batch, Fast } from "./resilience-sync.ts";
-import type { MemoryStore } from "./stores/memory.ts";
-import type { Call, Op, Store } from "./store.ts";
+import type { MemoryStore } from "../stores/memory.ts";
+import type { Call, Op, Store } from "../stores/contract.ts";
 
-export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./call-options.ts";
+export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
 type Target = Pick<CallOptions, "key" | "config">;
 
 /** Limits by name, on one store. Made by {@link defineLimits}. */

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { checkFields, fieldTable, type TokenBucketConfig } from "./config.ts";
-import { EXPECTS } from "./engine/generated/bounds.ts";
-import { InputError } from "./errors.ts";
+import { checkFields, fieldTable, type TokenBucketConfig } from "../limit/config.ts";
+import { EXPECTS } from "../engine/generated/bounds.ts";
+import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link adaptiveRate}. */
 export interface AdaptiveOptions {

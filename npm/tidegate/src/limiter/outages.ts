@@ -1,5 +1,5 @@
 /** What a limiter keeps of its store's failures: a breaker and a line in the log for each node. */
-import { InputError, messageOf, type StoreError } from "./errors.ts";
+import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
 
 /** Receives one line when a store fails, and one when it answers again. `console` is one. */
 export interface Log {

@@ -59,3 +59,15 @@ export interface State {
   /** Epoch ms: when `value` was computed; for a fixed window, where its window starts. */
   ts: number;
 }
+
+/** What a call does: takes tokens, only asks, brings back unused ones, takes what was already spent. */
+export type Op = "take" | "check" | "give" | "charge";
+
+/** What one call does to the state of a key, whatever the limit. */
+export interface Operation {
+  readonly op: Op;
+  /** Tokens, 0 to 2^40. */
+  readonly count: number;
+  /** Whether tokens may be owed (take and check). */
+  readonly reserve: boolean;
+}

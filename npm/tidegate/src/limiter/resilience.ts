@@ -1,10 +1,10 @@
-import { checkTimeout } from "./config.ts";
-import type { AllDecision, Decision, State } from "./decision.ts";
-import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "./errors.ts";
+import { checkTimeout } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import { fallback } from "./fallback.ts";
-import type { Limit } from "./limit.ts";
+import type { Limit } from "../limit/limit.ts";
 import { checkLog, type Log, Outages } from "./outages.ts";
-import type { AsyncStore, Call, OnStoreError } from "./store.ts";
+import type { AsyncStore, Call, OnStoreError } from "../stores/contract.ts";
 
 /** What a limiter does about a store that fails. */
 export interface Resilience {

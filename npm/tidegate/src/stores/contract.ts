@@ -1,32 +1,15 @@
-/**
- * What a store is, for people who write one.
- *
- * @module
- */
-import type { AllDecision, Decision, State } from "./decision.ts";
-import type { LeaseOptions } from "./lease/options.ts";
-import type { Limit } from "./limit.ts";
+/** What a limiter requires of a store: types only. */
+import type { AllDecision, Decision, Operation, State } from "../limit/decision.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { LeaseOptions } from "../limiter/lease/options.ts";
 
-export type { AllDecision, Decision, State } from "./decision.ts";
-export type { Evaluation } from "./limit.ts";
-export { decode, decodeText, encode, encodeText } from "./codec.ts";
-export type { LeaseOptions } from "./lease/options.ts";
-export { Limit } from "./limit.ts";
-export { StoreError } from "./errors.ts";
-export { transactional, type Transaction } from "./stores/transactional.ts";
-
-/** What a call does: takes tokens, only asks, brings back unused ones, takes what was already spent. */
-export type Op = "take" | "check" | "give" | "charge";
+export type { OnStoreError } from "../limit/config.ts";
+export type { Op, Operation } from "../limit/decision.ts";
 
 /** One call on one limit and key, checked. */
-export interface Call {
-  readonly op: Op;
+export interface Call extends Operation {
   readonly limit: Limit;
   readonly key: string | undefined;
-  /** Tokens, 0 to 2^40. */
-  readonly count: number;
-  /** Whether tokens may be owed (take and check). */
-  readonly reserve: boolean;
 }
 
 /** When a call is no longer waited for: `performance.now()`, ms. Only stores with promises get one, from a limiter. */
@@ -84,9 +67,3 @@ export interface AsyncStore extends StoreOf<true> {
 }
 /** Where state lives. It applies; it never decides. */
 export type Store = SyncStore | AsyncStore;
-
-/**
- * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit at this
- * fraction (above 0, up to 1) of the rate until the store answers again.
- */
-export type OnStoreError = "deny" | "allow" | { readonly local: number };

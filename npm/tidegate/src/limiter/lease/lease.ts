@@ -1,7 +1,7 @@
 /** What is leased on one limit and key: what the store last told that it holds, and what is in hand. */
-import type { Decision, State } from "../decision.ts";
-import type { Limit, Spent } from "../limit.ts";
-import { type Moment, ServerClock } from "../stores/server-clock.ts";
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit, Spent } from "../../limit/limit.ts";
+import { type Moment, ServerClock } from "../../stores/server-clock.ts";
 import { Demand } from "./demand.ts";
 import type { Lending } from "./options.ts";
 import { Queue } from "./waiting.ts";

@@ -1,5 +1,5 @@
-import { checkFields, fieldTable } from "../config.ts";
-import { InputError } from "../errors.ts";
+import { checkFields, fieldTable } from "../../limit/config.ts";
+import { InputError } from "../../limit/errors.ts";
 
 /** How a shared store lends tokens to this process, to be spent without asking. */
 export interface LeaseOptions {

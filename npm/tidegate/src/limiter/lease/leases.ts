@@ -1,10 +1,10 @@
 /** All that is leased here: the store's calls, answered out of hand where they can be. */
-import type { AllDecision, Decision, State } from "../decision.ts";
-import { isInputError } from "../errors.ts";
-import type { Limit } from "../limit.ts";
+import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import { isInputError } from "../../limit/errors.ts";
+import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call } from "../store.ts";
-import { settle } from "../stores/transactional.ts";
+import type { Call } from "../../stores/contract.ts";
+import { settle } from "../../stores/transactional.ts";
 import { ask, type Lender, wait } from "./ask.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
