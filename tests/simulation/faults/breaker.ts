@@ -41,7 +41,7 @@ export async function breaking({ seed, fails, nodes, perSecond, share, seconds }
   const fleet = Array.from({ length: nodes }, () => {
     const life = new Life();
     const limits = world.within(life, () =>
-      defineLimits({ limit }, { store: redis(server.client(life, { cuts: 0 })) }),
+      defineLimits({ limit }, { store: redis(server.client(life, { cuts: 0 })), log: false }),
     );
     return { life, limits };
   });

@@ -71,7 +71,7 @@ export async function queueing({ seed, perSecond, locked }: Queueing): Promise<Q
   };
   const limit = { kind: "token bucket", rate: 1, period: 3_600_000 } as const;
   const now = (): number => Math.floor(EPOCH_MS + world.now / MS);
-  const limits = world.within(life, () => defineLimits({ limit }, { store: postgres(client), now }));
+  const limits = world.within(life, () => defineLimits({ limit }, { store: postgres(client), now, log: false }));
   for (let at = 0; at < lock.until + SECOND / 2; at += exponential(demand, perSecond / SECOND)) {
     const key = `k${String(counts.calls++).padStart(6, "0")}`;
     world.at(Math.floor(at), life, () => {

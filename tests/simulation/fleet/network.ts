@@ -1,11 +1,14 @@
 /** The network between nodes and the Redis servers, and the client that a node's store uses. */
 import { createHash } from "node:crypto";
+import slotOf from "cluster-key-slot";
 import type { RedisLike } from "tidegate/redis";
 import type { Process } from "../engine/events.ts";
 import { type Change, RedisServer } from "../engine/lua.ts";
 import { logNormal, type Random, stream } from "../engine/random.ts";
 import { EPOCH_MS, MS, type World } from "../engine/world.ts";
 import type { Network } from "./scenario.ts";
+
+const SLOTS = 16_384;
 
 /** What a script call did. */
 export interface Step {
@@ -66,11 +69,13 @@ export class Redis {
     return EPOCH_MS + this.offset + this.#world.now / MS;
   }
 
-  /** Which server a key lives on. */
+  /** Which server a key lives on: each has an equal range of the slots, as in a cluster. */
   serverOf(key: string): number {
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-    return (hash >>> 0) % this.servers;
+    return this.#serverOfSlot(slotOf(key));
+  }
+
+  #serverOfSlot(slot: number): number {
+    return Math.floor((slot * this.servers) / SLOTS);
   }
 
   plant(key: string, bytes: string): void {
@@ -129,7 +134,10 @@ export class Redis {
         },
         this.serverOf(keys[0] ?? ""),
       );
-    const client = { isCluster: this.servers > 1, options: {}, sendCommand: () => {}, evalshaBuffer, evalBuffer };
+    // As ioredis's Cluster: for each slot its master.
+    const slots = Array.from({ length: SLOTS }, (_, slot) => [`server ${this.#serverOfSlot(slot)}`]);
+    const isCluster = this.servers > 1;
+    const client = { isCluster, slots, options: {}, sendCommand: () => {}, evalshaBuffer, evalBuffer };
     return client as unknown as RedisLike;
   }
 

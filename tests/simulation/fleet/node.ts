@@ -51,7 +51,7 @@ export class FleetNode implements End {
       const store = redis(this.#redis.client(life, this), { lease });
       const config = configOf(limit, shardsOf(mode));
       const other = { ...config, rate: limit.rate / 2 };
-      this.#limits = defineLimits({ limit: config, other }, { store: this.#watched(store) });
+      this.#limits = defineLimits({ limit: config, other }, { store: this.#watched(store), log: false });
     });
   }
 
