@@ -10,6 +10,10 @@ const LEASE = ["lease/calls.test.ts", "lease/queue.test.ts", "lease/nodes.test.t
 const CLOCK = ["server-clock.test.ts"];
 const QUEUE = ["client/throttle.test.ts", "client/laws.test.ts"];
 
+const OUTAGES = ["resilience.test.ts", "outages.test.ts"];
+const TURNS = ["turns.test.ts", "transactional.test.ts"];
+const NAMES = ["middleware/drop-in-names.test.ts"];
+
 export const MUTANTS = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
   one("limiter/lease/lease.ts", "now - this.#toldAt >= this.#lending.ahead", "false", ...LEASE),
@@ -45,25 +49,30 @@ export const MUTANTS = [
   one("client/queue.ts", "this.#reserve?.owe(-waiting.count);", "", ...QUEUE),
   one("client/queue.ts", "this.#parts.semaphore?.release();", "", ...QUEUE),
   one("client/queue.ts", "if (signal?.aborted === true)", "if (false)", ...QUEUE),
-  one(
-    "limiter/resilience.ts",
-    "this.#failures < FAILURES_TO_OPEN",
-    "this.#failures <= FAILURES_TO_OPEN",
-    "resilience.test.ts",
-  ),
-  one("limiter/resilience.ts", "if (now < this.#probeAt) return false;", "", "resilience.test.ts"),
-  one("limiter/resilience.ts", "    this.#failures = 0;\n", "", "resilience.test.ts"),
+  one("limiter/outages.ts", "node.failures < FAILURES_TO_OPEN", "node.failures <= FAILURES_TO_OPEN", ...OUTAGES),
+  one("limiter/outages.ts", "if (now < node.probeAt) return false;", "", ...OUTAGES),
+  one("limiter/outages.ts", "    node.failures = 0;\n", "", ...OUTAGES),
+  one("limiter/outages.ts", "Math.min(node.wait * 2, PROBE_AFTER_MOST)", "node.wait", ...OUTAGES),
+  one("limiter/outages.ts", "    this.succeeded(name, now);\n", "", ...OUTAGES),
+  one("limiter/outages.ts", "node.isLogged || now - node.loggedAt < LOG_EVERY", "false", ...OUTAGES),
+  one("limiter/outages.ts", "if (now - this.#keyLoggedAt < LOG_EVERY) return;", "", ...OUTAGES),
+  one("limiter/outages.ts", "      node.isLogged = false;\n", "", ...OUTAGES),
+  one("limiter/resilience.ts", "[...new Set(names)].sort()", "[names[0]]", ...OUTAGES),
+  one("limiter/resilience.ts", 'if (failure.scope === "key")', "if (false)", ...OUTAGES),
+  one("limiter/resilience.ts", "run(now + timeout)", "run(now + 20 * timeout)", ...OUTAGES),
+  one("stores/turns.ts", "for (const id of ids) this.#last.set(id, turn);", "", ...TURNS),
+  one("stores/turns.ts", "deadline === undefined || performance.now() < deadline", "true", ...TURNS),
+  one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one(
     "limiter/resilience.ts",
     "Math.min(...calls.map((call) => timeoutOf",
     "Math.max(...calls.map((call) => timeoutOf",
     "resilience.test.ts",
   ),
-  one("limiter/resilience.ts", "Math.min(this.#wait * 2, PROBE_AFTER_MOST)", "this.#wait", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
-    "      if (isInputError(error)) throw error;\n      breaker",
-    "      breaker",
+    "      if (isInputError(error)) throw error;\n      const failure",
+    "      const failure",
     "resilience.test.ts",
   ),
   one(

@@ -86,6 +86,35 @@ describe("a state that is corrupt", () => {
   });
 });
 
+test("an error about one key is an answer of its node: the count of failures begins anew", async () => {
+  const details = { store: "noded", operation: "take", identity: "one:k" };
+  const [down, corrupt] = [refused, new StoreError("corrupt state", { ...details, scope: "key" })];
+  const failures: unknown[] = [down, down, down, down, corrupt, down, down, down, down, FINE];
+  const store = noded(() => failures.shift());
+  const limits = defineLimits(configs, { store, log: false });
+  for (let i = 0; i < 9; i++) expect((await limits.limit("one", { key: "k" })).degraded).toBe(true);
+  expect((await limits.limit("one", { key: "k" })).degraded).toBeUndefined();
+});
+
+test("a store receives the deadline of each call: the limit's own timeout from now", async () => {
+  const deadlines: unknown[] = [];
+  const store: AsyncStore = {
+    ...noded(() => FINE),
+    decide: (_call, _now, deadline) => Promise.reject(void deadlines.push(deadline)),
+    decideAll: (_calls, _now, deadline) => Promise.reject(void deadlines.push(deadline)),
+    reset: (_limit, _key, deadline) => Promise.resolve(void deadlines.push(deadline)),
+    getValue: (_limit, _key, _now, deadline) => Promise.reject(void deadlines.push(deadline)),
+  };
+  const limits = defineLimits({ one: { ...bucket, timeout: 40 }, two: bucket }, { store, log: false, timeout: 90 });
+  const now = performance.now();
+  await limits.limit("two", { key: "a" });
+  await limits.limit("one", { key: "a" });
+  await limits.limitAll([{ name: "one" }, { name: "two" }]);
+  await limits.reset("two", { key: "a" });
+  await limits.getValue("one", { key: "a" }).catch(() => {});
+  expect(deadlines).toEqual([now + 90, now + 40, now + 40, now + 90, now + 40]);
+});
+
 describe("a node that fails", () => {
   test("costs no call on the other nodes, and is called ever more rarely", async () => {
     const store = noded((node) => (node === "b" ? refused : FINE));
