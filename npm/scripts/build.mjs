@@ -28,11 +28,16 @@ function documents() {
   writeFileSync(at("README.md"), readme.replace(/\]\((?![a-z]+:|#)/g, `](${files}`));
 }
 
-export function build() {
+/** The package without its addon: enough to run it in memory, and on stores behind a client. */
+export function buildPackage() {
   setup();
   wasm();
-  addon();
   javascript();
+}
+
+export function build() {
+  buildPackage();
+  addon();
   replay();
   documents();
 }

@@ -1,8 +1,8 @@
-// `npm start`: sets up, builds, and runs the example server with its playground.
-import { build } from "./build.mjs";
+// `npm start`: sets up, builds what the example server needs, and runs it with its playground.
+import { buildPackage } from "./build.mjs";
 import { playground } from "./playground.mjs";
 import { run } from "./run.mjs";
 
-build();
+buildPackage();
 playground();
 run(process.execPath, ["examples/server/server.mjs", ...process.argv.slice(2)]);
