@@ -2,7 +2,7 @@
  * Every public function, class and method with wrong arguments: it throws an `InputError`, or it works. The walk goes over
  * `exports` of package.json, so a new function without a row in `CALLS` fails.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { describe, expect, test } from "vitest";
@@ -159,8 +159,11 @@ const invoke = (name: string, fn: Callable, args: readonly unknown[]): unknown =
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   exports: Record<string, string | { default: string }>;
 };
-const source = (target: string): string =>
-  target.replace("./dist/", "../src/").replace(/\.js$/, ".ts").replace("src/testing.ts", "src/testing/index.ts");
+/** As the build finds it: `dist/a.js` is made from `src/a.ts` or `src/a/index.ts`. */
+const source = (target: string): string => {
+  const path = target.replace("./dist/", "../src/").replace(/\.js$/, "");
+  return existsSync(new URL(`${path}.ts`, import.meta.url)) ? `${path}.ts` : `${path}/index.ts`;
+};
 const entries = Object.entries(manifest.exports).flatMap(([entry, target]) =>
   typeof target === "string" || ELSEWHERE.has(entry) ? [] : [[entry, source(target.default)] as const],
 );
