@@ -1,19 +1,22 @@
 // API pages from the doc comments, as Markdown for the site: one folder for each entry of the package, under its name.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Application, Converter, ReflectionKind } from "typedoc";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { exports } = JSON.parse(readFileSync(at("../tidegate/package.json"), "utf8"));
 
+/** As the build finds it: `dist/a.js` is made from `src/a.ts` or `src/a/index.ts`. */
+const source = (types) => {
+  const path = types.replace("./dist/", "").replace(".d.ts", "");
+  return existsSync(at(`../tidegate/src/${path}.ts`)) ? `${path}.ts` : `${path}/index.ts`;
+};
+
 /** The source of each entry, by the name that it is imported by. */
 const entries = new Map(
   Object.entries(exports)
     .filter(([, to]) => to.types !== undefined)
-    .map(([entry, { types }]) => [
-      `tidegate${entry.slice(1)}`,
-      types.replace("./dist/", "").replace(".d.ts", entry === "./testing" ? "/index.ts" : ".ts"),
-    ]),
+    .map(([entry, { types }]) => [`tidegate${entry.slice(1)}`, source(types)]),
 );
 
 const app = await Application.bootstrapWithPlugins({
