@@ -21,7 +21,7 @@ test("each code of the source has its row, with a remedy", () => {
 
 test("each reason of a denial has its row", () => {
   const [, reasons = ""] =
-    /export type Reason = ([^;]+);/.exec(readFileSync(join(source, "decision.ts"), "utf8")) ?? [];
+    /export type Reason = ([^;]+);/.exec(readFileSync(join(source, "limit/decision.ts"), "utf8")) ?? [];
   const known = reasons.match(/"[^"]+"/g) ?? [];
   expect(known.length).toBeGreaterThan(0);
   expect([...page.matchAll(/^\| `("[^`]+")` \|/gm)].map(([, reason = ""]) => reason)).toEqual(known);

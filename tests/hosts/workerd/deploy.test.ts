@@ -53,7 +53,8 @@ await inRuntime("workerd", (wrangler) => {
     console.table(sizes);
     // tests/packaging/sizes.test.ts is closer; this is what wrangler makes of it, with a handler.
     expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(36_000);
-    expect(sizes["worker.js"]).toBeLessThanOrEqual(18_000);
+    // A breaker and a log line for each node, and calls of one key in turn, are 2 kB of it.
+    expect(sizes["worker.js"]).toBeLessThanOrEqual(20_500);
     const script = readFileSync(join(out, "worker.js"), "utf8");
     expect(script).not.toMatch(/["'`]node:/);
     expect(script).not.toMatch(/\beval\(|new Function\(/);

@@ -64,7 +64,7 @@ describe.each(["LIMITS", "LATE", "CLASSIC"] as const)("%s", (binding) => {
       async (i) => await stub.ask({ ...broken, calls: i % 2 === 0 ? [] : [sound] }),
     );
     expect(replies.filter((_, i) => i % 2 === 0)).toEqual(
-      Array(20).fill({ failure: { what: "a call is missing", identity: "" } }),
+      Array(20).fill({ failure: { what: "a call is missing", identity: "", scope: "store" } }),
     );
     expect(
       granted(replies.filter((_, i) => i % 2 === 1).map((reply) => (reply as { answer: { ok: boolean } }).answer)),
