@@ -283,7 +283,8 @@ describe.each(Object.entries(clustered))("failover of a 3 + 3 cluster: %s", (_, 
     await sleep(500);
     stop = true;
     await Promise.all(callers);
-    const taken = capacity - (await limiter.getValue("load", { key: "k" })).value;
+    // Rounded up, since what has refilled meanwhile is far less than a token.
+    const taken = Math.ceil(capacity - (await limiter.getValue("load", { key: "k" })).value);
     const lost = Math.max(0, grants.length - taken);
     console.log(
       `failover: ${grants.length} granted, ${degraded} degraded, resumed after ${Math.round(resumedAfter)} ms, ${Math.round(lost)} grants lost with the master`,

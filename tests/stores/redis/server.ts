@@ -91,6 +91,15 @@ export class RedisServer {
   }
 }
 
+async function stateOf(node: RedisServer): Promise<{ state: string; role: string }> {
+  const client = node.client();
+  try {
+    return { state: `${await client.cluster("INFO")}`, role: await client.info("replication") };
+  } finally {
+    client.disconnect();
+  }
+}
+
 /** A cluster of `masters` nodes, each with `replicas` replicas. */
 export class RedisCluster {
   readonly nodes: readonly RedisServer[];
@@ -114,22 +123,17 @@ export class RedisCluster {
     const hosts = cluster.nodes.map((node) => `127.0.0.1:${node.port}`);
     const join = ["--cluster", "create", ...hosts, "--cluster-replicas", `${replicas}`, "--cluster-yes"];
     execFileSync("redis-cli", join, { stdio: "ignore" });
-    await cluster.ready();
+    await cluster.ready(masters * replicas);
     return cluster;
   }
 
-  /** Waits until every node sees all slots served and every replica is in step. */
-  async ready(): Promise<void> {
-    for (const node of this.nodes) {
-      const client = node.client();
-      for (;;) {
-        const state = await client.cluster("INFO");
-        const role = await client.info("replication");
-        if (/cluster_state:ok/.test(`${state}`) && (/role:master/.test(role) || /master_link_status:up/.test(role)))
-          break;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-      client.disconnect();
+  /** Waits until every node sees all slots served, and so many replicas are in step: a new node is a master at first. */
+  async ready(replicas: number): Promise<void> {
+    for (;;) {
+      const seen = await Promise.all(this.nodes.map(stateOf));
+      const inStep = seen.filter(({ role }) => /master_link_status:up/.test(role)).length;
+      if (inStep === replicas && seen.every(({ state }) => /cluster_state:ok/.test(state))) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 

@@ -90,7 +90,7 @@ async function page(): Promise<(request: Request) => Promise<Response>> {
   const modules: Readonly<Record<string, string>> = {
     "@upstash/redis": createRequire(import.meta.url).resolve("@upstash/redis"),
     tidegate: source("index"),
-    "tidegate/http": source("http"),
+    "tidegate/http": source("http/index"),
     "tidegate/redis": source("stores/redis"),
   };
   const local = code
