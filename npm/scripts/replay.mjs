@@ -3,19 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, run } from "./run.mjs";
 import { once } from "./stamp.mjs";
+import { FEATURES } from "./wasm.mjs";
 
 const folder = "npm/tidegate-replay";
 const generated = `${folder}/src/generated`;
-
-// As in wasm.mjs: rustc has these on by default.
-const FEATURES = [
-  "bulk-memory",
-  "mutable-globals",
-  "nontrapping-float-to-int",
-  "sign-ext",
-  "multivalue",
-  "reference-types",
-].map((feature) => `--enable-${feature}`);
 
 function optimize() {
   run("wasm-opt", ["-O3", ...FEATURES, `${generated}/replay_bg.raw.wasm`, "-o", `${generated}/replay_bg.wasm`]);

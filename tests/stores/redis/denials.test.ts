@@ -1,13 +1,11 @@
 /** Denials that are remembered: what they save, and what ends them. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
-import { redis, type RedisStore, type RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
+import { redis, type RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
 import { restLike } from "./clients.ts";
-import { RedisServer } from "./server.ts";
+import { asked, client, limit, scriptCalls, store, take, replaceStore, withServer } from "./fixture.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -17,38 +15,7 @@ function heap(): number {
   return process.memoryUsage().heapUsed;
 }
 
-let server: RedisServer;
-let client: Redis;
-let store: RedisStore;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = server.client();
-});
-beforeEach(async () => {
-  await client.flushall();
-  await client.config("RESETSTAT");
-  store = redis(client);
-});
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
-
-const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
-const asked = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
-  op,
-  limit: of,
-  key,
-  count,
-  reserve,
-});
-const take = (key: string | undefined, count = 1, of = limit) => store.decide(asked("take", key, count, of), undefined);
-
-/** How often the server ran a script since the last RESETSTAT. */
-async function scriptCalls(): Promise<number> {
-  const stats = await client.info("commandstats");
-  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
-}
+withServer();
 
 describe("remembered denials", () => {
   test("a denied key costs none until its retryAt is near, and is granted then", async () => {
@@ -125,7 +92,7 @@ describe("remembered denials", () => {
     ])("is seen within rememberDenials (%s shards, option %s: %s ms)", async (shards, rememberDenials, expected) => {
       const of = slow(shards);
       for (const reset of [() => client.flushall(), () => redis(client).reset(of, "k")]) {
-        store = redis(client, { rememberDenials });
+        replaceStore(redis(client, { rememberDenials }));
         expect((await take("k", 10, of)).ok).toBe(true);
         expect((await take("k", 10, of)).ok).toBe(false);
         await reset();

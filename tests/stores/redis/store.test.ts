@@ -1,46 +1,14 @@
 import { createHash } from "node:crypto";
-import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
-import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
 import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
+import { asked, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
 
-let server: RedisServer;
-let client: Redis;
-let store: RedisStore;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = server.client();
-});
-beforeEach(async () => {
-  await client.flushall();
-  await client.config("RESETSTAT");
-  store = redis(client);
-});
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
-
-const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
-const asked = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
-  op,
-  limit: of,
-  key,
-  count,
-  reserve,
-});
-const take = (key: string | undefined, count = 1, of = limit) => store.decide(asked("take", key, count, of), undefined);
-
-/** How often the server ran a script since the last RESETSTAT. */
-async function scriptCalls(): Promise<number> {
-  const stats = await client.info("commandstats");
-  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
-}
+withServer();
 
 test("the digest is the script's", () => {
   expect(SCRIPT_SHA1).toBe(createHash("sha1").update(SCRIPT).digest("hex"));
@@ -118,7 +86,7 @@ describe("what is written", () => {
   const held = async () => [(await client.getBuffer(place))?.toString("hex"), await client.pexpiretime(place)];
 
   test("a denied, checked or asked call leaves value and TTL as they are, to the bit", async () => {
-    store = redis(client, { rememberDenials: 0 });
+    replaceStore(redis(client, { rememberDenials: 0 }));
     await take("u", 7);
     const before = await held();
     expect((await take("u", 5)).ok).toBe(false);

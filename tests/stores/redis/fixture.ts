@@ -1,0 +1,50 @@
+/** One server for a file of tests: empty, with fresh statistics and a new store for each of them. */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
+import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { RedisServer } from "./server.ts";
+
+export let server: RedisServer;
+export let client: Redis;
+export let store: RedisStore;
+
+/** Replaces the store for the rest of a test. */
+export function replaceStore(other: RedisStore): void {
+  store = other;
+}
+
+/** Starts the server before the tests of the file that calls this, and stops it after them. */
+export function withServer(): void {
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    client = server.client();
+  });
+  beforeEach(async () => {
+    await client.flushall();
+    await client.config("RESETSTAT");
+    store = redis(client);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.stop();
+  });
+}
+
+export const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
+export const asked = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
+  op,
+  limit: of,
+  key,
+  count,
+  reserve,
+});
+export const take = (key: string | undefined, count = 1, of = limit) =>
+  store.decide(asked("take", key, count, of), undefined);
+
+/** How often the server ran a script since the last RESETSTAT. */
+export async function scriptCalls(): Promise<number> {
+  const stats = await client.info("commandstats");
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
