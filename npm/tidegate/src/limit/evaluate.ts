@@ -1,6 +1,5 @@
-import type { Config } from "./config.ts";
 import type { State } from "./decision.ts";
-import { checkFields, fieldTable, numberError } from "./config.ts";
+import { type Config, checkFields, fieldTable, numberError } from "./config.ts";
 import { InputError } from "./errors.ts";
 import { type Evaluation, Limit } from "./limit.ts";
 

@@ -1,4 +1,6 @@
 import {
+  type Answer,
+  type CallOptions,
   checkCall,
   checkCount,
   checkFlag,
@@ -9,15 +11,17 @@ import {
   checkRequest,
   checkRequests,
   checkSums,
+  type LimiterOptions,
+  type LimitOptions,
+  type LimitRequest,
   MANY,
   NONE,
   refuseShards,
   TARGET,
+  type Value,
 } from "./options.ts";
-import { askedOf, checkLimiter } from "./defined.ts";
-import type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
+import { askedOf, checkLimiter, configOf, Defined } from "./defined.ts";
 import { type Config, checkFields, numberError } from "../limit/config.ts";
-import { configOf, Defined } from "./defined.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { RateLimitError } from "../limit/errors.ts";
