@@ -1,13 +1,13 @@
-//! JavaScript values as a tree.
+//! Reads JavaScript values as a tree.
 
 use js_sys::{Array, Object};
 use tidegate_policy::{MAX_FIELDS, Tree};
 use wasm_bindgen::{JsCast, JsValue};
 
-/// How deep a document may go; what has itself inside ends here.
+/// The deepest nesting; a value that contains itself ends here.
 const DEEPEST: usize = 32;
 
-/// The value with everything inside. What JSON cannot say is named; a field that is `undefined` is absent, as in JSON.
+/// The value and everything in it. A value that JSON has no form for is named; a field that is `undefined` is absent, as in JSON.
 pub(crate) fn tree(value: &JsValue) -> Tree {
     read(value, 0)
 }
@@ -45,7 +45,7 @@ fn read(value: &JsValue, depth: usize) -> Tree {
         return Tree::List(Array::from(value).iter().map(|item| read(&item, depth + 1)).collect());
     }
     let Some(object) = value.dyn_ref::<Object>() else { return other("an object of another kind") };
-    // Own fields alone: what a prototype has is not the document's.
+    // Own fields alone: a prototype's fields are not the document's.
     let entries = Object::entries(object).into_iter().filter_map(|entry| {
         let pair = Array::from(&entry);
         let value = pair.get(1);
@@ -54,7 +54,7 @@ fn read(value: &JsValue, depth: usize) -> Tree {
     Tree::Map(entries.collect())
 }
 
-/// Gives the field at the end of `path` (texts for fields, numbers for places in arrays) once more.
+/// Repeats the field at the end of `path` (texts for fields, numbers for places in arrays).
 pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
     let path: Vec<JsValue> = Array::from(path).to_vec();
     let Some((last, before)) = path.split_last() else { return };
@@ -74,7 +74,7 @@ pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
         };
     }
     if let (Tree::Map(map), Some(field)) = (at, last.as_string()) {
-        // An object of more fields is refused as it is; so this search and the ones above stay short.
+        // An object of more fields is a mistake already; so the searches here stay short.
         if map.len() <= MAX_FIELDS {
             map.push((field, Tree::Null));
         }

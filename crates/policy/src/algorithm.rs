@@ -1,4 +1,4 @@
-//! `algorithm` and `algorithm_config`: our fields or the aliases, to a policy of the core.
+//! `algorithm` and `algorithm_config`, with our fields or their aliases, become a policy of the core.
 
 use crate::fields::Fields;
 use crate::nearest::nearest;
@@ -10,7 +10,7 @@ use tidegate_core::{Bound, Config, Field, Kind, Policy, Shown};
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
     [("token_bucket", Kind::TokenBucket), ("fixed_window", Kind::FixedWindow)];
 
-/// A config's numbers: the field, and the names it goes by. The aliases of `rate` are tokens a second, and bring the period.
+/// A config's numbers: each name with its field. The aliases of `rate` are tokens per second, and imply the period.
 pub(crate) const NUMBERS: [(Field, &str); 9] = [
     (Field::Rate, "rate"),
     (Field::Rate, "tokens_per_second"),
@@ -26,10 +26,10 @@ pub(crate) const NUMBERS: [(Field, &str); 9] = [
 pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
 /// ms.
 const SECOND: f64 = 1000.0;
-/// What a rule has and its tiers share: they say where the state is.
+/// Fields of a rule that its tiers share, because they are part of the state's identity.
 pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
 
-/// The rule's `algorithm`, or a note of why there is none.
+/// The rule's `algorithm`; `None` where it is wrong, which is reported.
 pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind> {
     let known = ALGORITHMS.map(|(name, _)| name);
     let expected = known.map(quoted).join(" or ");
@@ -38,7 +38,7 @@ pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind>
             return Some(*kind);
         }
         let hint = nearest(text, known).map(|name| format!("did you mean {}?", quoted(name)));
-        report.say("algorithm", expected, quoted(text), hint);
+        report.add("algorithm", expected, quoted(text), hint);
     } else {
         report.wrong("algorithm", expected, tree);
     }
@@ -51,7 +51,7 @@ pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
     NUMBERS.iter().map(|(_, name)| *name).filter(fits).collect()
 }
 
-/// One number, under the one name that it was given by.
+/// One number, and the name under which it was given.
 fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<(&'static str, f64)> {
     let given = NUMBERS.iter().filter(|(of, _)| *of == field).filter_map(|(_, name)| Some((*name, fields.get(name)?)));
     let mut found: Option<(&'static str, f64)> = None;
@@ -75,8 +75,8 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
     found
 }
 
-/// The policy that an `algorithm_config` says; of a tier's settings, with what the rule shares. `None` where it has mistakes,
-/// which are noted.
+/// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has mistakes,
+/// which are reported.
 pub(crate) fn policy(
     fields: &Fields<'_>,
     kind: Kind,
@@ -87,7 +87,7 @@ pub(crate) fn policy(
     let per_second = PER_SECOND.iter().find(|name| fields.get(name).is_some());
     if fields.get("rate").or_else(|| fields.get(per_second?)).is_none() {
         let expects = Bound::of(Field::Rate).expects;
-        report.say(
+        report.add(
             &fields.at("rate"),
             expects.into(),
             "nothing".into(),
@@ -123,7 +123,7 @@ pub(crate) fn policy(
     {
         let expected = format!("at least `{alias}`, which is {}", Shown(rate));
         let hint = Some("give `capacity` for a smaller bucket".into());
-        report.say(&fields.at("burst"), expected, Shown(burst).to_string(), hint);
+        report.add(&fields.at("burst"), expected, Shown(burst).to_string(), hint);
     }
     if report.count() > before {
         return None;

@@ -1,23 +1,26 @@
-//! What a request costs: a number, or what the client states, held between bounds.
+//! The cost of a request: a number of tokens, or what the client states, within bounds.
 
 use crate::algorithm::names;
 use crate::descriptor::{Descriptor, Source};
 use crate::fields::Fields;
+use crate::limit::Limit;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
-use tidegate_core::{Bound, Field, Kind, Policy, Shown};
+use tidegate_core::{Bound, Field, Kind, Shown};
 
 /// Tokens that a request takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// Where the client states it: a header or a query parameter. `None`: every request costs `default`.
+    /// The header or query parameter in which the client states it. `None`: every request costs `default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Descriptor>,
-    /// Tokens where nothing usable is stated.
+    /// Tokens where the client states nothing usable.
     pub default: f64,
-    /// The least, whatever is stated.
+    /// The least cost, whatever the client states.
     pub min: f64,
-    /// The most, whatever is stated; `None` for the most that the limit can ever grant.
+    /// The highest cost, whatever the client states; `None` for the most that the limit can ever grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
 
@@ -28,19 +31,13 @@ pub(crate) const ALIASES: [&str; 3] = ["cost_source", "fixed_cost", "default_cos
 const EXPECTS: &str = "\"fixed\", or \"header:\" or \"query:\" and a name of 1 to 128 characters";
 const WHOLE: &str = "a number of tokens, or an object with source, default, min, max";
 
-/// The most tokens that a limit can ever grant at once.
-#[must_use]
-pub fn grantable(policy: &Policy, reserve: bool) -> f64 {
-    let owed = if reserve { policy.max_reserved() } else { 0.0 };
-    (policy.capacity() + owed).min(Bound::of(Field::Count).max)
-}
-
-/// What bounds a number: the least, whether the least itself is out of range, the most, and whether the most is what the
-/// limit grants.
+/// The range of a number.
 struct Bounds {
     least: f64,
+    /// Whether `least` itself is out of range.
     above_least: bool,
     most: f64,
+    /// Whether `most` is what the limit grants.
     granted: bool,
 }
 
@@ -50,7 +47,7 @@ impl Bounds {
     }
 }
 
-/// Tokens in their bounds, or a note; `otherwise` where nothing is given.
+/// Tokens within the bounds, or a reported mistake; `otherwise` where the field is absent.
 fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, report: &mut Report<'_>) -> f64 {
     let Bounds { least, above_least, most, granted } = *bounds;
     let default = Tree::Number(otherwise);
@@ -62,7 +59,7 @@ fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, repo
                 format!("a finite number of tokens {} {} {} {}", range.0, Shown(least), range.1, Shown(most));
             let above = matches!(other, Tree::Number(value) if *value > most);
             let hint = (granted && above).then(|| "the limit never grants more at once".to_owned());
-            report.say(path, expected, other.shown(), hint);
+            report.add(path, expected, other.shown(), hint);
             otherwise
         }
     }
@@ -75,21 +72,20 @@ fn source(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<De
     };
     let found = Descriptor::parse(text).filter(|found| matches!(found.source, Source::Header | Source::Query));
     if found.is_none() && text != "fixed" {
-        report.say(path, EXPECTS.into(), quoted(text), None);
+        report.add(path, EXPECTS.into(), quoted(text), None);
     }
     found
 }
 
 impl Cost {
-    /// What `cost` says, or its aliases in the `algorithm_config`.
+    /// Reads `cost`, or its aliases in the `algorithm_config`.
     pub(crate) fn read(
         tree: Option<&Tree>,
         config: Option<&Fields<'_>>,
-        policy: Option<&Policy>,
-        reserve: bool,
+        limit: Option<&Limit>,
         report: &mut Report<'_>,
     ) -> Cost {
-        let most = policy.map_or(Bound::of(Field::Count).max, |policy| grantable(policy, reserve));
+        let most = limit.map_or(Bound::of(Field::Count).max, |limit| limit.grantable);
         let aliases = config.filter(|config| ALIASES.iter().any(|name| config.get(name).is_some()));
         match (tree, aliases) {
             (Some(cost), Some(config)) => {
@@ -97,7 +93,7 @@ impl Cost {
                 if let Some((name, value)) = given {
                     report.wrong(&config.at(name), "absent where the rule has a `cost`", Some(value));
                 }
-                Cost::read(Some(cost), None, policy, reserve, report)
+                Cost::read(Some(cost), None, limit, report)
             }
             (None, None) => Cost::fixed(None, "cost", most, report),
             (Some(number @ Tree::Number(_)), None) => Cost::fixed(Some(number), "cost", most, report),
@@ -130,7 +126,7 @@ impl Cost {
         Cost { stated: None, default, min: default, max: Some(default) }
     }
 
-    /// The aliases follow Fairvisor's rules: costs are above 0, and the one that the source leaves unused may be given.
+    /// The aliases follow Fairvisor's rules: costs are above 0, and the one that the source does not use may be present.
     fn aliased(config: &Fields<'_>, most: f64, report: &mut Report<'_>) -> Cost {
         let given = config.get("cost_source");
         let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));

@@ -1,4 +1,4 @@
-//! Where in a request a text is: `ip:address`, `header:x-api-key`, `jwt:sub`, `query:project`.
+//! A place in a request: `ip:address`, `header:x-api-key`, `jwt:sub`, `query:project`.
 
 use crate::nearest::nearest;
 use crate::problem::Report;
@@ -31,7 +31,7 @@ pub struct Descriptor {
 /// The end of the sentence "… must be".
 pub(crate) const EXPECTS: &str =
     "\"ip:address\", or \"header:\", \"jwt:\" or \"query:\" and a name of 1 to 128 characters";
-/// What a header's name is made of (RFC 9110, 5.6.2).
+/// The characters of a header's name, besides letters and digits (RFC 9110, 5.6.2).
 pub(crate) const HEADER: &str = "!#$%&'*+-.^_`|~";
 const LONGEST: usize = 128;
 
@@ -52,7 +52,7 @@ impl Descriptor {
         fits.then_some(Descriptor { source, name })
     }
 
-    /// The descriptor at `path`, or a note of why there is none.
+    /// The descriptor at `path`; `None` where it is wrong, which is reported.
     pub(crate) fn read(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<Descriptor> {
         let Some(Tree::Text(text)) = tree else {
             report.wrong(path, EXPECTS, tree);
@@ -60,7 +60,7 @@ impl Descriptor {
         };
         let found = Descriptor::parse(text);
         if found.is_none() {
-            report.say(path, EXPECTS.into(), crate::tree::quoted(text), hint(text));
+            report.add(path, EXPECTS.into(), crate::tree::quoted(text), hint(text));
         }
         found
     }

@@ -1,22 +1,41 @@
 //! A whole document: `{ "rules": [ … ] }`.
 
 use crate::fields::Fields;
-use crate::problem::{Found, Part, Problems, Report};
+use crate::problem::{Found, Part, Problem, Problems, Report};
 use crate::rule::Rule;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 
-/// A document without a mistake.
-#[derive(Clone, Debug, PartialEq)]
+/// A valid document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Document {
     /// The rules, in order. All that match a request apply to it.
     pub rules: Vec<Rule>,
     /// What applies where no rule matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Rule>,
+}
+
+/// The result of a check as plain data, for hosts that are not Rust: the rules, or the problems.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    #[serde(flatten)]
+    document: Document,
+    problems: Vec<Problem>,
+}
+
+impl From<Result<Document, Problems>> for Checked {
+    fn from(result: Result<Document, Problems>) -> Checked {
+        match result {
+            Ok(document) => Checked { document, problems: Vec::new() },
+            Err(Problems(problems)) => Checked { document: Document::default(), problems },
+        }
+    }
 }
 
 /// The fields of a document.
 pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
-/// The most rules: as many as one decision may be about.
+/// The most rules: one decision takes at most as many limits.
 pub(crate) const MAX_RULES: usize = 100;
 
 impl Document {
@@ -36,7 +55,7 @@ impl Document {
     ///     "name": "enterprise", "limit_keys": ["header:x-api-key"], "match": { "jwt:plan": "enterprise" },
     ///     "algorithm": "token_bucket", "algorithm_config": { "rps": 1000, "burst": 2000 }
     /// }] }"#)?;
-    /// assert_eq!(document.rules[0].policy.capacity(), 2000.0);
+    /// assert_eq!(document.rules[0].limit.policy.capacity(), 2000.0);
     ///
     /// let problems = Document::parse(r#"{ "rules": [{ "name": "a", "limit_kyes": [] }] }"#).unwrap_err();
     /// assert!(problems.0[0].message.ends_with("did you mean `limit_keys`?"));
@@ -48,7 +67,7 @@ impl Document {
             Ok(tree) => Self::read(&tree),
             Err(error) => {
                 let mut found = Found::default();
-                Report::new(Part::Document, &mut found).say("", "JSON".into(), error.to_string(), None);
+                Report::new(Part::Document, &mut found).add("", "JSON".into(), error.to_string(), None);
                 Err(Problems(found.into_problems()))
             }
         }
@@ -70,7 +89,7 @@ impl Document {
         let list = match fields.get("rules") {
             Some(Tree::List(list)) if (1..=MAX_RULES).contains(&list.len()) => list.as_slice(),
             Some(Tree::List(list)) => {
-                report.say("rules", expected, format!("{} of them", list.len()), None);
+                report.add("rules", expected, format!("{} of them", list.len()), None);
                 &[]
             }
             other => {
@@ -94,7 +113,7 @@ impl Document {
             unique(rule.name.clone(), &mut taken, &mut report);
             if !rule.matches.is_empty() {
                 let expected = "absent: the fallback applies where no rule matches";
-                report.say("match", expected.into(), "an object".into(), None);
+                report.add("match", expected.into(), "an object".into(), None);
             }
             Some(rule)
         });
@@ -105,7 +124,7 @@ impl Document {
 fn unique(name: String, taken: &mut Vec<String>, report: &mut Report<'_>) {
     if taken.contains(&name) {
         let expected = "another one than the rules' before it: a name is where the limit's state is";
-        report.say("name", expected.into(), quoted(&name), None);
+        report.add("name", expected.into(), quoted(&name), None);
     } else {
         taken.push(name);
     }

@@ -1,11 +1,11 @@
-//! Reads the fields of an object: each one once, none that nothing reads.
+//! Reads the fields of an object: each once, and unknown fields are mistakes.
 
 use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use std::collections::BTreeSet;
 
-/// The most fields of one object: more plans or conditions than that are no document written by hand.
+/// The most fields of one object: a document written by hand has fewer plans and conditions.
 pub const MAX_FIELDS: usize = 1000;
 
 /// An object of the document, with the path that leads to it.
@@ -24,7 +24,7 @@ fn join(path: &str, field: &str) -> String {
 }
 
 impl<'a> Fields<'a> {
-    /// The object at `path`, or a note that it is none. A field outside of `known`, or given twice, is noted.
+    /// The object at `path`. Reports any other value, a field outside of `known`, and a repeated field.
     pub(crate) fn read(
         tree: Option<&'a Tree>,
         path: &str,
@@ -43,19 +43,19 @@ impl<'a> Fields<'a> {
             }
             let hint = nearest(field, known.iter().copied()).map(|word| format!("did you mean `{word}`?"));
             let expected = format!("absent: {what} has {}", known.join(", "));
-            report.say(&fields.at(field), expected, value.shown(), hint);
+            report.add(&fields.at(field), expected, value.shown(), hint);
         }
         Some(fields)
     }
 
-    /// The same for an object whose keys are free.
+    /// The same for an object of any keys.
     pub(crate) fn open(tree: Option<&'a Tree>, path: &str, expected: &str, report: &mut Report<'_>) -> Option<Self> {
         let Some(Tree::Map(map)) = tree else {
             report.wrong(path, expected, tree);
             return None;
         };
         if map.len() > MAX_FIELDS {
-            report.say(
+            report.add(
                 path,
                 format!("an object of at most {MAX_FIELDS} fields"),
                 format!("{} of them", map.len()),
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
             if names.insert(field.as_str()) {
                 fields.entries.push((field, value));
             } else {
-                report.say(&fields.at(field), "given once".into(), "it again".into(), None);
+                report.add(&fields.at(field), "given once".into(), "it again".into(), None);
             }
         }
         Some(fields)

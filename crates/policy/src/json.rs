@@ -1,4 +1,4 @@
-//! Text to tree, natively. JavaScript hosts parse with their own `JSON.parse`.
+//! JSON text to a tree. JavaScript hosts use their own `JSON.parse`.
 
 use crate::tree::Tree;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -1,9 +1,9 @@
-//! Rate limits as data: a document of rules, checked whole before anything uses it.
+//! Rate limits as data: a document of rules, checked as a whole before it is used.
 //!
-//! A document is `{ "rules": [ … ] }`. A rule says which requests it is about (`match`), whose limit it is
-//! (`limit_keys`), what a request takes (`cost`), and the limit itself (`algorithm`, `algorithm_config`, and `tiers` for
-//! plans). [`Document::parse`] gives named limits with the core's policies, or every mistake at once, each with the rule,
-//! the path of the field, and what it must be. The numbers' ranges are the core's own table.
+//! A document is `{ "rules": [ … ] }`. A rule has the requests that it applies to (`match`), the parts of the key
+//! (`limit_keys`), the tokens that a request takes (`cost`), and the limit (`algorithm`, `algorithm_config`, and `tiers`
+//! for plans). [`Document::parse`] returns named limits with the core's policies, or all mistakes, each with the rule, the
+//! path of the field, and what it must be. The ranges of numbers are the core's table.
 
 #![forbid(unsafe_code)]
 
@@ -14,8 +14,8 @@ mod document;
 mod fields;
 #[cfg(feature = "json")]
 mod json;
+mod limit;
 mod nearest;
-mod plain;
 mod problem;
 mod rule;
 #[cfg(feature = "json")]
@@ -23,16 +23,16 @@ mod schema;
 mod tiers;
 mod tree;
 
-pub use cost::{Cost, grantable};
+pub use cost::Cost;
 pub use descriptor::{Descriptor, Source};
-pub use document::Document;
+pub use document::{Checked, Document};
 pub use fields::MAX_FIELDS;
-pub use plain::Plain;
+pub use limit::Limit;
 pub use problem::{Problem, Problems};
-pub use rule::Rule;
+pub use rule::{Match, Rule};
 #[cfg(feature = "json")]
 pub use schema::schema;
-pub use tiers::Tiers;
+pub use tiers::{Tier, Tiers};
 pub use tree::Tree;
 
 /// The code in README.md runs.

@@ -1,4 +1,4 @@
-//! "Did you mean": the known word that is fewest steps away.
+//! "Did you mean": the known word with the fewest edits.
 
 #[cfg(test)]
 thread_local! {
@@ -6,42 +6,22 @@ thread_local! {
     static DISTANCES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Steps (insert, leave out, replace, swap neighbours) that turn one word into the other.
-fn distance(a: &[char], b: &[char]) -> usize {
-    #[cfg(test)]
-    DISTANCES.set(DISTANCES.get() + 1);
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut next = vec![i];
-        for j in 1..=b.len() {
-            let same = usize::from(a[i - 1] != b[j - 1]);
-            let mut steps = (row[j] + 1).min(next[j - 1] + 1).min(row[j - 1] + same);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                steps = steps.min(before[j - 2] + 1);
-            }
-            next.push(steps);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
-}
-
 /// Words are compared without case, and with `_` for any other separator.
-fn letters(word: &str) -> Vec<char> {
-    word.chars()
-        .take(64)
-        .map(|c| c.to_ascii_lowercase())
-        .map(|c| if matches!(c, '-' | ' ' | '.') { '_' } else { c })
-        .collect()
+fn normalized(word: &str) -> String {
+    let replaced = |c: char| if matches!(c, '-' | ' ' | '.') { '_' } else { c.to_ascii_lowercase() };
+    word.chars().take(64).map(replaced).collect()
 }
 
-/// The word that was probably meant: at most a third of its letters differ.
+/// The word that was probably meant: at most a third of its letters differ. Two swapped letters are one edit.
 pub(crate) fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let written = letters(written);
-    let ranked = words.into_iter().map(|word| (distance(&written, &letters(word)), word));
-    let (steps, word) = ranked.min_by_key(|(steps, _)| *steps)?;
-    (steps * 3 <= word.len().max(3)).then_some(word)
+    let written = normalized(written);
+    let ranked = words.into_iter().map(|word| {
+        #[cfg(test)]
+        DISTANCES.set(DISTANCES.get() + 1);
+        (strsim::osa_distance(&written, &normalized(word)), word)
+    });
+    let (edits, word) = ranked.min_by_key(|(edits, _)| *edits)?;
+    (edits * 3 <= word.len().max(3)).then_some(word)
 }
 
 #[cfg(test)]
@@ -54,7 +34,7 @@ mod tests {
     /// A document of `rules` rules with `fields` unknown fields each.
     fn unknown(rules: usize, fields: usize) -> Tree {
         let rule = |rule| {
-            // As long as the known fields, so that no length rules a comparison out.
+            // As long as the known fields, so that no comparison is skipped for its length.
             let unknown = (0..fields).map(|field| (format!("limit{rule}_{field}"), Tree::Null));
             Tree::Map(unknown.collect())
         };
@@ -82,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_meant_and_what_is_far_is_not() {
+    fn suggests_a_word_of_few_edits_and_none_for_many() {
         let words = ["limit_keys", "name", "algorithm", "algorithm_config"];
         for (written, meant) in [
             ("limit_kyes", Some("limit_keys")),

@@ -1,4 +1,4 @@
-//! What is wrong with a document: where, what was expected, what came, and what may have been meant.
+//! A mistake in a document: where, what was expected, what was given, and what was probably meant.
 
 use crate::tree::Tree;
 use serde::Serialize;
@@ -7,19 +7,19 @@ use std::fmt;
 /// One mistake in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The rule it is in, from 0; none for what concerns the document, or its `fallback_limit`.
+    /// Index of the rule; `None` for the document and its `fallback_limit`.
     pub rule: Option<usize>,
-    /// That rule's name, where it has one.
+    /// The rule's name, where it has one.
     pub name: Option<String>,
-    /// Where it is, from the document's root: `rules[0].algorithm_config.burst`.
+    /// Path from the document's root: `rules[0].algorithm_config.burst`.
     pub path: String,
     /// What it must be.
     pub expected: String,
-    /// What came.
+    /// The value given.
     pub got: String,
-    /// What may have been meant, or what to do.
+    /// What was probably meant, or the remedy.
     pub hint: Option<String>,
-    /// All of it as one sentence.
+    /// The mistake as one sentence.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The most mistakes that are listed, so that a check takes time and memory in proportion to the document.
+/// The most mistakes that are listed: a check takes time and memory in proportion to the document.
 pub(crate) const MAX_PROBLEMS: usize = 1000;
 
 /// The mistakes of a document.
@@ -59,7 +59,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// All that are listed. Where there are more, the last one states how many there are.
+    /// The listed mistakes. Where there are more, the last one states how many.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         let total = self.total;
         if total > self.listed.len() {
@@ -83,7 +83,7 @@ pub(crate) enum Part {
     Fallback,
 }
 
-/// Collects the mistakes of one part; says where it is by a path.
+/// Collects the mistakes of one part of the document.
 pub(crate) struct Report<'a> {
     pub(crate) part: Part,
     found: &'a mut Found,
@@ -94,19 +94,19 @@ impl<'a> Report<'a> {
         Report { part, found }
     }
 
-    /// Notes that the field at `path` (inside the part) is not what it must be. `None`: it is not there.
+    /// Reports that the field at `path` (inside the part) is not as expected. `None`: the field is absent.
     pub(crate) fn wrong(&mut self, path: &str, expected: impl Into<String>, got: Option<&Tree>) {
-        self.say(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
+        self.add(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
     }
 
-    pub(crate) fn say(&mut self, path: &str, expected: String, got: String, hint: Option<String>) {
+    pub(crate) fn add(&mut self, path: &str, expected: String, got: String, hint: Option<String>) {
         if !self.is_full() {
             self.found.listed.push(problem(&self.part, path, expected, got, hint));
         }
         self.found.total += 1;
     }
 
-    /// Whether further mistakes are only counted.
+    /// Whether the list is full, so that further mistakes are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.found.listed.len() >= MAX_PROBLEMS
     }
@@ -116,7 +116,7 @@ impl<'a> Report<'a> {
         self.found.total += 1;
     }
 
-    /// How many mistakes there are so far, of all parts.
+    /// Number of mistakes so far, of all parts.
     pub(crate) fn count(&self) -> usize {
         self.found.total
     }

@@ -1,31 +1,43 @@
-//! One rule: which requests, whose limit, how much of it, and what it is.
+//! One rule: the requests it applies to, the key, the cost and the limit.
 
 use crate::algorithm;
 use crate::cost::{Cost, config_fields};
 use crate::descriptor::Descriptor;
 use crate::fields::Fields;
+use crate::limit::Limit;
 use crate::problem::{Part, Report};
 use crate::tiers::Tiers;
 use crate::tree::Tree;
+use serde::Serialize;
 use tidegate_core::{Kind, MAX_NAME_BYTES, Policy, TextError, check_name};
 
-/// A rule without a mistake.
-#[derive(Clone, Debug, PartialEq)]
+/// A valid rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rule {
     /// The limit's name.
     pub name: String,
-    /// What the key is made of; none for one limit that all share.
+    /// The parts of the key; none for one limit that all requests share.
     pub keys: Vec<Descriptor>,
-    /// What must all be equal for the rule to apply.
-    pub matches: Vec<(Descriptor, String)>,
+    /// Conditions that must all hold for the rule to apply.
+    pub matches: Vec<Match>,
     /// Tokens that a request takes.
     pub cost: Cost,
-    /// Whether tokens may be owed.
+    /// Whether a request may reserve tokens, up to the policy's `max_reserved`.
     pub reserve: bool,
     /// The limit.
-    pub policy: Policy,
+    pub limit: Limit,
     /// The limits of plans.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tiers: Option<Tiers>,
+}
+
+/// A condition on the text at one place of the request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Match {
+    /// The place.
+    pub at: Descriptor,
+    /// The text that must be there.
+    pub equals: String,
 }
 
 /// The fields of a rule.
@@ -43,20 +55,17 @@ impl Rule {
     #[must_use]
     pub fn policy_of(&self, tier: Option<&str>) -> &Policy {
         let settings = self.tiers.iter().flat_map(|tiers| &tiers.settings);
-        settings
-            .filter(|(name, _)| Some(name.as_str()) == tier)
-            .map(|(_, policy)| policy)
-            .next()
-            .unwrap_or(&self.policy)
+        let found = settings.into_iter().find(|setting| Some(setting.name.as_str()) == tier);
+        &found.map_or(&self.limit, |setting| &setting.limit).policy
     }
 
-    /// Reads a rule; `None` where it has mistakes, which are noted.
+    /// Reads a rule; `None` where it has mistakes, which are reported.
     pub(crate) fn read(tree: &Tree, report: &mut Report<'_>) -> Option<Rule> {
         let before = report.count();
         let fallback = matches!(report.part, Part::Fallback);
         if let (Tree::Map(map), Part::Rule { name, .. }) = (tree, &mut report.part) {
             *name = map.iter().find_map(|(field, value)| match value {
-                // Every problem repeats it, so a name that is too long to be one is cut.
+                // Every problem repeats the name, so a name that is too long is cut.
                 Tree::Text(text) if field == "name" => Some(text.chars().take(MAX_NAME_BYTES + 1).collect()),
                 _ => None,
             });
@@ -77,18 +86,19 @@ impl Rule {
             }
         };
         let kind = algorithm::kind(fields.get("algorithm"), report);
-        // Where the algorithm is not known, the config is looked at all the same: as the kind that has every field.
+        // With an unknown algorithm the config is still checked: as the kind that has every field.
         let assumed = kind.unwrap_or(Kind::FixedWindow);
         let (known, what) = (config_fields(assumed), "an algorithm_config");
         let config = Fields::read(fields.get("algorithm_config"), "algorithm_config", &known, what, report);
         let policy = config.as_ref().and_then(|config| algorithm::policy(config, assumed, None, report));
-        let cost = Cost::read(fields.get("cost"), config.as_ref(), policy.as_ref(), reserve, report);
+        let limit = policy.map(|policy| Limit::new(policy, reserve));
+        let cost = Cost::read(fields.get("cost"), config.as_ref(), limit.as_ref(), report);
         let tiers = fields.get("tiers");
         let tiers = tiers.and_then(|tree| Tiers::read(tree, (assumed, policy.as_ref()), (&cost, reserve), report));
         if report.count() > before {
             return None;
         }
-        Some(Rule { name: name?, keys, matches, cost, reserve, policy: policy?, tiers })
+        Some(Rule { name: name?, keys, matches, cost, reserve, limit: limit?, tiers })
     }
 }
 
@@ -116,20 +126,20 @@ fn keys(tree: Option<&Tree>, report: &mut Report<'_>) -> Vec<Descriptor> {
                 found.push(key);
             }
         }
-        Some(Tree::List(list)) => report.say("limit_keys", expected, format!("{} of them", list.len()), None),
+        Some(Tree::List(list)) => report.add("limit_keys", expected, format!("{} of them", list.len()), None),
         other => report.wrong("limit_keys", expected, other),
     }
     found
 }
 
-fn matches(tree: &Tree, report: &mut Report<'_>) -> Vec<(Descriptor, String)> {
+fn matches(tree: &Tree, report: &mut Report<'_>) -> Vec<Match> {
     let Some(fields) = Fields::open(Some(tree), "match", MATCH, report) else { return Vec::new() };
     let mut found = Vec::new();
     for (place, value) in fields.entries() {
         let path = fields.at(place);
         let place = Descriptor::read(Some(&Tree::Text(place.into())), &path, report);
         match (place, value.text()) {
-            (Some(place), Some(text)) => found.push((place, text)),
+            (Some(place), Some(text)) => found.push(Match { at: place, equals: text }),
             (_, Some(_)) => {}
             (_, None) => report.wrong(&path, "a text, a finite number, true or false", Some(value)),
         }

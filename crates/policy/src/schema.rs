@@ -1,4 +1,4 @@
-//! The document's structure as a JSON Schema (draft 2020-12), made from the tables that the check reads.
+//! The document's structure as a JSON Schema (draft 2020-12), generated from the tables that the check uses.
 
 use crate::algorithm::{ALGORITHMS, NUMBERS, PER_SECOND, names};
 use crate::fields::MAX_FIELDS;
@@ -6,7 +6,7 @@ use crate::{cost, descriptor, document, rule, tiers};
 use serde_json::{Map, Value, json};
 use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
 
-/// Where the schema says that it is at home.
+/// The schema's address.
 const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
 /// Any character but a control character.
 const CHARACTER: &str = r"[^\u0000-\u001f\u007f-\u009f]";
@@ -34,7 +34,7 @@ fn number(field: Field, name: &str) -> Value {
     json!({ "type": kind, least: bound.min, "maximum": bound.max, "description": about(name) })
 }
 
-/// A config's numbers: each by one of its names, the rate by one that brings or has a period.
+/// A config's numbers: each under one of its names; the rate with a period, or under a name that implies one.
 fn config(kind: Kind, tier: bool) -> Value {
     let names = names(kind, tier);
     let of = |name: &str| NUMBERS.iter().find(|(_, known)| *known == name).map_or(Field::Count, |(field, _)| *field);
@@ -111,7 +111,7 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
 }
 
 /// The JSON Schema of a document's structure. What relates one value to another (unique names, a cost that the limit can
-/// grant) is beyond it, and is the check's alone.
+/// grant) is left to the check.
 #[must_use]
 pub fn schema() -> Value {
     let header = format!("header:[A-Za-z0-9{}]{{1,128}}", descriptor::HEADER.replace('-', "\\-").replace('^', "\\^"));

@@ -1,27 +1,38 @@
 //! Settings for each plan, in place of the rule's own `algorithm_config`.
 
 use crate::algorithm;
-use crate::cost::{Cost, grantable};
+use crate::cost::Cost;
 use crate::descriptor::Descriptor;
 use crate::fields::Fields;
+use crate::limit::Limit;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 use tidegate_core::{Kind, Policy, Shown};
 
-/// Policies by the text at one place of the request. They share the rule's state: whoever changes plans keeps what is owed.
-#[derive(Clone, Debug, PartialEq)]
+/// Limits by the text at one place of the request. They share the rule's state: a client that changes plans keeps its debt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tiers {
-    /// Where the plan is told.
+    /// The place of the plan's name.
     pub by: Descriptor,
-    /// Each plan's policy; any other has the rule's.
-    pub settings: Vec<(String, Policy)>,
+    /// The plans; any other plan has the rule's limit.
+    pub settings: Vec<Tier>,
+}
+
+/// One plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tier {
+    /// Its name in the request.
+    pub name: String,
+    /// Its limit.
+    pub limit: Limit,
 }
 
 /// The fields of `tiers`.
 pub(crate) const FIELDS: [&str; 2] = ["by", "settings"];
 
 impl Tiers {
-    /// What `tiers` says; `rule` is the rule's own policy, where that has no mistake.
+    /// Reads `tiers`; `rule` is the rule's own policy, where that has no mistake.
     pub(crate) fn read(
         tree: &Tree,
         (kind, rule): (Kind, Option<&Policy>),
@@ -33,13 +44,13 @@ impl Tiers {
         let expected = "an object with the settings of at least one tier, by its name";
         let named = Fields::open(fields.get("settings"), "tiers.settings", expected, report)?;
         if named.entries().next().is_none() {
-            report.say("tiers.settings", expected.into(), "none".into(), None);
+            report.add("tiers.settings", expected.into(), "none".into(), None);
         }
         let mut settings = Vec::new();
         for (name, tier) in named.entries() {
             let path = named.at(name);
             if name == "__proto__" {
-                report.say(&path, "another name: readers of JSON lose this one".into(), quoted(name), None);
+                report.add(&path, "another name: readers of JSON lose this one".into(), quoted(name), None);
                 continue;
             }
             let what = "a tier (`start` and `shards` are the rule's, since they say where the state is)";
@@ -47,12 +58,12 @@ impl Tiers {
                 continue;
             };
             let Some(policy) = algorithm::policy(&numbers, kind, rule, report) else { continue };
-            let most = grantable(&policy, reserve);
-            if most < cost.default {
+            let limit = Limit::new(policy, reserve);
+            if limit.grantable < cost.default {
                 let expected = format!("a limit that can grant the rule's cost, {}", Shown(cost.default));
-                report.say(&path, expected, format!("at most {}", Shown(most)), None);
+                report.add(&path, expected, format!("at most {}", Shown(limit.grantable)), None);
             }
-            settings.push((name.to_owned(), policy));
+            settings.push(Tier { name: name.to_owned(), limit });
         }
         Some(Tiers { by: by?, settings })
     }

@@ -1,9 +1,9 @@
-//! A document before anything is known about it: what JSON can say, and what JavaScript can pass besides.
+//! An unchecked document: any JSON value, and what else JavaScript can pass.
 
 use std::fmt::Write;
 use tidegate_core::Shown;
 
-/// A value of the document. Objects keep every entry in the order of writing, so that a repeated one can be told.
+/// A value of the document. Objects keep every entry in order, so that a repeated one can be reported.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
     /// `null`.
@@ -18,7 +18,7 @@ pub enum Tree {
     List(Vec<Tree>),
     /// An object.
     Map(Vec<(String, Tree)>),
-    /// What JSON cannot say, in a word or two: `a function`.
+    /// Anything that JSON has no value for, in a word or two: `a function`.
     Other(String),
 }
 

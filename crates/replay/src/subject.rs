@@ -5,7 +5,7 @@ use crate::fields::Slots;
 use crate::inline;
 use crate::options::Options;
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_policy::{Descriptor, Document, Rule, Source, grantable};
+use tidegate_policy::{Descriptor, Document, Rule, Source};
 
 /// The key of limits that do not say whose they are.
 const ADDRESS: &str = "ip";
@@ -114,14 +114,14 @@ fn of_rule(
     if rule.tiers.is_some() {
         notes.push(format!("{}: its tiers are not told apart; everybody has the rule's own limit", rule.name));
     }
-    if rule.policy.shards() > 1 {
+    if rule.limit.policy.shards() > 1 {
         notes.push(format!("{}: its shards are replayed as one", rule.name));
     }
     let key = match &options.key {
         Some(fields) => fields.iter().map(|name| vec![name.clone()]).collect(),
         None => rule.keys.iter().map(names).collect(),
     };
-    let matches = rule.matches.iter().map(|(at, text)| (slots.stated(names(at)), text.clone())).collect();
+    let matches = rule.matches.iter().map(|one| (slots.stated(names(&one.at)), one.equals.clone())).collect();
     let cost = match (column, &rule.cost.stated) {
         (Some(column), _) => Cost::Column(column),
         (None, None) => Cost::Fixed(rule.cost.default),
@@ -129,14 +129,14 @@ fn of_rule(
             slot: slots.stated(names(at)),
             default: rule.cost.default,
             min: rule.cost.min,
-            max: rule.cost.max.unwrap_or_else(|| grantable(&rule.policy, rule.reserve)),
+            max: rule.cost.max.unwrap_or(rule.limit.grantable),
         },
     };
     let input = |error| Error::Input { limit: rule.name.clone(), error };
     Ok(Subject {
         name: rule.name.clone(),
         key: slots.key(key),
-        policy: Policy::new(&config_of(&rule.policy)).map_err(input)?,
+        policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
         reserve: rule.reserve,
         open: false,
         about: About { matches, fallback, cost },

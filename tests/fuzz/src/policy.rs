@@ -1,5 +1,5 @@
 use crate::sound::is_sound;
-use tidegate_policy::{Document, Plain};
+use tidegate_policy::{Checked, Document};
 
 /// Any text is a document that can be put in force, or told of by sentences.
 pub fn policy(data: &[u8]) {
@@ -20,5 +20,5 @@ pub fn policy(data: &[u8]) {
         }
     }
     assert_eq!(checked, Document::parse(text));
-    let _ = Plain::from(checked);
+    let _ = Checked::from(checked);
 }

@@ -1,18 +1,18 @@
 //! Properties of every policy document that passes the check.
 
 use tidegate_core::{Reason, State};
-use tidegate_policy::{Document, grantable};
+use tidegate_policy::Document;
 
 /// Panics unless a fresh key grants the default cost under every limit: no limit is closed forever.
 pub fn is_sound(document: &Document) {
     for rule in document.limits() {
-        let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|(_, policy)| policy);
-        for policy in tiers.chain([&rule.policy]) {
-            let taken = policy.rule(0.0).take(None::<State>, 1e12, rule.cost.default, rule.reserve);
+        let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|tier| &tier.limit);
+        for limit in tiers.chain([&rule.limit]) {
+            let taken = limit.policy.rule(0.0).take(None::<State>, 1e12, rule.cost.default, rule.reserve);
             // A debt that takes until the clock's end is the one thing that no document is refused for.
             assert!(taken.decision.ok || taken.decision.reason == Some(Reason::ExceedsClock), "{rule:?}");
             assert!(rule.cost.default >= 0.0 && rule.cost.min <= rule.cost.default);
-            assert!(grantable(policy, rule.reserve) >= rule.cost.default);
+            assert!(limit.grantable >= rule.cost.default);
         }
     }
 }

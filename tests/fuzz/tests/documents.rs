@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tidegate_fuzz::is_sound;
-use tidegate_policy::{Document, Plain, Tree};
+use tidegate_policy::{Checked, Document, Tree};
 
 const FIELDS: [&str; 25] = [
     "rules",
@@ -91,7 +91,7 @@ fn judge(tree: &Tree) {
         Ok(document) => is_sound(document),
         Err(problems) => assert!(!problems.0.is_empty()),
     }
-    let _ = Plain::from(checked);
+    let _ = Checked::from(checked);
 }
 
 proptest! {
