@@ -1,4 +1,4 @@
-//! The documents that every host is tested with: what is legal, and what each mistake is told as.
+//! The documents that every host is tested with: legal ones, and the message of each mistake.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,13 +40,13 @@ fn legal_documents_are_read_with_their_limits_in_order() {
 }
 
 #[test]
-fn every_mistake_of_a_document_is_told_at_once_in_these_words() {
+fn reports_every_mistake_of_a_document_with_these_messages() {
     let cases = cases("invalid.json");
     assert!(cases.len() >= 45);
     for case in cases {
         let problems = Document::parse(&case.text()).expect_err(&case.about);
-        let told: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
-        assert_eq!(told, case.sentences, "{}", case.about);
+        let messages: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(messages, case.sentences, "{}", case.about);
         for problem in &problems.0 {
             assert!(problem.message.contains(&problem.expected) && problem.message.contains(&problem.got));
             assert_eq!(problem.path.starts_with("rules["), problem.rule.is_some(), "{}", problem.path);

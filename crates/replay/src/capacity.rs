@@ -1,13 +1,13 @@
-//! The least capacity that would have denied nothing: exact, by asking the limit itself.
+//! The least capacity that would have denied no request: exact, by replays of the limit itself.
 //!
 //! In doubles as in exact numbers, the tokens of a larger capacity are never fewer at any request, since sums, quotients
 //! and minima of doubles keep their order. So "denies nothing" holds from one capacity on, and the deepest debt, which
 //! rounding may put off by a little, says where to look.
 
+use crate::decider::{Decider, Tables};
 use crate::error::Error;
 use crate::fields::Record;
 use crate::heavy::Heavy;
-use crate::judge::{Judge, Tables};
 use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
@@ -34,13 +34,13 @@ pub(crate) fn smallest(
     let mut exact = true;
     let tokens = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
-        let mut judge = Judge::alone(number, subject, policy, tables);
+        let mut decider = Decider::alone(number, subject, policy, tables);
         // Without reserves, a key that never owed half as much is granted everything.
         let near = capacity >= guess - 1.0 && !subject.reserve;
         let matters =
             |record: &Record| !near || heavy.has(subject.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice));
-        let denied = count_denied(trace, &mut judge, 0, matters)?;
-        exact &= judge.evicted() == 0;
+        let denied = count_denied(trace, &mut decider, 0, matters)?;
+        exact &= decider.evicted() == 0;
         Ok(denied == 0)
     })?;
     Ok(Smallest { tokens, exact })
@@ -49,13 +49,13 @@ pub(crate) fn smallest(
 /// How many of the requests that matter are denied; stops at the first beyond `allowed`.
 pub(crate) fn count_denied(
     trace: &mut Trace,
-    judge: &mut Judge,
+    decider: &mut Decider,
     allowed: u64,
     matters: impl Fn(&Record) -> bool,
 ) -> Result<u64, Error> {
     let mut denied = 0;
     trace.each(|record| {
-        denied += u64::from(matters(record) && !judge.take(record).ok);
+        denied += u64::from(matters(record) && !decider.take(record).ok);
         if denied > allowed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(denied)

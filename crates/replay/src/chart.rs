@@ -9,7 +9,7 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (960, 420);
 /// In the upper right corner of the plot: its own corners, px.
 const LEGEND: [(i32, i32); 2] = [(848, 46), (939, 92)];
-/// Stands for the page's own colours until the picture is done: a plotter wants numbers.
+/// Placeholder for the page's own colours until the picture is done: the plotter requires numbers.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const PAPER: RGBColor = RGBColor(254, 253, 252);
 /// Legible on white and on black.

@@ -31,7 +31,7 @@ pub enum Error {
         /// The field, the rule and what came.
         error: InputError,
     },
-    /// What is wrong with the policy document, a line for each mistake.
+    /// The mistakes in the policy document, one per line.
     Policy(String),
     /// An option that fits nothing.
     Option(String),

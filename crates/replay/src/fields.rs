@@ -1,4 +1,4 @@
-//! Which fields of a line are read, and what they say.
+//! The fields of a line that are read, and their values.
 
 use crate::error::shown;
 use crate::key;
@@ -6,7 +6,7 @@ use crate::subject::{About, Cost};
 use crate::time::Times;
 use tidegate_core::{MAX_KEY_BYTES, check_count};
 
-/// What the client's address is called in logs; `ip` asks for any of them.
+/// Names of the client's address in logs; `ip` matches any of them.
 const ADDRESSES: [&str; 11] = [
     "ip",
     "remote_addr",
@@ -21,10 +21,10 @@ const ADDRESSES: [&str; 11] = [
     "httpRequest.remoteIp",
 ];
 const TIMES: [&str; 8] = ["time", "timestamp", "ts", "@timestamp", "datetime", "date", "time_local", "time_iso8601"];
-/// What stands for no value.
+/// Texts for an absent value.
 const NOTHING: [&[u8]; 2] = [b"", b"-"];
 
-/// Whether a log's name for a field is the one that was asked for: case, `_` and `-` aside.
+/// Whether two names of a field are equal, without regard to case, `_` and `-`.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let plain = |text: &'_ str| {
         text.bytes().filter(|c| !matches!(c, b'_' | b'-')).map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>()
@@ -40,7 +40,7 @@ pub(crate) struct Slot {
     pub(crate) optional: bool,
 }
 
-/// What is read of each line. The first is the time.
+/// The fields that are read of each line. The first is the time.
 pub(crate) struct Slots {
     all: Vec<Slot>,
     /// Each key's parts.
@@ -128,14 +128,14 @@ impl Fields {
 pub(crate) struct Record {
     /// Whole ms since the Unix epoch.
     pub(crate) now: f64,
-    /// Tokens that each limit is asked for; NaN where a limit is not about the request.
+    /// Cost of the request at each limit; NaN where the limit does not apply.
     pub(crate) counts: Vec<f64>,
     /// The keys that the limits have among them.
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
 impl Record {
-    /// What the request asks for: of the limits that ask the most, or one token where none is about it.
+    /// The highest cost at any limit, or one token where no limit applies.
     pub(crate) fn demand(&self) -> f64 {
         // `max` passes NaN over.
         let most = self.counts.iter().fold(f64::NAN, |most, count| most.max(*count));
@@ -159,7 +159,7 @@ impl Wanted {
         Wanted { slots: slots.all, keys, abouts, times: Times::default() }
     }
 
-    /// The request that a line tells of, or why it tells of none.
+    /// The request of a line, or why it is none.
     pub(crate) fn record(&mut self, fields: &Fields, record: &mut Record) -> Result<(), String> {
         let slots = &self.slots;
         let get = |slot: usize| fields.get(slot).ok_or_else(|| format!("no field {}", named(&slots[slot])));

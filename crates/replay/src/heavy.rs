@@ -12,14 +12,14 @@ const LEAST: f64 = 16.0;
 pub(crate) struct Heavy {
     pub(crate) deepest: f64,
     keys: HashMap<Vec<u8>, f64>,
-    everybody: bool,
+    all: bool,
 }
 
 impl Heavy {
     #[inline]
     pub(crate) fn add(&mut self, key: Option<&[u8]>, debt: f64) {
         self.deepest = self.deepest.max(debt);
-        if debt > self.deepest / 2.0 && debt >= LEAST && !self.everybody {
+        if debt > self.deepest / 2.0 && debt >= LEAST && !self.all {
             self.keep(key.unwrap_or_default(), debt);
         }
     }
@@ -33,13 +33,13 @@ impl Heavy {
         if self.keys.len() > ROOM {
             let half = self.deepest / 2.0;
             self.keys.retain(|_, debt| *debt > half);
-            self.everybody = self.keys.len() > ROOM / 2;
+            self.all = self.keys.len() > ROOM / 2;
         }
     }
 
     /// Whether a capacity of no less than `deepest - 1` can deny this key anything.
     #[inline]
     pub(crate) fn has(&self, key: Option<&[u8]>) -> bool {
-        self.everybody || self.deepest < 2.0 * LEAST || self.keys.contains_key(key.unwrap_or_default())
+        self.all || self.deepest < 2.0 * LEAST || self.keys.contains_key(key.unwrap_or_default())
     }
 }

@@ -75,11 +75,11 @@ mod tests {
 
     #[test]
     fn a_mistake_is_named_with_what_may_stand_there() {
-        let said = |text| limit(text, 0).unwrap_err().to_string();
-        assert!(said("rate=x").ends_with("`rate` must be a number; got \"x\""));
-        assert!(said("period=1y").ends_with("`period` must be a time such as 1s or 500ms; got \"1y\""));
-        assert!(said("rate").contains("is not field=value"));
-        assert!(said("burst=3").contains("there is no field \"burst\""));
+        let message = |text| limit(text, 0).unwrap_err().to_string();
+        assert!(message("rate=x").ends_with("`rate` must be a number; got \"x\""));
+        assert!(message("period=1y").ends_with("`period` must be a time such as 1s or 500ms; got \"1y\""));
+        assert!(message("rate").contains("is not field=value"));
+        assert!(message("burst=3").contains("there is no field \"burst\""));
     }
 
     #[test]

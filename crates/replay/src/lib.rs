@@ -1,9 +1,9 @@
-//! What a limit would have done to the traffic in a log.
+//! Replays the traffic of a log against limits.
 //!
-//! The requests are read from access logs, JSON lines or CSV, and decided by the very table and algebra that a server
+//! The requests are read from access logs, JSON lines or CSV, and decided by the table and algebra that a server
 //! uses, on the log's own clock. So the answer is the one that the server would have given, to the bit; a clock that
 //! steps back is handled as everywhere, and counted. Memory is bounded: a log is streamed, and where a limit has more keys
-//! than are held, the report says so. The requests are kept in a spool of the host for what takes another pass: the least
+//! than are held, the report states it. The requests are kept in a spool of the host for further passes: the least
 //! capacity that denies nothing, and a policy for a budget of denials.
 //!
 //! The library reads no file and no clock. The host passes the bytes of each log, unpacked, and a spool. In the npm package
@@ -28,13 +28,13 @@
 
 mod capacity;
 mod chart;
+mod decider;
 mod error;
 mod fields;
 mod format;
 mod heavy;
 mod html;
 mod inline;
-mod judge;
 mod key;
 mod lines;
 mod options;

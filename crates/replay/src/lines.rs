@@ -5,7 +5,7 @@ use memchr::memchr;
 /// A longer line is no line of a log; it is passed over without being held.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// What stands between two ends of line.
+/// The text between two ends of line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     Text(&'a [u8]),
@@ -32,7 +32,7 @@ impl Lines {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// No chunk follows: what is left is the last line.
+    /// No chunk follows: the rest is the last line.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }

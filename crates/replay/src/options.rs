@@ -8,13 +8,13 @@ use tsify::Tsify;
 #[derive(Clone, Debug, Default, Deserialize, Tsify)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Options {
-    /// The files' format; told from their first lines where it is not given.
+    /// The files' format; default: detected from their first lines.
     #[serde(default)]
     pub format: Option<Format>,
     /// The field with the time; the usual names where it is not given.
     #[serde(default)]
     pub time: Option<String>,
-    /// The field with a request's tokens. Where it is not given: what the policy says, or 1 each.
+    /// The field with a request's cost; default: the policy's cost, or 1.
     #[serde(default)]
     pub cost: Option<String>,
     /// The fields that make the key, in place of the policy's; none: all requests share one limit.
@@ -32,7 +32,7 @@ pub struct Options {
     /// Propose a policy that denies at most this share of the requests: `0.1%`, or 0 to 1.
     #[serde(default)]
     pub suggest: Option<String>,
-    /// Checked like `suggest`; whether it was kept, the caller says.
+    /// Checked like `suggest`; the caller compares it with the result.
     #[serde(default)]
     pub budget: Option<String>,
     /// The period of the proposal where there is no limit: `1m`, or ms; default one minute.

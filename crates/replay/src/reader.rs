@@ -2,7 +2,7 @@
 
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
-use crate::format::{Format, Split, Splitter, tell};
+use crate::format::{Format, Split, Splitter, detect};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::report::{BadLine, Read};
 
@@ -11,7 +11,7 @@ const SHOWN: usize = 5;
 /// Bytes of a file that its format is recognised by.
 const HEAD: usize = 1 << 18;
 
-/// What is done with each request.
+/// Receives each request.
 pub(crate) trait Visit {
     fn visit(&mut self, record: &Record) -> Result<(), Error>;
 }
@@ -102,7 +102,7 @@ impl Reader {
 
     fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
         if file.splitter.is_none() {
-            let Some((format, splitter)) = tell(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
+            let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
                 // Nothing but empty lines so far.
                 while file.lines.next().is_some() {
                     file.number += 1;

@@ -14,7 +14,7 @@ pub struct Report {
     pub granted: u64,
     /// Requests that a limit denied.
     pub denied: u64,
-    /// Tokens asked for.
+    /// Tokens requested.
     pub tokens: f64,
     /// Tokens granted.
     pub tokens_granted: f64,
@@ -22,9 +22,9 @@ pub struct Report {
     pub limits: Vec<LimitReport>,
     /// How long denied requests would have to wait.
     pub waits: Option<Waits>,
-    /// Denied requests that no wait would help: they ask for more than a limit ever holds.
+    /// Denied requests that no wait would help: they need more than a limit ever holds.
     pub never: u64,
-    /// States that were forgotten for want of room before they were full: each key may have been granted too much.
+    /// States that were evicted before they were full: each key may have been granted too much.
     pub forgotten: u64,
     /// The busiest second and minute, of all keys together.
     pub peaks: Vec<PeakReport>,
@@ -41,7 +41,7 @@ pub struct Read {
     pub lines: u64,
     /// Requests among them.
     pub requests: u64,
-    /// Lines that tell of no request.
+    /// Lines that are no request.
     pub bad: u64,
     /// The first of those.
     pub first_bad: Vec<BadLine>,
@@ -59,7 +59,7 @@ pub struct Read {
     pub formats: Vec<(String, String)>,
 }
 
-/// A line that tells of no request.
+/// A line that is no request.
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 pub struct BadLine {
@@ -69,7 +69,7 @@ pub struct BadLine {
     pub line: u64,
     /// How it begins.
     pub text: String,
-    /// What is wrong with it.
+    /// The mistake in it.
     pub why: String,
 }
 
@@ -101,7 +101,7 @@ pub struct LimitReport {
     pub smallest_capacity: Option<f64>,
     /// Whether that is exact: no key had to be forgotten while it was found out.
     pub smallest_capacity_exact: bool,
-    /// A proposal, where one was asked for.
+    /// A proposal, where `suggest` is set.
     pub suggestion: Option<Suggestion>,
 }
 
@@ -116,7 +116,7 @@ pub struct WorstKey {
     pub denied: u64,
     /// At most so often.
     pub at_most: u64,
-    /// The longest wait that it was told, ms.
+    /// The longest `retryAfter` that it got, ms.
     pub longest_wait: f64,
 }
 
@@ -133,7 +133,7 @@ pub struct Suggestion {
     pub period: f64,
     /// Most tokens that accumulate.
     pub capacity: f64,
-    /// What it would have denied: requests.
+    /// Requests that it would have denied.
     pub denied: u64,
 }
 
@@ -159,6 +159,6 @@ pub struct PeakReport {
     pub width: f64,
     /// When it began.
     pub at: f64,
-    /// Tokens asked for in it.
+    /// Tokens requested in it.
     pub tokens: f64,
 }

@@ -2,11 +2,11 @@
 
 use crate::capacity::smallest;
 use crate::chart;
+use crate::decider::Tables;
 use crate::error::Error;
 use crate::fields::{Record, Slots, Wanted};
 use crate::html;
 use crate::inline;
-use crate::judge::Tables;
 use crate::options::Options;
 use crate::reader::{Reader, Visit};
 use crate::report::{LimitReport, Report, Suggestion};
@@ -20,21 +20,21 @@ use std::ops::ControlFlow;
 use tidegate_core::Kind;
 use tsify::Tsify;
 
-/// What a replay makes.
+/// The result of a replay.
 #[derive(Clone, Debug, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 pub struct Replayed {
     /// The figures.
     pub report: Report,
-    /// The same for people.
+    /// The same as text.
     pub text: String,
-    /// The picture, where one was asked for: an SVG that needs nothing else, for a light and for a dark page.
+    /// The chart, where `chart` is set: a self-contained SVG for light and dark pages.
     pub svg: Option<String>,
-    /// Picture and text on one page.
+    /// Chart and text on one page.
     pub html: Option<String>,
 }
 
-/// A replay under way: the host reads the files, and this decides their requests.
+/// A replay in progress: the host reads the files, and this decides their requests.
 ///
 /// A call that returns an error ends the replay.
 pub struct Replay {
@@ -52,11 +52,11 @@ pub struct Replay {
     tables: Tables,
 }
 
-/// Where requests go when they are read.
+/// Receives the requests as they are read.
 struct Sink {
     tally: Tally,
     writer: Writer,
-    /// A policy is still to be proposed: the requests are kept, and decided later.
+    /// A policy is to be proposed first: the requests are kept, and decided later.
     open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The limits of a replay, from a policy document or from lines, and what each needs to know of a request.
+//! The limits of a replay, from a policy document or from lines, and the fields of a request that each reads.
 
 use crate::error::Error;
 use crate::fields::Slots;
@@ -7,14 +7,14 @@ use crate::options::Options;
 use tidegate_core::{Config, Kind, Policy};
 use tidegate_policy::{Descriptor, Document, Rule, Source};
 
-/// The key of limits that do not say whose they are.
+/// The key of limits that are given without one.
 const ADDRESS: &str = "ip";
 
 /// A limit, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) name: String,
-    /// Which of the record's keys it is about; none: all requests share it.
+    /// Index of its key in the record; `None`: all requests share the limit.
     pub(crate) key: Option<usize>,
     pub(crate) policy: Policy,
     pub(crate) reserve: bool,
@@ -23,22 +23,22 @@ pub(crate) struct Subject {
     pub(crate) about: About,
 }
 
-/// Which requests a limit is about, and what they take.
+/// The requests that a limit applies to, and their cost.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
-    /// Slots, and what must stand there.
+    /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,
-    /// It is only about what no other limit is.
+    /// It applies only to requests that no other limit applies to.
     pub(crate) fallback: bool,
     pub(crate) cost: Cost,
 }
 
-/// What a request takes.
+/// The cost of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Cost {
     /// Always the same.
     Fixed(f64),
-    /// What stands in a column; a line without it is of no use.
+    /// The number in a column; a line without it is a bad line.
     Column(usize),
     /// What the client states, within bounds; `default` where nothing usable is stated.
     Stated { slot: usize, default: f64, min: f64, max: f64 },
@@ -51,7 +51,7 @@ impl Subject {
     }
 }
 
-/// A policy's numbers. Shards share a limit, and deny only what they cannot grant together: one bucket is replayed.
+/// A policy's numbers, as one bucket.
 pub(crate) fn config_of(policy: &Policy) -> Config {
     Config {
         rate: policy.rate(),
@@ -63,7 +63,7 @@ pub(crate) fn config_of(policy: &Policy) -> Config {
     }
 }
 
-/// The limits, and what is left out of account.
+/// The limits, and notes on what the replay leaves out.
 pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subject>, Vec<String>), Error> {
     let column = options.cost.as_deref().map(|name| slots.column(name));
     let (mut subjects, mut notes) = (Vec::new(), Vec::new());
@@ -112,7 +112,7 @@ fn of_rule(
     notes: &mut Vec<String>,
 ) -> Result<Subject, Error> {
     if rule.tiers.is_some() {
-        notes.push(format!("{}: its tiers are not told apart; everybody has the rule's own limit", rule.name));
+        notes.push(format!("{}: its tiers are left out; every request has the rule's own limit", rule.name));
     }
     if rule.limit.policy.shards() > 1 {
         notes.push(format!("{}: its shards are replayed as one", rule.name));
@@ -143,7 +143,7 @@ fn of_rule(
     })
 }
 
-/// What a log may call a place in a request.
+/// Names that a log may use for a place in a request.
 fn names(at: &Descriptor) -> Vec<String> {
     let name = at.name.as_str();
     let within = |outer: &[&str]| outer.iter().map(|outer| format!("{outer}{name}")).collect();

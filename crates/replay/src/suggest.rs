@@ -4,11 +4,11 @@
 //! period, which is `capacity + rate`. Rates are whole and round; the capacity is the least for the rate.
 //!
 //! A long log is searched by the requests of some of its keys, and the capacity is then settled on all of them. So what
-//! is told of the proposal is exact, and only the choice of its rate is by sample.
+//! is reported of the proposal is exact, and only the choice of its rate is by sample.
 
 use crate::capacity::count_denied;
+use crate::decider::{Decider, Tables};
 use crate::error::Error;
-use crate::judge::{Judge, Tables};
 use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
@@ -23,7 +23,7 @@ const SAMPLE: u64 = 100_000;
 /// Rates within a power of ten.
 const ROUND: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5];
 
-/// A policy, and what it would have denied.
+/// A policy, and the requests that it would have denied.
 pub(crate) struct Proposal {
     pub(crate) rate: f64,
     pub(crate) capacity: f64,
@@ -44,7 +44,7 @@ pub(crate) fn propose(
     let mut denied = HashMap::new();
     let capacity = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
-        let count = count_denied(trace, &mut Judge::alone(number, subject, policy, tables), allowed, |_| true)?;
+        let count = count_denied(trace, &mut Decider::alone(number, subject, policy, tables), allowed, |_| true)?;
         denied.insert(capacity.to_bits(), count);
         Ok(count <= allowed)
     })?;

@@ -1,8 +1,8 @@
 //! What a replay counts while requests go by.
 
+use crate::decider::{Debts, Decider, Tables};
 use crate::error::Error;
 use crate::fields::Record;
-use crate::judge::{Debts, Judge, Tables};
 use crate::report::{PeakReport, Waits, WorstKey};
 use crate::series::{Peak, Series};
 use crate::subject::Subject;
@@ -18,7 +18,7 @@ const SECOND: f64 = 1000.0;
 const MINUTE: f64 = 60_000.0;
 
 pub(crate) struct Tally {
-    judge: Judge,
+    decider: Decider,
     pub(crate) debts: Debts,
     keys: Vec<Option<usize>>,
     pub(crate) denied_by: Vec<u64>,
@@ -37,7 +37,7 @@ impl Tally {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Result<Tally, Error> {
         let waits = Histogram::new_with_bounds(1, LONGEST_MS, 3).map_err(|error| Error::Option(error.to_string()))?;
         Ok(Tally {
-            judge: Judge::new(subjects, tables),
+            decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),
             keys: subjects.iter().map(|subject| subject.key).collect(),
             denied_by: vec![0; subjects.len()],
@@ -57,8 +57,8 @@ impl Tally {
         let Record { now, keys, .. } = record;
         let count = record.demand();
         self.debts.charge(record);
-        let verdict = self.judge.take(record);
-        let ok = verdict.ok;
+        let decided = self.decider.take(record);
+        let ok = decided.ok;
         self.tokens += count;
         self.series.add(*now, count, ok);
         for (_, peak) in &mut self.peaks {
@@ -70,11 +70,11 @@ impl Tally {
             return;
         }
         self.denied += 1;
-        match verdict.retry_at {
+        match decided.retry_at {
             Some(at) => self.waits.saturating_record((at - now) as u64),
             None => self.never += 1,
         }
-        for (limit, decision) in verdict.decisions.iter().filter(|(_, decision)| !decision.ok) {
+        for (limit, decision) in decided.decisions.iter().filter(|(_, decision)| !decision.ok) {
             self.denied_by[*limit] += 1;
             if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
                 self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));
@@ -83,7 +83,7 @@ impl Tally {
     }
 
     pub(crate) fn forgotten(&self) -> u64 {
-        self.judge.evicted()
+        self.decider.evicted()
     }
 
     pub(crate) fn keys_denied(&self, limit: usize) -> Option<u64> {
@@ -91,13 +91,13 @@ impl Tally {
     }
 
     pub(crate) fn worst(&self, limit: usize) -> Vec<WorstKey> {
-        let told = |leader: Leader| WorstKey {
+        let worst = |leader: Leader| WorstKey {
             key: String::from_utf8_lossy(&leader.key).into_owned(),
             denied: leader.at_least,
             at_most: leader.at_most,
             longest_wait: leader.longest,
         };
-        self.tops[limit].leaders(WORST).into_iter().map(told).collect()
+        self.tops[limit].leaders(WORST).into_iter().map(worst).collect()
     }
 
     pub(crate) fn waits(&self) -> Option<Waits> {
@@ -106,7 +106,7 @@ impl Tally {
     }
 
     pub(crate) fn peaks(&self) -> Vec<PeakReport> {
-        let told = |(width, peak): &(f64, Peak)| PeakReport { width: *width, at: peak.at, tokens: peak.tokens };
-        self.peaks.iter().map(told).collect()
+        let report = |(width, peak): &(f64, Peak)| PeakReport { width: *width, at: peak.at, tokens: peak.tokens };
+        self.peaks.iter().map(report).collect()
     }
 }

@@ -47,7 +47,7 @@ fn write(report: &Report, to: &mut String) -> fmt::Result {
         )?;
     }
     if report.never > 0 {
-        writeln!(to, "  never    {:>12}  ask for more than a limit ever holds", Count(report.never))?;
+        writeln!(to, "  never    {:>12}  need more than a limit ever holds", Count(report.never))?;
     }
     for limit in &report.limits {
         writeln!(to)?;
@@ -116,7 +116,7 @@ fn write_notes(report: &Report, to: &mut String) -> fmt::Result {
     }
     if report.forgotten > 0 {
         notes.push(format!(
-            "{} states were forgotten for want of room; more fit with --max-keys",
+            "{} states were evicted before they were full; more fit with --max-keys",
             Count(report.forgotten)
         ));
     }

@@ -33,7 +33,7 @@ impl Times {
     }
 }
 
-/// Whole ms of a number since the epoch, its unit told by its size.
+/// Integer ms since the epoch of a number; its size determines its unit.
 pub(crate) fn of_number(number: f64) -> Option<f64> {
     let per_ms = UNITS.iter().find(|(below, _)| number < *below).map_or(1e-6, |(_, factor)| *factor);
     // Rounded to the microsecond first: 1700000000.123 s is not quite that in binary.

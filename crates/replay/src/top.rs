@@ -1,7 +1,7 @@
 //! The keys that come up most, in bounded memory.
 //!
 //! Misra and Gries' summary, pruned by halves: when there are more keys than there is room for, all counts are lowered by
-//! the median, and those that reach 0 go. So a count told is at most what was lowered below the true one, and never above
+//! the median, and those that reach 0 go. So a reported count is at most what was lowered below the true one, and never above
 //! it. As long as nothing was lowered, every count is exact.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ struct Seen {
     longest: f64,
 }
 
-/// A key, and what is known of it.
+/// A key and its counts.
 pub(crate) struct Leader {
     pub(crate) key: Vec<u8>,
     /// At least so often.
@@ -101,9 +101,9 @@ mod tests {
             if let Some(distinct) = top.keys() {
                 prop_assert_eq!(distinct as usize, truth.iter().filter(|count| **count > 0).count());
             }
-            // Whoever was dropped came at most so often as was lowered.
-            let told: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key[0]).collect();
-            for (key, count) in truth.iter().enumerate().filter(|(key, _)| !told.contains(&(*key as u8))) {
+            // A dropped key occurred at most as often as the counts were lowered.
+            let listed: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key[0]).collect();
+            for (key, count) in truth.iter().enumerate().filter(|(key, _)| !listed.contains(&(*key as u8))) {
                 prop_assert!(*count <= top.lowered, "{key}");
             }
         }

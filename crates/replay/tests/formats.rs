@@ -88,21 +88,21 @@ fn keys_are_any_field_or_several_and_costs_a_column() {
     assert_eq!((tuples.key.len(), tuples.denied), (2, 0));
 
     let log = "time,key,cost\n1700000000,a,2.5\n1700000000,a,0\n1700000000,b,3\n1700000000,a,-1\n1700000000,a,x\n";
-    let told = report(log, json!({ "limits": ["rate=2.75 period=1s"], "key": ["key"], "cost": "cost" }));
-    assert_eq!((told.tokens, told.tokens_granted, told.read.requests, told.read.bad), (5.5, 2.5, 3, 2));
-    assert_eq!(told.never, 1);
-    assert_eq!(told.limits[0].smallest_capacity, Some(3.0));
-    let why: Vec<&str> = told.read.first_bad.iter().map(|bad| bad.why.as_str()).collect();
+    let outcome = report(log, json!({ "limits": ["rate=2.75 period=1s"], "key": ["key"], "cost": "cost" }));
+    assert_eq!((outcome.tokens, outcome.tokens_granted, outcome.read.requests, outcome.read.bad), (5.5, 2.5, 3, 2));
+    assert_eq!(outcome.never, 1);
+    assert_eq!(outcome.limits[0].smallest_capacity, Some(3.0));
+    let why: Vec<&str> = outcome.read.first_bad.iter().map(|bad| bad.why.as_str()).collect();
     let rule = "`count` must be a finite number of tokens from 0 to 1099511627776; got -1";
     assert_eq!(why, [rule, "no number of tokens: \"x\""]);
 }
 
 #[test]
 fn a_field_in_json_is_found_by_its_path_in_any_case() {
-    let told = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
-    assert_eq!((told.read.requests, told.read.bad), (1, 3));
-    assert_eq!(told.read.first_bad[0].line, 2);
-    assert_eq!(told.read.first_bad[0].why, "no field `req.headers.x-api-key`");
+    let outcome = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
+    assert_eq!((outcome.read.requests, outcome.read.bad), (1, 3));
+    assert_eq!(outcome.read.first_bad[0].line, 2);
+    assert_eq!(outcome.read.first_bad[0].why, "no field `req.headers.x-api-key`");
 }
 
 #[test]
@@ -111,19 +111,22 @@ fn bad_lines_are_counted_and_the_first_are_shown() {
     for i in 0..10 {
         log.push_str(&format!("what is this {i}\u{7}\n\n"));
     }
-    let told = report(log + COMMON, limit());
-    assert_eq!((told.read.requests, told.read.bad, told.read.lines), (8, 10, 18));
-    assert_eq!(told.read.first_bad.len(), 5);
-    assert_eq!((told.read.first_bad[1].line, told.read.first_bad[1].text.as_str()), (7, "what is this 1\u{fffd}"));
+    let outcome = report(log + COMMON, limit());
+    assert_eq!((outcome.read.requests, outcome.read.bad, outcome.read.lines), (8, 10, 18));
+    assert_eq!(outcome.read.first_bad.len(), 5);
+    assert_eq!(
+        (outcome.read.first_bad[1].line, outcome.read.first_bad[1].text.as_str()),
+        (7, "what is this 1\u{fffd}")
+    );
 }
 
 #[test]
 fn a_quote_that_is_never_closed_costs_its_row_and_not_the_memory() {
     let row = "1700000000,x,10.0.0.1\n";
     let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));
-    let told = report(log, limit());
-    assert_eq!(told.read.first_bad[0].why, "a row that is too long: is a quote missing?");
-    assert!(told.read.requests > 100_000, "{}", told.read.requests);
+    let outcome = report(log, limit());
+    assert_eq!(outcome.read.first_bad[0].why, "a row that is too long: is a quote missing?");
+    assert!(outcome.read.requests > 100_000, "{}", outcome.read.requests);
 }
 
 #[test]

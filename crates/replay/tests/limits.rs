@@ -1,4 +1,4 @@
-//! What is told of limits: the least capacity, proposals, several limits at once, policy documents.
+//! The report on limits: the least capacity, proposals, several limits at once, policy documents.
 
 mod support;
 
@@ -44,8 +44,8 @@ proptest! {
         requests in traffic(false), rate in rates(), period in prop_oneof![Just(1000u64), 1u64..5000],
         kind in prop_oneof![Just("token_bucket"), Just("fixed_window")], own in 0u32..10,
     ) {
-        let told = report(&requests, line(kind, rate, period, f64::from(own)));
-        let limit = &told.limits[0];
+        let outcome = report(&requests, line(kind, rate, period, f64::from(own)));
+        let limit = &outcome.limits[0];
         prop_assert!(limit.smallest_capacity_exact);
         let least = limit.smallest_capacity.unwrap();
         prop_assert_eq!(report(&requests, line(kind, rate, period, least)).denied, 0);
@@ -53,7 +53,7 @@ proptest! {
             prop_assert!(report(&requests, line(kind, rate, period, least - 1.0)).denied > 0);
         }
         // So the limit's own capacity denies something exactly where it is less.
-        prop_assert_eq!(told.denied > 0, f64::from(own) < least);
+        prop_assert_eq!(outcome.denied > 0, f64::from(own) < least);
     }
 
     #[test]
@@ -61,12 +61,12 @@ proptest! {
         requests in traffic(true), percent in 0u32..40, period in prop_oneof![Just(1000u64), 1u64..5000],
     ) {
         let suggest = json!({ "suggest": format!("{percent}%"), "period": format!("{period}ms") });
-        let told = report(&requests, suggest);
-        let found = told.limits[0].suggestion.clone().unwrap();
+        let outcome = report(&requests, suggest);
+        let found = outcome.limits[0].suggestion.clone().unwrap();
         let budget = found.budget * requests.len() as f64;
         prop_assert!(found.denied as f64 <= budget);
         // Without a limit, the proposal is what was replayed.
-        prop_assert_eq!((told.denied, told.limits[0].rate, told.limits[0].capacity), (found.denied, found.rate, found.capacity));
+        prop_assert_eq!((outcome.denied, outcome.limits[0].rate, outcome.limits[0].capacity), (found.denied, found.rate, found.capacity));
         let again = report(&requests, line("token_bucket", found.rate, period, found.capacity));
         prop_assert_eq!(again.denied, found.denied);
         if found.capacity > 0.0 {
@@ -78,7 +78,7 @@ proptest! {
 
 #[test]
 fn a_burst_of_thousands_has_its_capacity_to_the_token() {
-    // Deep enough that only the keys that owe much are asked again.
+    // Deep enough that only the keys with much debt are decided again.
     let mut requests: Vec<_> = (0..5000).map(|i| (i * 3, (i % 3) as u8, 1.0)).collect();
     requests.extend((0..777).map(|_| (20_000, 1, 1.0)));
     requests.extend((0..300).map(|i| (20_000 + i, 2, 1.0)));
@@ -91,14 +91,14 @@ fn a_burst_of_thousands_has_its_capacity_to_the_token() {
 fn of_several_limits_all_must_grant_and_each_tells_what_it_denies() {
     let requests: Vec<_> = (0..10).map(|i| (i, (i % 2) as u8, 1.0)).collect();
     let limits = json!({ "limits": ["name=wide rate=8 period=1h", "name=narrow rate=3 period=1h"] });
-    let told = report(&requests, limits);
-    assert_eq!((told.granted, told.denied), (6, 4));
+    let outcome = report(&requests, limits);
+    assert_eq!((outcome.granted, outcome.denied), (6, 4));
     let by: Vec<_> =
-        told.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
+        outcome.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
     assert_eq!(by, [("wide", 0, Some(5.0)), ("narrow", 4, Some(5.0))]);
-    assert_eq!(told.limits[1].worst.iter().map(|key| key.denied).collect::<Vec<_>>(), [2, 2]);
-    assert_eq!(told.limits[1].keys_denied, Some(2));
-    assert_eq!(told.waits.unwrap().max as u64 / 1_000_000, 1);
+    assert_eq!(outcome.limits[1].worst.iter().map(|key| key.denied).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(outcome.limits[1].keys_denied, Some(2));
+    assert_eq!(outcome.waits.unwrap().max as u64 / 1_000_000, 1);
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn a_policy_document_says_who_is_meant_whose_limit_it_is_and_what_it_costs() {
         + &"{\"time\":1700000000,\"x_api_key\":\"a\",\"plan\":\"free\",\"x-cost\":\"2\"}\n".repeat(3)
         + "{\"time\":1700000000,\"x_api_key\":\"b\",\"plan\":\"free\",\"x-cost\":\"1e3\"}\n"
         + &"{\"time\":1700000000,\"x_api_key\":\"c\"}\n".repeat(2);
-    let told = run(log, json!({ "policy": document.to_string() })).unwrap().report;
+    let outcome = run(log, json!({ "policy": document.to_string() })).unwrap().report;
     let by: Vec<_> =
-        told.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
+        outcome.limits.iter().map(|limit| (limit.name.as_str(), limit.denied, limit.smallest_capacity)).collect();
     assert_eq!(by, [("pro", 1, Some(4.0)), ("free", 1, Some(6.0)), ("fallback_limit", 1, Some(2.0))]);
-    assert_eq!((told.read.requests, told.denied, told.tokens), (10, 3, 4.0 + 6.0 + 1.0 + 2.0));
+    assert_eq!((outcome.read.requests, outcome.denied, outcome.tokens), (10, 3, 4.0 + 6.0 + 1.0 + 2.0));
 
     let wrong =
         run("", json!({ "policy": "{\"rules\":[{\"name\":\"a\",\"limit_kyes\":[]}]}" })).unwrap_err().to_string();
@@ -129,20 +129,20 @@ fn a_policy_document_says_who_is_meant_whose_limit_it_is_and_what_it_costs() {
 
 #[test]
 fn mistakes_in_limits_are_said_in_the_core_s_words() {
-    let said = |more| run("time,ip\n1700000000,a\n", more).unwrap_err().to_string();
+    let message = |more| run("time,ip\n1700000000,a\n", more).unwrap_err().to_string();
     let rule = "limit \"limit\": `rate` must be a finite number of tokens above 0 and up to 1099511627776; got 0";
-    assert_eq!(said(json!({ "limits": ["rate=0 period=1s"] })), rule);
-    assert!(said(json!({})).starts_with("there is no limit to replay"));
-    assert!(said(json!({ "suggest": "120%" })).contains("from 0 to 1; got \"120%\""));
-    assert!(said(json!({ "limits": ["rate=1 period=1s", "name=limit rate=1 period=1s"] })).contains("two limits"));
+    assert_eq!(message(json!({ "limits": ["rate=0 period=1s"] })), rule);
+    assert!(message(json!({})).starts_with("there is no limit to replay"));
+    assert!(message(json!({ "suggest": "120%" })).contains("from 0 to 1; got \"120%\""));
+    assert!(message(json!({ "limits": ["rate=1 period=1s", "name=limit rate=1 period=1s"] })).contains("two limits"));
 }
 
 #[test]
 fn a_room_that_is_too_small_is_told() {
     let requests: Vec<_> = (0..250).map(|i| (i, i as u8, 1.0)).collect();
-    let told = report(&requests, json!({ "limits": ["rate=1 period=1h"], "maxKeys": 10 }));
-    assert!(told.forgotten >= 200, "{}", told.forgotten);
-    assert!(!told.limits[0].smallest_capacity_exact);
+    let outcome = report(&requests, json!({ "limits": ["rate=1 period=1h"], "maxKeys": 10 }));
+    assert!(outcome.forgotten >= 200, "{}", outcome.forgotten);
+    assert!(!outcome.limits[0].smallest_capacity_exact);
 }
 
 #[test]

@@ -16,7 +16,7 @@ const PLATFORMS: [(&str, &str); 8] = [
     ("aarch64-pc-windows-msvc", "win32-arm64-msvc"),
 ];
 
-/// The machine's own target, where cargo is not told another.
+/// The machine's own target, unless cargo has another.
 fn host() -> String {
     let (system, env) = match (std::env::consts::OS, cfg!(target_env = "musl")) {
         ("macos", _) => ("apple-darwin", ""),

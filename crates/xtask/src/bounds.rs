@@ -1,4 +1,4 @@
-//! The table of bounds as TypeScript, so that both languages check alike and say the very same sentence.
+//! The table of bounds as TypeScript, so that both languages have the same checks and messages.
 
 use crate::files;
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! Runs cargo for one package and asks it where the library is.
+//! Runs cargo for one package and returns the path of the library.
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::camino::Utf8PathBuf;

@@ -82,7 +82,7 @@ fn targets(root: &Path) -> Result<Vec<String>> {
 fn build(root: &Path, names: &[String]) -> Result<PathBuf> {
     let version = Command::new("rustc").arg("-vV").output().context("rustc")?;
     let version = String::from_utf8(version.stdout)?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV tells no host")?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV prints no host")?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}"));
     cargo.args(["build", "--package", "tidegate-fuzz", "--features", "libfuzzer", "--profile", "fuzz"]);
@@ -110,7 +110,7 @@ fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -
     // 0: another one each time.
     program.arg(format!("-seed={seed}"));
     program.arg(format!("-artifact_prefix={}/{name}-", broken.display()));
-    // A program whose memory is broken may also hang where it tells of that.
+    // A program with corrupt memory may also hang while it reports that.
     let log = folder(root.join("target/fuzz-logs"))?.join(name);
     let mut child = program.stderr(fs::File::create(&log)?).spawn().with_context(|| format!("run {name}"))?;
     let last = Instant::now() + Duration::from_secs(u64::from(seconds) + GRACE);
@@ -126,7 +126,7 @@ fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -
     Ok(Output { status, stdout: Vec::new(), stderr: fs::read(log)? })
 }
 
-/// libFuzzer's own sum, at the end of what it writes.
+/// libFuzzer's summary, at the end of its output.
 fn last_line(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned()
 }

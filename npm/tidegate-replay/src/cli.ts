@@ -59,7 +59,7 @@ function shareOf(written: string): number {
 
 function keyOf(fields: string[] | undefined): string[] | undefined {
   if (fields === undefined || !fields.includes("none")) return fields;
-  if (fields.length > 1) throw new UsageError("--key none stands alone");
+  if (fields.length > 1) throw new UsageError("--key none cannot be combined with other keys");
   return [];
 }
 

@@ -8,13 +8,13 @@ The log: files in their order, - for the standard input; gzip or not. Common and
 logs, a JSON object on each line, or CSV with a line of names.
   --format <format>   common, json or csv; default: by the first lines
   --time <field>      when a request came; default time, timestamp, ts, @timestamp and the like
-  --cost <field>      the tokens it takes; default: as the policy says, or 1
+  --cost <field>      the tokens it takes; default: the policy's cost, or 1
 
 The limits:
   --policy <file>     a policy document (JSON)
   --limit <limit>     "rate=10 period=1s capacity=20"; also kind=fixed_window, name, maxReserved,
                       start. May be repeated: a request is granted where all grant it
-  --key <field>       whose limit it is; default: as the policy says, or ip. Repeated: one key of
+  --key <field>       whose limit it is; default: the policy's keys, or ip. Repeated: one key of
                       several fields; none: all share one limit. In JSON, dots lead inwards:
                       req.headers.x-api-key
   --max-keys <n>      most keys held for each limit; default 1000000

@@ -20,7 +20,7 @@ export interface Log {
 const failed = (name: string, cause: unknown): Error =>
   new Error(`${name} cannot be read: ${(cause as Error).message}`, { cause });
 
-/** The same bytes, unpacked where the first of them say that they are gzip. */
+/** The same bytes, unpacked where they begin with the signature of gzip. */
 async function* unpacked(source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head = Buffer.alloc(0);
   while (head.length < GZIP.length) {

@@ -34,7 +34,7 @@ describe("tidegate-replay", () => {
     [["a.log", "--max-keys", "0"], "--max-keys must be a whole number from 1 to 4294967295; got 0"],
     [["a.log", "--max-keys", "many"], '--max-keys must be a number; got "many"'],
     [["a.log", "--format", "xml"], '--format must be common, json or csv; got "xml"'],
-    [["a.log", "--key", "none", "--key", "ip"], "--key none stands alone"],
+    [["a.log", "--key", "none", "--key", "ip"], "--key none cannot be combined with other keys"],
     [["a.log", "--policy", "q.json"], "cannot read q.json: no such file"],
     [["a.log", "--limt", "x"], "Unknown option '--limt'; see tidegate-replay --help"],
     [["a.log"], /^there is no limit to replay/],

@@ -31,9 +31,9 @@ const METHOD: usize = 9;
 pub(crate) struct Splitter {
     /// Each slot's piece.
     pieces: Vec<Option<usize>>,
-    /// The last piece that anything asks for.
+    /// The last piece that is read.
     last: usize,
-    /// What is around the time: built once, and not for each line.
+    /// The text around the time, built once.
     before_time: Finder<'static>,
     behind_time: Finder<'static>,
 }
@@ -100,7 +100,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(memchr(b' ', text).unwrap_or(text.len()))
 }
 
-/// What stands between quotes, where `\"` is not the end.
+/// The text between quotes; `\"` does not end it.
 fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut at = 1;
     loop {

@@ -1,6 +1,6 @@
 //! A JSON object on each line.
 //!
-//! Where a field stands is found out on the first line that has it, by its names in any case. From then on the reader
+//! A field's place is found on the first line that has it, by its names in any case. From then on the reader
 //! passes over everything else without building it.
 
 use super::Split;
@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Where a field stands: names from the outside in.
+/// The path of a field: names from the outside in.
 type Path = Vec<String>;
 
 pub(crate) struct Splitter {
@@ -69,7 +69,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Picks the fields of an object whose paths are known. `active` has a bit for each slot whose path leads here.
+/// Picks the fields of an object whose paths were found. `active` has a bit for each slot whose path leads here.
 struct Pick<'a> {
     paths: &'a [Option<Path>],
     active: u64,

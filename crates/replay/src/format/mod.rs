@@ -1,4 +1,4 @@
-//! The formats of logs, and how one is told from another.
+//! The formats of logs, and their detection.
 
 mod common;
 mod csv;
@@ -77,14 +77,14 @@ impl Splitter {
         matches!(self, Splitter::Csv(_))
     }
 
-    /// Whether one of these lines tells of a request; where none does, why the first does not.
+    /// Whether one of these lines is a request; where none is, why the first is not.
     fn fits<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>, wanted: &mut Wanted) -> Result<(), String> {
         let (mut fields, mut record) = (Fields::default(), Record::default());
         let mut first = None;
         for line in lines.skip(usize::from(self.has_names())) {
             fields.clear(wanted.slots.len());
-            let told = self.split(line, &mut fields).and_then(|_| wanted.record(&fields, &mut record));
-            match told {
+            let read = self.split(line, &mut fields).and_then(|_| wanted.record(&fields, &mut record));
+            match read {
                 Ok(()) => return Ok(()),
                 Err(why) => first = first.or(Some(why)),
             }
@@ -93,16 +93,16 @@ impl Splitter {
     }
 }
 
-/// The format of a file that begins with `head`, or the one that was asked for.
-pub(crate) fn tell(
-    asked: Option<Format>,
+/// The format of a file that begins with `head`, or the format that the caller gave.
+pub(crate) fn detect(
+    given: Option<Format>,
     file: &str,
     head: &[u8],
     wanted: &mut Wanted,
 ) -> Result<Option<(Format, Splitter)>, Error> {
     let lines = || head.split(|c| *c == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(LOOKED_AT);
     let Some(first) = lines().next() else { return Ok(None) };
-    let candidates = asked.as_ref().map_or(&Format::ALL[..], std::slice::from_ref);
+    let candidates = given.as_ref().map_or(&Format::ALL[..], std::slice::from_ref);
     let mut tried = Vec::new();
     for format in candidates {
         let fitting = Splitter::new(*format, first, wanted).and_then(|mut splitter| {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program behind `npx tidegate`: it lends the command line this process.
+// The program behind `npx tidegate`: connects the command line to this process.
 import { readFileSync } from "node:fs";
 import { main } from "./main.ts";
 
@@ -7,12 +7,12 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
   version: string;
 };
 
-// A reader that has seen enough (`| head`) is no failure.
+// A reader that closes the pipe early (`| head`) is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
 
-// On a terminal alone: a file of a run's errors is for what is wrong.
+// Only on a terminal: a file of the standard error has errors alone.
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
 
 main(process.argv.slice(2), version, {

@@ -1,9 +1,9 @@
 import type { ParseArgsConfig } from "node:util";
 
-/** How a run ends: all well; what was looked at is not; the command line itself is wrong, or a file cannot be read. */
+/** Exit codes: success; mistakes in the input; a wrong command line or an unreadable file. */
 export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
 
-/** What a command reads and writes. Tests bring their own. */
+/** What a command reads and writes; tests pass their own. */
 export interface Terminal {
   /** Writes a line to the standard output. */
   out(line: string): void;
@@ -13,13 +13,13 @@ export interface Terminal {
   read(path: string): string;
   /** Epoch ms. */
   now(): number;
-  /** Shows how far a long run is, in place of what was shown before; absent where nobody looks. */
+  /** Replaces the line of progress; absent where the standard error is no terminal. */
   status?: ((line: string) => void) | undefined;
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** What was written after a command's name, as `util.parseArgs` reads it. */
+/** The arguments after a command's name, as `util.parseArgs` returns them. */
 export interface Arguments {
   /** The options' values: see {@link text}, {@link flag}, {@link texts} and {@link number}. */
   readonly values: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
@@ -33,13 +33,13 @@ export interface Command {
   readonly summary: string;
   /** The lines of `tidegate help <name>`, the usage first. */
   readonly help: string;
-  /** What it takes besides `--help`; `forwarded`: all words after its name are positionals, `--help` too. */
+  /** Its options besides `--help`; `forwarded`: all words after its name are positionals, `--help` too. */
   readonly options: Options | "forwarded";
-  /** Returns the exit code. A {@link UsageError} that it throws is told, and ends with 2. */
+  /** Returns the exit code. A {@link UsageError} is printed, and the exit code is 2. */
   run(args: Arguments, terminal: Terminal): number | Promise<number>;
 }
 
-/** A mistake in the command line, or a file that cannot be read: told in one line, without a stack. */
+/** A mistake in the command line, or a file that cannot be read: printed as one line, without a stack. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -59,7 +59,7 @@ export function texts(args: Arguments, name: string): readonly string[] {
 /** Whether a flag was given. */
 export const flag = (args: Arguments, name: string): boolean => args.values[name] === true;
 
-/** The number that an option holds, if it was given; what it may be is the reader's to check. */
+/** The number of an option, if it was given; the caller checks its range. */
 export function number(args: Arguments, name: string): number | undefined {
   const written = text(args, name);
   if (written === undefined) return undefined;
@@ -69,7 +69,7 @@ export function number(args: Arguments, name: string): number | undefined {
   return value;
 }
 
-/** The text of a file, or a {@link UsageError} that says why there is none. */
+/** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */
 export function read(terminal: Terminal, path: string): string {
   try {
     return terminal.read(path);
@@ -78,7 +78,7 @@ export function read(terminal: Terminal, path: string): string {
   }
 }
 
-/** What a file of JSON holds, or a {@link UsageError} that says where it ends to be one. */
+/** The value of a JSON file. Throws a {@link UsageError} with the place of a syntax error. */
 export function readJson(terminal: Terminal, path: string): unknown {
   const written = read(terminal, path);
   try {

@@ -4,7 +4,7 @@ import { type Arguments, type Command, EXIT, type Terminal, UsageError } from ".
 import { nearest } from "../limit/nearest.ts";
 import { COMMANDS } from "./registry.ts";
 
-/** What `tidegate --help` says. */
+/** The text of `tidegate --help`. */
 function overview(): string {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length));
   const rows = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
@@ -16,7 +16,7 @@ ${rows.join("\n")}
   tidegate help <command>   what a command takes
   tidegate --version        the version
 
-Exit codes: 0 all well; 1 what was looked at has mistakes; 2 the command line has.`;
+Exit codes: 0 success; 1 the input has mistakes; 2 the command line has mistakes.`;
 }
 
 function commandOf(name: string): Command {
@@ -44,8 +44,8 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
 }
 
 /**
- * Runs the command line and returns the exit code: 0, 1 where what was looked at has mistakes, 2 where the command line
- * has. It throws nothing that a user could have caused.
+ * Runs the command line and returns the exit code: 0; 1 where the input has mistakes; 2 where the command line has. Mistakes
+ * of the user are printed, not thrown.
  */
 export async function main(argv: readonly string[], version: string, terminal: Terminal): Promise<number> {
   const [name, ...rest] = argv;

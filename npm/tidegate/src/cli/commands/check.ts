@@ -4,12 +4,12 @@ import { type Command, EXIT, flag, read, UsageError } from "../command.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
 
-Checks policy documents, and tells every mistake in them: the rule, the field, what it must be, and
-what came. A file named - is the standard input.
+Checks policy documents, and prints every mistake in them: the rule, the field, what it must be, and
+the value. A file named - is the standard input.
 
   --json   the same as JSON: one object for each file, with file, ok, rules, problems
 
-Exit codes: 0 no mistakes; 1 there are some; 2 a file cannot be read.
+Exit codes: 0 no mistakes; 1 mistakes; 2 a file cannot be read.
 
 Example:
   tidegate check policy.json`;
@@ -22,10 +22,10 @@ interface Finding {
   readonly problems: readonly PolicyProblem[];
 }
 
-/** `tidegate check`: whether documents may be put in force. */
+/** `tidegate check`. */
 export const check: Command = {
   name: "check",
-  summary: "check policy documents, and tell every mistake in them",
+  summary: "check policy documents, and print every mistake in them",
   help: HELP,
   options: { json: { type: "boolean" } },
   run({ positionals, ...args }, terminal) {
@@ -36,12 +36,12 @@ export const check: Command = {
       return { file, ok: problems.length === 0, rules: names, problems };
     });
     if (flag({ positionals, ...args }, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
-    else for (const finding of findings) tell(finding, terminal.out);
+    else for (const finding of findings) print(finding, terminal.out);
     return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
   },
 };
 
-function tell({ file, rules, problems }: Finding, out: (line: string) => void): void {
+function print({ file, rules, problems }: Finding, out: (line: string) => void): void {
   for (const { message } of problems) out(`${file}: ${message}`);
   const limits = rules.length === 1 ? "1 limit" : `${rules.length} limits`;
   const mistakes = problems.length === 1 ? "1 mistake" : `${problems.length} mistakes`;

@@ -24,7 +24,7 @@ const HELP = `Usage: tidegate headers --rate <tokens> --period <ms> [options]
        tidegate headers --policy <file> --rule <name> [options]
        tidegate headers --decision <file>
 
-Prints the exact fields that a response would have, of each family, for one call on one limit.
+Prints the rate-limit headers of a response, of each family, for one call on one limit.
 
 The limit:
   --rate <tokens>          tokens added per period
@@ -40,7 +40,7 @@ Or from a policy document:
   --rule <name>            which of its rules
   --tier <name>            which of the rule's tiers; default its own algorithm_config
 
-The state that the call finds; without it, a fresh key's:
+The stored state; default a fresh key's:
   --value <tokens>         tokens at --ts
   --ts <ms>                epoch ms; default --now
 
@@ -85,7 +85,7 @@ function limitOf(args: Arguments, terminal: Terminal): { name: string; config: C
   const file = text(args, "policy");
   if (file === undefined) return { name: text(args, "name") ?? "default", config: configOf(args) };
   const beside = limitOptions.find((name) => text(args, name) !== undefined);
-  if (beside !== undefined) throw new UsageError(`--${beside} is the document's to say where --policy is given`);
+  if (beside !== undefined) throw new UsageError(`--${beside} cannot be combined with --policy: the document has it`);
   const name = text(args, "rule");
   if (name === undefined) throw new UsageError("--policy needs --rule, the name of one of its rules");
   const { rules, fallback, problems } = examine(read(terminal, file));
@@ -93,15 +93,15 @@ function limitOf(args: Arguments, terminal: Terminal): { name: string; config: C
   const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
   const rule = known.find((one) => one.name === name);
   if (rule === undefined) throw new InputError("--rule", `one of ${known.map((one) => one.name).join(", ")}`, name);
-  const asked = text(args, "tier");
-  if (asked === undefined) return { name, config: rule.limit.config };
+  const wanted = text(args, "tier");
+  if (wanted === undefined) return { name, config: rule.limit.config };
   const settings = rule.tiers?.settings ?? [];
-  const tier = settings.find((one) => one.name === asked);
+  const tier = settings.find((one) => one.name === wanted);
   if (tier === undefined) {
     throw new InputError(
       "--tier",
       `one of ${settings.map((one) => one.name).join(", ") || "none: the rule has no tiers"}`,
-      asked,
+      wanted,
     );
   }
   return { name, config: tier.limit.config };
@@ -114,18 +114,18 @@ function decide(args: Arguments, terminal: Terminal): Decision {
   const now = number(args, "now") ?? terminal.now();
   const value = number(args, "value");
   if (value === undefined && text(args, "ts") !== undefined)
-    throw new UsageError("--ts says when --value was so: give both");
+    throw new UsageError("--ts is the time of --value: give both");
   const state: State | null = value === undefined ? null : { value, ts: number(args, "ts") ?? now };
   const { decision } = evaluate(state, config, { now, count: number(args, "count"), reserve: flag(args, "reserve") });
   return { ...decision, policy: limit.policy };
 }
 
 function familiesOf(args: Arguments): readonly HeaderFamily[] {
-  const asked = texts(args, "fields") as HeaderFamily[];
-  for (const family of asked) {
+  const families = texts(args, "fields") as HeaderFamily[];
+  for (const family of families) {
     if (!FAMILIES.includes(family)) throw new InputError("--fields", `one of ${FAMILIES.join(", ")}`, family);
   }
-  return asked.length === 0 ? FAMILIES : asked;
+  return families.length === 0 ? FAMILIES : families;
 }
 
 /** `tidegate headers`: the fields of a response. */

@@ -6,7 +6,7 @@ import { type Command, type Terminal, UsageError } from "../command.ts";
 const PACKAGE = "tidegate-replay";
 const HELP = `Usage: tidegate replay <log...> [options]
 
-Reports what a limit would have done to the traffic in a log. It is the package tidegate-replay:
+Replays the traffic of a log against limits. It is the package tidegate-replay:
   npm install tidegate-replay
   npx tidegate-replay --help    every option`;
 
@@ -15,7 +15,7 @@ interface Replay {
   run(argv: readonly string[], terminal: Terminal): Promise<number>;
 }
 
-/** The package, from beside this one, or from the folder that the command is run in: `npx` may have put this one elsewhere. */
+/** The package, installed beside this one or in the current folder: `npx` may install this one elsewhere. */
 async function load(): Promise<Replay> {
   const places = [import.meta.url, join(process.cwd(), "package.json")];
   for (const place of places) {
@@ -35,7 +35,7 @@ async function load(): Promise<Replay> {
 export function replayWith(load: () => Promise<Replay>): Command {
   return {
     name: "replay",
-    summary: "report what a limit would have done to the traffic in a log",
+    summary: "replay the traffic of a log against limits",
     help: HELP,
     options: "forwarded",
     async run({ positionals }, terminal) {

@@ -1,4 +1,4 @@
-//! The limits over the requests: what each decides, as a server's memory store would.
+//! Decides requests by the limits, as a server's memory store would.
 
 use crate::fields::Record;
 use crate::heavy::Heavy;
@@ -6,7 +6,7 @@ use crate::subject::{Subject, config_of};
 use tidegate_core::{Config, Decision, Policy};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
-/// One limit of a table, and where it stands in a record.
+/// One limit of a table, and its place in a record.
 struct Place {
     limit: Limit,
     number: usize,
@@ -19,33 +19,33 @@ impl Place {
         self.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice)
     }
 
-    fn is_about(&self, record: &Record) -> bool {
+    fn applies_to(&self, record: &Record) -> bool {
         !record.counts[self.number].is_nan()
     }
 }
 
-/// What is decided of one request.
-pub(crate) struct Verdict<'a> {
+/// The decision on one request.
+pub(crate) struct Decided<'a> {
     pub(crate) ok: bool,
-    /// Where denied: when the same request would be granted; none where no wait helps.
+    /// Where denied: when the same request would be granted; `None` where no wait helps.
     pub(crate) retry_at: Option<f64>,
-    /// The decision of each limit that is about it, by its number.
+    /// The decision of each limit that applies, with the limit's number.
     pub(crate) decisions: &'a [(usize, Decision)],
 }
 
 /// The limits' states.
-pub(crate) struct Judge {
+pub(crate) struct Decider {
     table: Table,
     places: Vec<Place>,
     decisions: Vec<(usize, Decision)>,
 }
 
-/// What the tables of a replay are made with.
+/// Settings of a replay's tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables {
     /// Most keys held for each limit.
     pub(crate) max_keys: u32,
-    /// Random bits from the host: no log can aim at collisions.
+    /// Random bits from the host, so that a log cannot provoke collisions.
     pub(crate) secret: [u64; 2],
 }
 
@@ -55,20 +55,22 @@ impl Tables {
     }
 }
 
-impl Judge {
-    pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Judge {
+impl Decider {
+    pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Decider {
         let table = tables.table(subjects.len());
-        let places =
-            subjects.iter().enumerate().map(|(number, subject)| Judge::place(&table, number, subject, subject.policy));
+        let places = subjects
+            .iter()
+            .enumerate()
+            .map(|(number, subject)| Decider::place(&table, number, subject, subject.policy));
         let places = places.collect();
-        Judge { table, places, decisions: Vec::new() }
+        Decider { table, places, decisions: Vec::new() }
     }
 
-    /// One limit with other numbers.
-    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, tables: Tables) -> Judge {
+    /// One limit under another policy.
+    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, tables: Tables) -> Decider {
         let table = tables.table(1);
-        let places = vec![Judge::place(&table, number, subject, policy)];
-        Judge { table, places, decisions: Vec::new() }
+        let places = vec![Decider::place(&table, number, subject, policy)];
+        Decider { table, places, decisions: Vec::new() }
     }
 
     fn place(table: &Table, number: usize, subject: &Subject, policy: Policy) -> Place {
@@ -76,10 +78,10 @@ impl Judge {
         Place { limit, number, key: subject.key, reserve: subject.reserve }
     }
 
-    pub(crate) fn take(&mut self, record: &Record) -> Verdict<'_> {
-        let Judge { table, places, decisions } = self;
+    pub(crate) fn take(&mut self, record: &Record) -> Decided<'_> {
+        let Decider { table, places, decisions } = self;
         decisions.clear();
-        let mut about = places.iter().filter(|place| place.is_about(record));
+        let mut about = places.iter().filter(|place| place.applies_to(record));
         let (ok, retry_at) = match (about.next(), about.next()) {
             (None, _) => (true, None),
             (Some(place), None) => {
@@ -89,7 +91,7 @@ impl Judge {
                 (decision.ok, decision.retry_at)
             }
             _ => {
-                let about = || places.iter().filter(|place| place.is_about(record));
+                let about = || places.iter().filter(|place| place.applies_to(record));
                 let member = |place| member(place, record);
                 let members: Vec<Member<'_>> = about().map(member).collect();
                 let (ok, retry_at, all) = table.take_all(&members, record.now, true);
@@ -97,10 +99,10 @@ impl Judge {
                 (ok, retry_at)
             }
         };
-        Verdict { ok, retry_at, decisions }
+        Decided { ok, retry_at, decisions }
     }
 
-    /// States dropped for want of room that were not full.
+    /// States that were evicted before they were full.
     pub(crate) fn evicted(&self) -> u64 {
         self.table.stats().evicted
     }
@@ -111,10 +113,10 @@ fn member<'a>(place: &'a Place, record: &'a Record) -> Member<'a> {
     Member { limit: &place.limit, key, count, reserve: place.reserve, random: 0.0 }
 }
 
-/// How deep each limit's keys would go into debt if nothing were ever denied.
+/// How deep each limit's keys would go into debt if no request were denied.
 ///
-/// A bucket that holds nothing and is only charged owes exactly what a full one lacks, so the deepest debt is what a
-/// capacity has to be. States that owe nothing are dropped like full ones, since they are.
+/// A bucket that holds nothing and is only charged owes exactly what a full one lacks, so the deepest debt is the
+/// capacity needed. A state without debt is full, and is dropped.
 pub(crate) struct Debts {
     table: Table,
     places: Vec<Place>,
@@ -128,14 +130,14 @@ impl Debts {
         let place = |(number, subject): (usize, &Subject)| {
             // A capacity of 0 is legal wherever another was.
             let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
-            Judge::place(&table, number, subject, empty.unwrap_or(subject.policy))
+            Decider::place(&table, number, subject, empty.unwrap_or(subject.policy))
         };
         let places = subjects.iter().enumerate().map(place).collect();
         Debts { table, places, heavy: subjects.iter().map(|_| Heavy::default()).collect() }
     }
 
     pub(crate) fn charge(&mut self, record: &Record) {
-        for place in self.places.iter().filter(|place| place.is_about(record)) {
+        for place in self.places.iter().filter(|place| place.applies_to(record)) {
             let call = Call { op: Op::Charge, count: record.counts[place.number], ..Call::at(record.now) };
             let key = place.key(record);
             let decision = self.table.decide(&place.limit, key, call);
