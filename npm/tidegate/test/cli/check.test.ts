@@ -74,9 +74,9 @@ describe("tidegate headers --policy", () => {
     [[...policy], "--policy needs --rule"],
     [[...policy, "--rule", "pro"], '`--rule` must be one of free; got "pro"'],
     [[...policy, "--rule", "free", "--tier", "gold"], '`--tier` must be one of pro; got "gold"'],
-    [[...policy, "--rule", "free", "--rate", "5"], "--rate is the document's to say"],
+    [[...policy, "--rule", "free", "--rate", "5"], "--rate cannot be combined with --policy"],
     [["headers", "--policy", "bad.json", "--rule", "a"], "bad.json has mistakes; see tidegate check bad.json"],
-  ])("%j ends with 2 and says why", async (argv, sentence) => {
+  ])("%j exits with 2 and prints the reason", async (argv, sentence) => {
     const { code, out, err } = await tidegate(argv, files);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(sentence);

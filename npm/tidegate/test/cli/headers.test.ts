@@ -61,7 +61,7 @@ describe("tidegate headers", () => {
     [[...LIMIT, "--kind", "leaky"], '`kind` must be "token bucket" or "fixed window"; got "leaky"'],
     [[...LIMIT, "--count", "-1"], "--count"],
     [[...LIMIT, "--count=-1"], "`count` must be a finite number of tokens from 0"],
-    [[...LIMIT, "--ts", "5"], "--ts says when --value was so"],
+    [[...LIMIT, "--ts", "5"], "--ts is the time of --value"],
     [
       [...LIMIT, "--fields", "draft-12"],
       '`--fields` must be one of draft-11, draft-7, draft-6, x-ratelimit; got "draft-12"',
@@ -70,7 +70,7 @@ describe("tidegate headers", () => {
     [["headers", "--decision", "broken.json"], "broken.json is not JSON"],
     [["headers", "--decision", "else.json"], "`decision` must be a decision"],
     [[...LIMIT, "beside"], 'headers takes no "beside"'],
-  ])("%j ends with 2 and says why", async (argv, sentence) => {
+  ])("%j exits with 2 and prints the reason", async (argv, sentence) => {
     const { code, out, err } = await tidegate(argv, { "broken.json": "{", "else.json": "{}" });
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(sentence);

@@ -10,7 +10,7 @@ describe("tidegate", () => {
     for (const { name, summary } of COMMANDS) expect(help.out).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
   });
 
-  test("tells its version", async () => {
+  test("prints its version", async () => {
     expect(await tidegate(["--version"])).toEqual({ code: 0, out: "1.2.3", err: "" });
   });
 
@@ -31,7 +31,7 @@ describe("tidegate", () => {
     expect((await tidegate(["help", "toString"])).code).toBe(2);
   });
 
-  test("an option that is not there, or lacks its value, is told in one line", async () => {
+  test("prints one line for an unknown option and for a missing value", async () => {
     const unknown = await tidegate(["headers", "--rat", "1"]);
     expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--rat'; see tidegate help headers"]);
     expect((await tidegate(["headers", "--rate"])).err).toMatch(
