@@ -83,11 +83,14 @@ function shared(): Transaction {
   };
 }
 
+const APART = "each shard has a row of its own";
+
 describe("transactional, in one transaction that all calls share", () =>
   storeSuite({
     test,
     describe,
     vectors,
+    shardsApart: APART,
     create: () => {
       const tx = shared();
       return transactional({ name: "tx", transaction: (body) => body(tx), within: tx });
@@ -101,6 +104,7 @@ describe("transactional, over a Map with conflicts", () =>
     test,
     describe,
     vectors,
+    shardsApart: APART,
     create: () => {
       const kept = new Rows();
       const store = transactional({ name: "rows", transaction: (body) => kept.transaction(body) });

@@ -1,115 +1,59 @@
-//! Which limit: `name`, then `/shard` where shards > 1, then `:key` where there is a key.
+//! Which limit: `name`, then `:key` where there is a key.
 //!
-//! A name has neither `/` nor `:`, so two different (name, shard, key) never read the same. Keys are bytes of
-//! generalized UTF-8: a JavaScript string with a lone surrogate has its own encoding, and collides with none.
+//! A name has no `:`, so two different pairs of name and key never read the same. Keys are bytes of generalized UTF-8:
+//! a JavaScript string with a lone surrogate has an encoding of its own.
 
-use core::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Longest name, in characters (all of one byte).
+/// Longest name, in characters (each is one byte).
 pub const MAX_NAME_BYTES: usize = 64;
 /// Longest key, in bytes of UTF-8.
 pub const MAX_KEY_BYTES: usize = 1024;
-/// name, `/65535`, `:key`.
-const MAX_IDENTITY_BYTES: usize = MAX_NAME_BYTES + 6 + 1 + MAX_KEY_BYTES;
+/// The end of the sentence "`name` must be …".
+pub const NAME_EXPECTS: &str = "1 to 64 characters of A-Z a-z 0-9 _ . -";
+/// The end of the sentence "`key` must be …".
+pub const KEY_EXPECTS: &str = "a string of at most 1024 bytes in UTF-8";
 
-/// A name or a key that breaks its rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextError<'a> {
-    /// The name is empty, too long, or has another character.
-    Name(&'a str),
-    /// The key is too long; its length in bytes.
-    Key(usize),
-}
+const MAX_IDENTITY_BYTES: usize = MAX_NAME_BYTES + 1 + MAX_KEY_BYTES;
 
-impl TextError<'_> {
-    /// The end of the sentence "`name` must be …".
-    pub const NAME_EXPECTS: &'static str = "1 to 64 characters of A-Z a-z 0-9 _ . -";
-    /// The end of the sentence "`key` must be …".
-    pub const KEY_EXPECTS: &'static str = "a string of at most 1024 bytes in UTF-8";
-}
-
-impl fmt::Display for TextError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TextError::Name(name) => write!(f, "`name` must be {}; got {name:?}", Self::NAME_EXPECTS),
-            TextError::Key(bytes) => write!(f, "`key` must be {}; got {bytes} bytes", Self::KEY_EXPECTS),
-        }
-    }
-}
-
-impl core::error::Error for TextError<'_> {}
-
-/// Checks a limit's name: 1 to 64 characters of `A-Z a-z 0-9 _ . -`.
-pub fn check_name(name: &str) -> Result<(), TextError<'_>> {
+/// Whether `name` is legal for a limit: see [`NAME_EXPECTS`].
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    let fits = !name.is_empty() && name.len() <= MAX_NAME_BYTES;
-    if fits && name.bytes().all(legal) { Ok(()) } else { Err(TextError::Name(name)) }
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(legal)
 }
 
-/// Checks a key's length: at most 1024 bytes.
-pub fn check_key(key: &[u8]) -> Result<(), TextError<'static>> {
-    if key.len() <= MAX_KEY_BYTES { Ok(()) } else { Err(TextError::Key(key.len())) }
-}
-
-/// Bytes written one after another to a place of fixed size.
-struct Line {
-    bytes: [u8; MAX_IDENTITY_BYTES],
-    length: usize,
-}
-
-impl Line {
-    /// In decimal. By hand: formatting would be a tenth of the smallest build.
-    fn push_number(&mut self, number: u32) -> Option<()> {
-        if let Some(rest @ 1..) = number.checked_div(10) {
-            self.push_number(rest)?;
-        }
-        self.push(&[b'0' + number.checked_rem(10)? as u8])
-    }
-
-    fn push(&mut self, part: &[u8]) -> Option<()> {
-        let end = self.length.checked_add(part.len())?;
-        for (place, byte) in self.bytes.get_mut(self.length..end)?.iter_mut().zip(part) {
-            *place = *byte;
-        }
-        self.length = end;
-        Some(())
-    }
-}
-
-/// Hands the identity's bytes to `read`. `None` where name and key are longer than their rules allow.
+/// Calls `read` with the identity's bytes, and returns its result; `None` where name or key are too long.
 ///
 /// ```
 /// use tidegate_core::write_identity;
-/// let text = write_identity("chat", Some(3), Some(b"user:1"), |bytes| bytes.to_vec());
-/// assert_eq!(text.as_deref(), Some(b"chat/3:user:1".as_slice()));
+/// let text = write_identity("chat", Some(b"user:1"), |bytes| bytes.to_vec());
+/// assert_eq!(text.as_deref(), Some(b"chat:user:1".as_slice()));
 /// ```
-pub fn write_identity<R>(
-    name: impl AsRef<[u8]>,
-    shard: Option<u32>,
-    key: Option<&[u8]>,
-    read: impl FnOnce(&[u8]) -> R,
-) -> Option<R> {
-    let mut line = Line { bytes: [0; MAX_IDENTITY_BYTES], length: 0 };
-    line.push(name.as_ref())?;
-    if let Some(shard) = shard {
-        line.push(b"/")?;
-        line.push_number(shard)?;
-    }
+pub fn write_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    let mut bytes = [0; MAX_IDENTITY_BYTES];
+    let mut length = 0;
+    let mut push = |part: &[u8]| {
+        let end = length + part.len();
+        bytes.get_mut(length..end)?.copy_from_slice(part);
+        length = end;
+        Some(())
+    };
+    push(name.as_ref())?;
     if let Some(key) = key {
-        line.push(b":")?;
-        line.push(key)?;
+        push(b":")?;
+        push(key)?;
     }
-    line.bytes.get(..line.length).map(read)
+    bytes.get(..length).map(read)
 }
 
-/// The window grid of a key whose policy gives no `start`: `xxh3_64(identity without shard) mod period`. So windows of
-/// different keys do not all open at once, and a forgotten window comes back on the same grid.
+/// The window grid of a key whose policy has no `start`: `xxh3_64(identity) mod period`. So the windows of different
+/// keys do not all open at the same time, and a dropped state comes back on the same grid.
 #[must_use]
 #[inline(never)]
 pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) -> f64 {
-    let hash = write_identity(name, None, key, xxh3_64).unwrap_or(0);
-    // Exact: a period is a whole number of ms up to 2^40.
+    let hash = write_identity(name, key, xxh3_64).unwrap_or(0);
+    // Exact: a period is an integer up to 2^40.
     hash.checked_rem(period as u64).unwrap_or(0) as f64
 }
 
@@ -117,41 +61,36 @@ pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) ->
 mod tests {
     extern crate std;
     use super::*;
-    use std::{format, string::ToString};
 
     #[test]
-    fn names_have_no_delimiter_and_keys_have_a_bound() {
+    fn a_name_has_1_to_64_characters_and_no_delimiter() {
         for name in ["a", "A-z_0.9", "__proto__", &"x".repeat(64)] {
-            assert_eq!(check_name(name), Ok(()));
+            assert!(is_name(name), "{name}");
         }
         for name in ["", "a:b", "a/b", "a b", "é", &"x".repeat(65)] {
-            assert_eq!(check_name(name), Err(TextError::Name(name)));
-        }
-        assert_eq!(check_key(&[0; 1024]), Ok(()));
-        assert_eq!(
-            check_key(&[0; 1025]).unwrap_err().to_string(),
-            "`key` must be a string of at most 1024 bytes in UTF-8; got 1025 bytes"
-        );
-    }
-
-    #[test]
-    fn it_is_the_name_then_the_shard_then_the_key() {
-        let text = |shard, key| write_identity("chat", shard, key, <[u8]>::to_vec).unwrap();
-        assert_eq!(text(None, None), b"chat");
-        assert_eq!(text(None, Some(b"")), b"chat:");
-        for shard in [0, 7, 10, 99, 100, 4_095, 65_535] {
-            assert_eq!(text(Some(shard), Some(b"user:1")), format!("chat/{shard}:user:1").as_bytes());
+            assert!(!is_name(name), "{name}");
         }
     }
 
     #[test]
-    fn the_longest_identity_fits_and_the_default_start_lies_in_the_period() {
-        let name = "x".repeat(64);
-        let longest = write_identity(&name, Some(65_535), Some(&[b'k'; 1024]), |bytes| bytes.len());
-        assert_eq!(longest, Some(MAX_IDENTITY_BYTES));
+    fn an_identity_is_the_name_then_the_key() {
+        let text = |key| write_identity("chat", key, <[u8]>::to_vec).unwrap();
+        assert_eq!(text(None), b"chat");
+        assert_eq!(text(Some(b"")), b"chat:");
+        assert_eq!(text(Some(b"user:1")), b"chat:user:1");
+    }
+
+    #[test]
+    fn the_longest_identity_fits_and_a_longer_key_does_not() {
+        let length = |key| write_identity("x".repeat(64), Some(&[b'k'; 2000][..key]), |bytes| bytes.len());
+        assert_eq!(length(MAX_KEY_BYTES), Some(MAX_IDENTITY_BYTES));
+        assert_eq!(length(MAX_KEY_BYTES + 1), None);
+    }
+
+    #[test]
+    fn the_default_start_is_within_the_period() {
         for period in [1.0, 60_000.0, 1_099_511_627_776.0] {
-            let start = default_start("freeTrial", Some(b"user"), period);
-            assert!((0.0..period).contains(&start));
+            assert!((0.0..period).contains(&default_start("freeTrial", Some(b"user"), period)));
         }
         assert_ne!(default_start("a", None, 1e9), default_start("a", Some(b""), 1e9));
     }

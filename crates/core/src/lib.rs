@@ -37,7 +37,6 @@
 #[cfg(feature = "std")]
 extern crate std;
 
-mod all;
 mod bounds;
 mod codec;
 mod decision;
@@ -54,17 +53,16 @@ mod state;
 mod take;
 mod token_bucket;
 
-pub use all::{Request, latest, take_all};
 pub use bounds::{BOUNDS, Bound, Field, check_count, check_now};
 pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};
 pub use error::InputError;
-pub use identity::{MAX_KEY_BYTES, MAX_NAME_BYTES, TextError, check_key, check_name, default_start, write_identity};
+pub use identity::{KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, NAME_EXPECTS, default_start, is_name, write_identity};
 pub use lease::{Lease, Spending};
 pub use number::Shown;
 pub use policy::{Config, Kind, Policy};
 pub use rule::{MAX_NOW_MS, MAX_SKEW_MS, Rule};
-pub use shards::{Pool, join, pick_two, split_into, take_better};
+pub use shards::Pool;
 pub use state::State;
 
 /// The code in README.md runs.

@@ -1,46 +1,12 @@
-//! One limit in several parts, so that no single row is everybody's.
-//!
-//! A request takes from the better of two distinct random shards. Where that one denies, all shards are taken as one
-//! pool, all or nothing; so a request is denied only when the shards together cannot grant it.
+//! The shards of a limit, for stores whose rows live apart (Durable Objects, Redis Cluster, Deno KV, Convex,
+//! Memcached). Where all rows are in one place, a limit with `shards` is one bucket and needs none of this.
 
-use crate::decision::{Decision, Outcome, Reason};
-use crate::number::{floor, max, min};
+use crate::decision::{Decision, Reason};
+use crate::number::max;
 use crate::policy::Policy;
 use crate::rule::{MAX_NOW_MS, Rule};
 use crate::search::least;
 use crate::state::State;
-
-/// Two distinct shards of `shards` (at least 2) from one uniform random number in [0, 1).
-#[must_use]
-pub fn pick_two(random: f64, shards: u32) -> (u32, u32) {
-    let others = f64::from(shards) - 1.0;
-    let pair = min(floor(random * (f64::from(shards) * others)), f64::from(shards) * others - 1.0);
-    let first = floor(pair / others);
-    let second = pair - first * others;
-    let second = if second >= first { second + 1.0 } else { second };
-    (first as u32, second as u32)
-}
-
-/// Takes from the shard of two that holds more (the first, where they are equal). Returns which, and its outcome.
-///
-/// One shard lends nothing: with `reserve` too, what it does not hold is asked of the [`Pool`], which may well hold it.
-/// So a reservation waits only for tokens that are nowhere, and until they are there, exactly.
-///
-/// The decision's `value` is of the whole limit, estimated from the two; `reset_at` is the later of the two. Where it
-/// is denied, ask the [`Pool`].
-#[must_use]
-pub fn take_better(policy: &Policy, start: f64, pair: [Option<State>; 2], now: f64, count: f64) -> (usize, Outcome) {
-    let rule = policy.shard_rule(start);
-    let [a, b] = pair;
-    let (at_a, at_b) = (rule.refill(a, now), rule.refill(b, now));
-    let (which, state, other, at_other) = if at_b.value > at_a.value { (1, b, a, at_a) } else { (0, a, b, at_b) };
-    let mut outcome = rule.take(state, now, count, false);
-    let decision = &mut outcome.decision;
-    decision.value = (decision.value + at_other.value) * (f64::from(policy.shards()) / 2.0);
-    decision.ts = max(decision.ts, at_other.ts);
-    decision.reset_at = max(decision.reset_at, rule.full_at(other, now));
-    (which, outcome)
-}
 
 /// All shards of a limit, taken as one. `states` has one place per shard; a shard without a state counts as full.
 ///
@@ -182,27 +148,6 @@ impl<'a> Pool<'a> {
         }
         Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
     }
-}
-
-/// Divides a state's tokens over `parts`, for shards or leases. [`join`] brings back the same sum, to the bit.
-pub fn split_into(state: State, parts: &mut [State]) {
-    let Some((last, rest)) = parts.split_last_mut() else { return };
-    let share = state.value / (rest.len() as f64 + 1.0);
-    let mut given = 0.0;
-    for part in rest {
-        *part = State { value: share, ts: state.ts };
-        given += share;
-    }
-    // Exact by Sterbenz's lemma: what is given is between half and all of the value. So `join` adds up to it again.
-    *last = State { value: state.value - given, ts: state.ts };
-}
-
-/// The sum of states, in their order; `None` of none. Refill them all to one `now` first: the latest `ts` is kept.
-#[must_use]
-pub fn join(parts: &[State]) -> Option<State> {
-    let (first, rest) = parts.split_first()?;
-    let add = |sum: State, part: &State| State { value: sum.value + part.value, ts: max(sum.ts, part.ts) };
-    Some(rest.iter().fold(*first, add))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod law;
 
 use law::{legal_limits, policy};
 use proptest::prelude::*;
-use tidegate_core::{MAX_NOW_MS, Outcome, Pool, State, decode, pick_two, split_into, take_better};
+use tidegate_core::{MAX_NOW_MS, Outcome, Pool, State, decode};
 
 const MOST: f64 = 1_099_511_627_776.0;
 
@@ -84,13 +84,9 @@ proptest! {
     #[test]
     fn any_finite_states_of_shards(
         limit in legal_limits(), mut states in proptest::collection::vec(parts(), 2..6),
-        now in clocks(), count in counts(), reserve: bool, random in 0.0..1.0f64,
+        now in clocks(), count in counts(), reserve: bool,
     ) {
         let policy = policy(&limit.shards(states.len() as f64));
-        let (a, b) = pick_two(random, policy.shards());
-        prop_assert!(a != b && a < policy.shards() && b < policy.shards());
-        let pair = [states[a as usize], states[b as usize]];
-        finite("take_better", &take_better(&policy, 0.0, pair, now, count).1, now)?;
         let mut pool = Pool::new(&policy, 0.0, &mut states, now);
         for decision in [pool.take(count, reserve), pool.give(count).0, pool.charge(count).0] {
             finite("pool", &Outcome { decision, write: None }, now)?;
@@ -104,14 +100,5 @@ proptest! {
             prop_assert!(bytes.len() == 16 && state.value().is_finite() && state.ts().is_finite());
             prop_assert_eq!(tidegate_core::encode(state).to_vec(), bytes);
         }
-    }
-
-    #[test]
-    fn any_state_is_split_and_joined_to_the_same_bits(value in doubles(), ts in doubles(), n in 1usize..300) {
-        let state = State::new(value, ts).unwrap();
-        let mut parts = vec![state; n];
-        split_into(state, &mut parts);
-        let joined = tidegate_core::join(&parts).unwrap();
-        prop_assert_eq!((joined.value().to_bits(), joined.ts().to_bits()), (value.to_bits(), ts.to_bits()));
     }
 }

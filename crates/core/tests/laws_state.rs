@@ -1,10 +1,10 @@
-//! Laws 3, 4 and 7: a denial is free, forgetting is free, and several limits are taken all or none.
+//! Laws 3 and 4: a denial writes nothing, and dropping a full state changes no answer.
 
 mod law;
 
 use law::{calls, cases, core_bits, instants, limits, rule, states};
 use proptest::prelude::*;
-use tidegate_core::{Outcome, Request, State, take_all};
+use tidegate_core::State;
 
 proptest! {
     #![proptest_config(cases(100_000))]
@@ -24,36 +24,6 @@ proptest! {
                 let refilled = rule.refill(state, now);
                 prop_assert_eq!((refilled.value(), refilled.ts()), (outcome.decision.value, outcome.decision.ts));
             }
-        }
-    }
-
-    #[test]
-    fn a_failed_take_all_writes_nothing(
-        asked in proptest::collection::vec(limits().prop_flat_map(|limit| (Just(limit), states(limit), 0.0..1.5f64, any::<bool>())), 1..6),
-        now in instants(),
-    ) {
-        let requests: Vec<Request> = asked.iter().map(|(limit, (state, _), share, reserve)| {
-            Request { rule: rule(limit), state: *state, count: share * limit.most(), reserve: *reserve }
-        }).collect();
-        let alone: Vec<Outcome> = requests.iter().map(|r| r.rule.take(r.state, now, r.count, r.reserve)).collect();
-        let mut outcomes = alone.clone();
-        let (ok, at) = take_all(&requests, now, &mut outcomes);
-        prop_assert_eq!(ok, alone.iter().all(|o| o.decision.ok));
-        let mut deciding = Vec::new();
-        for (outcome, alone) in outcomes.iter().zip(&alone) {
-            prop_assert_eq!(outcome.decision, alone.decision);
-            prop_assert_eq!(outcome.write, if ok { alone.write } else { None });
-            if alone.decision.ok == ok {
-                deciding.push(alone.decision.retry_at);
-            }
-        }
-        let latest = deciding.iter().flatten().copied().reduce(f64::max);
-        prop_assert_eq!(at, if !ok && deciding.contains(&None) { None } else { latest });
-        if let (false, Some(at)) = (ok, at) {
-            // Nobody else having taken, all are granted then (each from what is stored).
-            let mut then = alone;
-            let known = requests.iter().all(|r| r.state.is_none_or(|s| s.ts() - now <= law::MAX_SKEW_MS));
-            prop_assert!(!known || take_all(&requests, at, &mut then).0);
         }
     }
 }

@@ -3,20 +3,11 @@
 mod vector;
 
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use tidegate_core::{
-    Decision, Outcome, Pool, Request, State, check_count, check_now, decode, default_start, encode, pick_two, take_all,
-    take_better,
-};
-use vector::{Case, config, core_policy, decision, file, state};
+use tidegate_core::{Decision, Outcome, Policy, State, check_count, check_now, decode, default_start, encode};
+use vector::{Case, config, core_policy, file, state};
 
 fn number(step: &Value, field: &str) -> Option<f64> {
     step.get(field).and_then(Value::as_f64)
-}
-
-/// One limit's shards (or its only state), and the calls on them.
-struct Store {
-    states: Vec<Option<State>>,
 }
 
 fn keep(stored: &mut Option<State>, outcome: Outcome) -> Decision {
@@ -26,60 +17,27 @@ fn keep(stored: &mut Option<State>, outcome: Outcome) -> Decision {
     outcome.decision
 }
 
-impl Store {
-    fn call(&mut self, policy: &tidegate_core::Policy, start: f64, step: &Value) -> Value {
-        let op = step["op"].as_str().unwrap();
-        let now = check_now(step["now"].as_f64().unwrap()).unwrap();
-        let count = check_count(number(step, "count").unwrap_or(1.0)).unwrap();
-        let reserve = step.get("reserve").is_some();
-        let shown = |d: Decision| decision(&d, now, policy.capacity());
-        let point = |s: State| json!({ "value": s.value(), "ts": s.ts() });
-        if op == "reset" {
-            self.states.fill(None);
+fn call(stored: &mut Option<State>, policy: &Policy, start: f64, step: &Value) -> Value {
+    let now = check_now(step["now"].as_f64().unwrap()).unwrap();
+    let count = check_count(number(step, "count").unwrap_or(1.0)).unwrap();
+    let reserve = step.get("reserve").is_some();
+    let rule = policy.rule(start);
+    let decision = match step["op"].as_str().unwrap() {
+        "reset" => {
+            *stored = None;
             return Value::Null;
         }
-        if let [stored] = self.states.as_mut_slice() {
-            let rule = policy.rule(start);
-            return match op {
-                "take" => shown(keep(stored, rule.take(*stored, now, count, reserve))),
-                "check" => shown(rule.check(*stored, now, count, reserve)),
-                "give" => shown(keep(stored, rule.give(*stored, now, count))),
-                "charge" => shown(keep(stored, rule.charge(*stored, now, count))),
-                "project" => point(rule.project(*stored, now)),
-                other => panic!("{other}"),
-            };
+        "project" => {
+            let state = rule.project(*stored, now);
+            return json!({ "value": state.value(), "ts": state.ts() });
         }
-        let mut scratch = self.states.clone();
-        match op {
-            "project" => point(Pool::new(policy, start, &mut scratch, now).state()),
-            "give" | "charge" => {
-                let mut pool = Pool::new(policy, start, &mut scratch, now);
-                let (answer, writes) = if op == "give" { pool.give(count) } else { pool.charge(count) };
-                if writes {
-                    self.states = scratch;
-                }
-                shown(answer)
-            }
-            _ => {
-                let (a, b) = pick_two(step["random"].as_f64().unwrap(), policy.shards());
-                let pair = [scratch[a as usize], scratch[b as usize]];
-                let (which, outcome) = take_better(policy, start, pair, now, count);
-                let answer = if outcome.decision.ok {
-                    keep(&mut scratch[if which == 0 { a } else { b } as usize], outcome)
-                } else {
-                    let answer = Pool::new(policy, start, &mut scratch, now).take(count, reserve);
-                    if !answer.ok || count == 0.0 {
-                        scratch.clone_from(&self.states);
-                    }
-                    answer
-                };
-                if op == "take" {
-                    self.states = scratch;
-                }
-                shown(answer)
-            }
-        }
-    }
+        "take" => keep(stored, rule.take(*stored, now, count, reserve)),
+        "check" => rule.check(*stored, now, count, reserve),
+        "give" => keep(stored, rule.give(*stored, now, count)),
+        "charge" => keep(stored, rule.charge(*stored, now, count)),
+        other => panic!("{other}"),
+    };
+    vector::decision(&decision, now, policy.capacity())
 }
 
 fn same_state(stored: Option<State>, expected: &Value, place: &str) {
@@ -95,8 +53,7 @@ fn same_state(stored: Option<State>, expected: &Value, place: &str) {
 
 fn run(case: &Case) {
     let mut written = case.config.clone();
-    let shards = number(&written, "shards").unwrap_or(1.0) as usize;
-    let mut store = Store { states: vec![None; shards] };
+    let mut stored = None;
     for (i, step) in case.steps.iter().enumerate() {
         let place = format!("{}, step {i}: {step}", case.name);
         if let Some(replaced) = step.get("config") {
@@ -104,18 +61,9 @@ fn run(case: &Case) {
         }
         let policy = core_policy(&written).unwrap();
         let start = default_start(&case.limit, case.key.as_ref().map(|key| key.0.as_slice()), policy.period());
-        let got = store.call(&policy, start, step);
+        let got = call(&mut stored, &policy, start, step);
         vector::same(&got, &step["expect"], &place);
-        match step.get("states") {
-            Some(expected) => {
-                let expected = expected.as_array().unwrap();
-                assert_eq!(expected.len(), shards, "{place}");
-                for (stored, expected) in store.states.iter().zip(expected) {
-                    same_state(*stored, expected, &place);
-                }
-            }
-            None => same_state(store.states[0], &step["state"], &place),
-        }
+        same_state(stored, &step["state"], &place);
     }
 }
 
@@ -141,55 +89,6 @@ histories! {
     operations: "operations",
     defaults: "defaults",
     edges_where_convex_was_measured_to_go_wrong: "convex",
-}
-
-#[test]
-fn limit_all() {
-    for case in file("limit-all") {
-        let mut stored: HashMap<(String, Option<String>), State> = HashMap::new();
-        for (i, step) in case.steps.iter().enumerate() {
-            let place = format!("{}, step {i}: {step}", case.name);
-            let now = step["now"].as_f64().unwrap();
-            let mut sums: HashMap<(String, Option<String>), f64> = HashMap::new();
-            let (mut asked, mut identities, mut capacities) = (Vec::new(), Vec::new(), Vec::new());
-            for request in step["requests"].as_array().unwrap() {
-                let name = request["limit"].as_str().unwrap().to_owned();
-                let key = request.get("key").map(|key| key.as_str().unwrap().to_owned());
-                let policy = core_policy(&request["config"]).unwrap();
-                let start = default_start(&name, key.as_ref().map(|key| key.as_bytes()), policy.period());
-                let identity = (name, key);
-                let sum = sums.entry(identity.clone()).or_insert(0.0);
-                *sum += number(request, "count").unwrap_or(1.0);
-                let state = stored.get(&identity).copied();
-                let reserve = request.get("reserve").is_some();
-                asked.push(Request { rule: policy.rule(start), state, count: *sum, reserve });
-                identities.push(identity);
-                capacities.push(policy.capacity());
-            }
-            let blank = asked.first().map(|r| r.rule.take(None, now, 0.0, false));
-            let mut outcomes = vec![blank; asked.len()].into_iter().flatten().collect::<Vec<_>>();
-            let (ok, retry_at) = take_all(&asked, now, &mut outcomes);
-            let mut got = json!({ "ok": ok });
-            if let Some(at) = retry_at {
-                got["retryAt"] = at.into();
-                got["retryAfter"] = (at - now).into();
-            }
-            let decisions = outcomes.iter().zip(&capacities).map(|(o, capacity)| decision(&o.decision, now, *capacity));
-            got["decisions"] = decisions.collect::<Vec<_>>().into();
-            vector::same(&got, &step["expect"], &place);
-            for (identity, outcome) in identities.iter().zip(&outcomes) {
-                if let Some(write) = outcome.write {
-                    assert!(ok, "{place}");
-                    stored.insert(identity.clone(), write);
-                }
-            }
-            let expected = step["states"].as_array().unwrap();
-            assert_eq!(expected.len(), identities.len(), "{place}");
-            for (identity, expected) in identities.iter().zip(expected) {
-                same_state(stored.get(identity).copied(), expected, &place);
-            }
-        }
-    }
 }
 
 #[test]

@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tidegate_core::{Decision, State};
-use tidegate_table::states::{carry_out, plan, plan_all, reset, value};
-use tidegate_table::{Call, Digest, Limit, Member, Op};
+use tidegate_table::{All, Call, Limit, Member, Op, States, plan, plan_all};
 
 /// How long a call waits for pages that a snapshot keeps, or for room among those that read.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -125,87 +124,64 @@ impl FileStore {
         })
     }
 
-    /// One call on one limit and key. What writes nothing (a denial, a check) waits for nobody.
+    /// One call on one limit and key. What writes nothing (a denial, a check) waits for no other call.
     ///
     /// # Errors
     /// Where the folder cannot be used: then nothing is taken.
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, FileError> {
-        let digest = limit.digest(key);
-        let (writes, told) = self.reading(|states| {
-            let mut writes = Vec::new();
-            let told = plan(states, limit, key, digest, &call, &mut writes)?;
-            Ok((!writes.is_empty(), told))
-        })?;
-        if !writes {
-            return Ok(told);
+        let (decision, change) = self.reading(|states| plan(states, limit, key, &call))?;
+        if change.is_none() {
+            return Ok(decision);
         }
-        // Others may have been faster: only a plan made while nobody else writes can be carried out.
-        self.writing(|states| decide(states, limit, key, digest, &call))
+        // Another process may have written since: only what is planned inside the writing transaction can be stored.
+        self.writing(|states| states.decide(limit, key, &call))
     }
 
-    /// One call each on many keys of one limit, each by itself, in one transaction; `random` as [`Call::random`].
+    /// One call each on many keys of one limit, each by itself, in one transaction.
     ///
     /// # Errors
     /// Where the folder cannot be used: then nothing is taken.
-    pub fn decide_many(
-        &self,
-        limit: &Limit,
-        keys: &[(Option<&[u8]>, f64)],
-        call: Call,
-    ) -> Result<Vec<Decision>, FileError> {
-        let one = |states: &mut Writing<'_>, (key, random): &(Option<&[u8]>, f64)| {
-            let call = Call { random: *random, ..call };
-            decide(states, limit, *key, limit.digest(*key), &call)
-        };
+    pub fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, FileError> {
         if call.op == Op::Check {
-            return keys
-                .iter()
-                .map(|(key, random)| self.decide(limit, *key, Call { random: *random, ..call }))
-                .collect();
+            return self.reading(|states| keys.iter().map(|key| Ok(plan(states, limit, *key, &call)?.0)).collect());
         }
-        self.writing(|states| keys.iter().map(|key| one(states, key)).collect())
+        self.writing(|states| keys.iter().map(|key| states.decide(limit, *key, &call)).collect())
     }
 
-    /// Takes from all members or from none (without `takes`: only tells).
+    /// Takes from all members or from none; without `takes`, only decides.
     ///
     /// # Errors
     /// Where the folder cannot be used: then nothing is taken.
-    pub fn take_all(
-        &self,
-        members: &[Member<'_>],
-        now: f64,
-        takes: bool,
-    ) -> Result<(bool, Option<f64>, Vec<Decision>), FileError> {
-        let (writes, told) = self.reading(|states| {
-            let mut writes = Vec::new();
-            let told = plan_all(states, members, now, takes, &mut writes)?;
-            Ok((!writes.is_empty(), told))
-        })?;
-        if !writes {
-            return Ok(told);
+    pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> Result<All, FileError> {
+        let (all, changes) = self.reading(|states| plan_all(states, members, now))?;
+        if !takes || changes.is_empty() {
+            return Ok(all);
         }
         self.writing(|states| {
-            let mut writes = Vec::new();
-            let told = plan_all(states, members, now, takes, &mut writes)?;
-            carry_out(states, &writes, now)?;
-            Ok(told)
+            let (all, changes) = plan_all(states, members, now)?;
+            for change in &changes {
+                states.write(change, now)?;
+            }
+            Ok(all)
         })
     }
 
-    /// The limit's two numbers at `now`, of all its shards together.
+    /// The limit's two numbers at `now`.
     ///
     /// # Errors
     /// Where the folder cannot be used.
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, FileError> {
-        self.reading(|states| value(states, limit, key, now))
+        let rule = limit.rule(key);
+        let stored = self.reading(|states| states.read(limit.digest(key)))?;
+        Ok(rule.refill(stored.state(&rule, now), now))
     }
 
-    /// Forgets the limit: the next call finds it full.
+    /// Removes the state: the next call starts from a full one.
     ///
     /// # Errors
     /// Where the folder cannot be used.
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) -> Result<(), FileError> {
-        self.writing(|states| reset(states, limit, key))
+        self.writing(|states| states.remove(limit.digest(key)))
     }
 
     /// What it holds and has dropped.
@@ -223,17 +199,4 @@ impl FileStore {
             sync_error: self.keeper.error(),
         })
     }
-}
-
-fn decide(
-    states: &mut Writing<'_>,
-    limit: &Limit,
-    key: Option<&[u8]>,
-    digest: Digest,
-    call: &Call,
-) -> Result<Decision, Fault> {
-    let mut writes = Vec::new();
-    let decision = plan(states, limit, key, digest, call, &mut writes)?;
-    carry_out(states, &writes, call.now)?;
-    Ok(decision)
 }

@@ -4,9 +4,8 @@ use crate::row::{self, Key};
 use heed::types::Bytes;
 use heed::{Database, RoTxn, RwTxn, WithoutTls};
 use std::ops::Bound::{Excluded, Unbounded};
-use tidegate_core::{MAX_SKEW_MS, State};
-use tidegate_table::Digest;
-use tidegate_table::states::{Read, Stored, Write};
+use tidegate_core::{Decision, MAX_SKEW_MS};
+use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
 
@@ -47,7 +46,7 @@ pub(crate) struct Reading<'t> {
     pub(crate) txn: RoTxn<'t, WithoutTls>,
 }
 
-impl Read for Reading<'_> {
+impl States for Reading<'_> {
     type Error = Fault;
 
     fn read(&self, digest: Digest) -> Result<Stored, Fault> {
@@ -72,6 +71,25 @@ pub(crate) struct Writing<'t> {
 }
 
 impl Writing<'_> {
+    /// One call, its change written.
+    pub(crate) fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: &Call) -> Result<Decision, Fault> {
+        let (decision, change) = plan(self, limit, key, call)?;
+        if let Some(change) = change {
+            self.write(&change, call.now)?;
+        }
+        Ok(decision)
+    }
+
+    pub(crate) fn write(&mut self, change: &Change, now: f64) -> Result<(), Fault> {
+        let key = change.digest.to_bytes();
+        self.put(&key, &row::write(&key, change.state, change.full_at), now)
+    }
+
+    pub(crate) fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
+        self.changed |= self.rows.delete(&mut self.txn, &digest.to_bytes())?;
+        Ok(())
+    }
+
     fn put(&mut self, key: &Key, row: &[u8], now: f64) -> Result<(), Fault> {
         if self.rows.get(&self.txn, key)?.is_none() {
             self.make_room(key, now)?;
@@ -123,22 +141,10 @@ impl Writing<'_> {
     }
 }
 
-impl Read for Writing<'_> {
+impl States for Writing<'_> {
     type Error = Fault;
 
     fn read(&self, digest: Digest) -> Result<Stored, Fault> {
         read(self.rows, &self.txn, &digest.to_bytes())
-    }
-}
-
-impl Write for Writing<'_> {
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Fault> {
-        let key = digest.to_bytes();
-        self.put(&key, &row::write(&key, state, full_at), now)
-    }
-
-    fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
-        self.changed |= self.rows.delete(&mut self.txn, &digest.to_bytes())?;
-        Ok(())
     }
 }

@@ -64,9 +64,8 @@ fn denied_and_checked_calls_write_nothing() {
     assert_eq!(granted(&store, &limit, "ann", 50), 0);
     let check = Call { op: Op::Check, ..Call::at(NOW) };
     assert!(store.decide(&limit, Some(b"bob"), check).expect("an answer").ok);
-    let denied = Member { limit: &limit, key: Some(b"ann"), count: 1.0, reserve: false, random: 0.0 };
-    let free = Member { key: Some(b"cid"), ..denied };
-    assert!(!store.take_all(&[free, denied], NOW, true).expect("an answer").0);
+    let [free, denied] = [b"cid", b"ann"].map(|key| Member::new(&limit, Some(key), 1.0, false));
+    assert!(!store.take_all(&[free, denied], NOW, true).expect("an answer").ok);
     assert!(std::fs::read(folder.0.join("data.mdb")).expect("a file") == before);
 }
 
@@ -90,7 +89,7 @@ fn random_calls_are_answered_as_in_memory() {
         let key = [b'a' + random(5) as u8];
         let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][random(6) as usize];
         let (now, count) = (NOW + step as f64 * 7.0, random(40) as f64 / 8.0);
-        let call = Call { op, now, count, reserve: random(4) == 0, random: random(1000) as f64 / 1000.0 };
+        let call = Call { op, now, count, reserve: random(4) == 0 };
         let told = store.decide(limit, Some(&key), call).expect("an answer");
         assert_eq!(told, table.decide(limit, Some(&key), call), "step {step}");
         assert_eq!(store.value(limit, Some(&key), now).expect("a value"), table.value(limit, Some(&key), now));
@@ -114,7 +113,7 @@ fn a_flood_of_new_keys_stays_within_its_bound_and_washes_out_no_debtor() {
     let bytes = std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len();
     let keys: Vec<String> = (0..20_000).map(|i| format!("flood {i}")).collect();
     for some in keys.chunks(100) {
-        let some: Vec<_> = some.iter().map(|key| (Some(key.as_bytes()), 0.0)).collect();
+        let some: Vec<_> = some.iter().map(|key| Some(key.as_bytes())).collect();
         assert!(store.decide_many(&limit, &some, Call::at(NOW)).expect("answers").iter().all(|told| told.ok));
     }
     let stats = store.stats().expect("stats");
@@ -166,7 +165,7 @@ fn however_much_came_and_went_the_file_is_found_sound_when_it_is_opened_again() 
             now += if next(10) == 0 { 1e7 } else { 1.0 };
             let range = if round % 3 == 0 { 50 } else { 20_000 };
             let keys: Vec<_> = (0..1 + next(400)).map(|_| format!("key {}", next(range))).collect();
-            let calls: Vec<_> = keys.iter().map(|key| (Some(key.as_bytes()), 0.0)).collect();
+            let calls: Vec<_> = keys.iter().map(|key| Some(key.as_bytes())).collect();
             store.decide_many(&limit, &calls, Call::at(now)).expect("answers");
         }
     }

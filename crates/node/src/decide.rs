@@ -6,9 +6,9 @@ use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use tidegate_core::MAX_KEY_BYTES;
-use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, WITHOUT_KEY, call, tell};
+use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, tell};
 
-/// `decide(limit, flags, key)`: one call on one limit and key, with now, count and random in the first three numbers of
+/// `decide(limit, flags, key)`: one call on one limit and key, with now and count in the first two numbers of
 /// the limit's store. Returns the status word of [`tidegate_table::wire`]; the answer is in the same numbers.
 pub(crate) extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     returning(env, || answer(&Arguments::of(env, info)?))
@@ -95,8 +95,11 @@ fn long(arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
 #[inline]
 fn with_key(limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
     let decided = with_limit(limit, |Kept { limit, store }| {
+        if flags & RESET != 0 {
+            return store.reset(limit, key).map(|()| 0);
+        }
         store.with_numbers(|numbers| {
-            let decision = store.decide(limit, key, call(numbers[0], numbers[1], flags, numbers[2])?)?;
+            let decision = store.decide(limit, key, call(numbers[0], numbers[1], flags)?)?;
             Ok(tell(&decision, numbers))
         })
     });

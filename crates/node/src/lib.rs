@@ -9,7 +9,6 @@
 // napi registers exports only outside of tests.
 #![cfg_attr(test, allow(dead_code))]
 
-mod calls;
 mod decide;
 mod key;
 mod open;

@@ -6,9 +6,8 @@ use napi::bindgen_prelude::{Float64Array, Uint16Array, Uint32Array};
 use napi::{Error, Result};
 use napi_derive::napi;
 use tidegate_core::{Decision, check_now};
-use tidegate_table::Member;
-use tidegate_table::states::All;
 use tidegate_table::wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, tell};
+use tidegate_table::{All, Member};
 
 /// The keys that stand one after another in `units`, by where each ends.
 fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
@@ -31,8 +30,8 @@ fn tell_all(decisions: &[Decision], answers: &mut [f64]) {
 }
 
 /// Takes from all limits of a store or from none (without `takes`: only tells). Per request: its limit, where its key
-/// ends in `units`, and in `answers` on the way in its count, whether tokens may be owed (1) and a random number, on the
-/// way out its numbers, with its status word as the eighth. Returns the status of the whole and its retryAt (NaN: none).
+/// ends in `units`, and in `answers` on the way in its count and whether tokens may be owed (1), on the way out its
+/// numbers, with its status word as the eighth. Returns the status of the whole and its retryAt (NaN: none).
 #[napi(catch_unwind)]
 pub(crate) fn all(
     number: u32,
@@ -47,7 +46,7 @@ pub(crate) fn all(
     // Safety: only this call has the array while it runs: JavaScript waits for it.
     let answers = unsafe { answers.as_mut() };
     Ok(match take_all(number, &limits, &keys, answers, now, takes) {
-        Ok((ok, retry_at, decisions)) => {
+        Ok(All { ok, retry_at, decisions }) => {
             tell_all(&decisions, answers);
             vec![f64::from(u32::from(ok) * OK), retry_at.unwrap_or(f64::NAN)]
         }
@@ -67,21 +66,21 @@ fn take_all(
     let store = store(number).ok_or(BROKEN)?;
     let requests = answers.as_chunks::<NUMBERS>().0;
     for numbers in requests {
-        call(now, numbers[0], 0, 0.0)?;
+        call(now, numbers[0], 0)?;
     }
     with_limits(|known| {
         let mut members = Vec::with_capacity(requests.len());
         for ((limit, key), numbers) in limits.iter().zip(keys).zip(requests) {
             let kept = known.get(*limit as usize).and_then(Option::as_ref).ok_or(BROKEN)?;
-            let (limit, key) = (&kept.limit, key.as_ref().map(KeyBytes::as_slice));
-            members.push(Member { limit, key, count: numbers[0], reserve: numbers[1] == 1.0, random: numbers[2] });
+            let key = key.as_ref().map(KeyBytes::as_slice);
+            members.push(Member::new(&kept.limit, key, numbers[0], numbers[1] == 1.0));
         }
         store.take_all(&members, now, takes)
     })
 }
 
 /// One call each on many keys of one limit, each by itself; in a folder in one transaction. `answers` takes eight doubles
-/// per key, its status word as the eighth; the first of each is its random number on the way in. Returns a status word.
+/// per key, its status word as the eighth. Returns a status word.
 #[napi(catch_unwind)]
 pub(crate) fn many(
     limit: u32,
@@ -93,15 +92,14 @@ pub(crate) fn many(
     flags: u32,
 ) -> Result<u32> {
     let keys = keys(&units, &ends)?;
-    let one = match call(now, count, flags, 0.0) {
+    let one = match call(now, count, flags) {
         Ok(call) => call,
         Err(status) => return Ok(status),
     };
     // Safety: only this call has the array while it runs: JavaScript waits for it.
     let answers = unsafe { answers.as_mut() };
-    let randoms = answers.as_chunks::<NUMBERS>().0.iter().map(|numbers| numbers[0]);
-    let requests: Vec<_> = keys.iter().map(|key| key.as_ref().map(KeyBytes::as_slice)).zip(randoms).collect();
-    let decided = with_limit(limit, |Kept { limit, store }| store.decide_many(limit, &requests, one));
+    let keys: Vec<_> = keys.iter().map(|key| key.as_ref().map(KeyBytes::as_slice)).collect();
+    let decided = with_limit(limit, |Kept { limit, store }| store.decide_many(limit, &keys, one));
     Ok(match decided.unwrap_or(Err(BROKEN)) {
         Ok(decisions) => {
             tell_all(&decisions, answers);

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
-use tidegate_core::{Decision, State};
+use tidegate_core::Decision;
 use tidegate_file::{FileError, FileStore, Stats};
-use tidegate_table::states::All;
 use tidegate_table::wire::{FAILED, NUMBERS};
-use tidegate_table::{Call, Limit, Member, SharedTable};
+use tidegate_table::{All, Call, Limit, Member, SharedTable};
 
 /// The table of the process.
 pub(crate) static TABLE: OnceLock<SharedTable> = OnceLock::new();
@@ -83,33 +82,17 @@ impl Store {
     }
 
     /// One call each on many keys, each by itself; in a folder in one transaction.
-    pub(crate) fn decide_many(
-        &self,
-        limit: &Limit,
-        keys: &[(Option<&[u8]>, f64)],
-        one: Call,
-    ) -> Result<Vec<Decision>, u32> {
+    pub(crate) fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, u32> {
         match &self.place {
-            Place::Table(table) => {
-                let decide =
-                    |(key, random): &(Option<&[u8]>, f64)| table.decide(limit, *key, Call { random: *random, ..one });
-                Ok(keys.iter().map(decide).collect())
-            }
-            Place::Folder(folder) => self.folder(folder, |store| store.decide_many(limit, keys, one)),
+            Place::Table(table) => Ok(keys.iter().map(|key| table.decide(limit, *key, call)).collect()),
+            Place::Folder(folder) => self.folder(folder, |store| store.decide_many(limit, keys, call)),
         }
     }
 
-    pub(crate) fn take_all(&self, members: &[Member<'_>], now: f64, takes: bool) -> Result<All, u32> {
+    pub(crate) fn take_all(&self, members: &[Member], now: f64, takes: bool) -> Result<All, u32> {
         match &self.place {
             Place::Table(table) => Ok(table.take_all(members, now, takes)),
             Place::Folder(folder) => self.folder(folder, |store| store.take_all(members, now, takes)),
-        }
-    }
-
-    pub(crate) fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, u32> {
-        match &self.place {
-            Place::Table(table) => Ok(table.value(limit, key, now)),
-            Place::Folder(folder) => self.folder(folder, |store| store.value(limit, key, now)),
         }
     }
 

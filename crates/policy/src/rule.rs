@@ -9,7 +9,7 @@ use crate::problem::{Part, Report};
 use crate::tiers::Tiers;
 use crate::tree::Tree;
 use serde::Serialize;
-use tidegate_core::{Kind, MAX_NAME_BYTES, Policy, TextError, check_name};
+use tidegate_core::{Kind, MAX_NAME_BYTES, NAME_EXPECTS, Policy, is_name};
 
 /// A valid rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,9 +104,9 @@ impl Rule {
 
 fn name(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<String> {
     match tree {
-        Some(Tree::Text(text)) if check_name(text).is_ok() => Some(text.clone()),
+        Some(Tree::Text(text)) if is_name(text) => Some(text.clone()),
         other => {
-            report.wrong("name", TextError::NAME_EXPECTS, other);
+            report.wrong("name", NAME_EXPECTS, other);
             None
         }
     }

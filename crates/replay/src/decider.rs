@@ -93,10 +93,10 @@ impl Decider {
             _ => {
                 let about = || places.iter().filter(|place| place.applies_to(record));
                 let member = |place| member(place, record);
-                let members: Vec<Member<'_>> = about().map(member).collect();
-                let (ok, retry_at, all) = table.take_all(&members, record.now, true);
-                decisions.extend(about().map(|place| place.number).zip(all));
-                (ok, retry_at)
+                let members: Vec<Member> = about().map(member).collect();
+                let all = table.take_all(&members, record.now, true);
+                decisions.extend(about().map(|place| place.number).zip(all.decisions));
+                (all.ok, all.retry_at)
             }
         };
         Decided { ok, retry_at, decisions }
@@ -108,9 +108,8 @@ impl Decider {
     }
 }
 
-fn member<'a>(place: &'a Place, record: &'a Record) -> Member<'a> {
-    let (key, count) = (place.key(record), record.counts[place.number]);
-    Member { limit: &place.limit, key, count, reserve: place.reserve, random: 0.0 }
+fn member(place: &Place, record: &Record) -> Member {
+    Member::new(&place.limit, place.key(record), record.counts[place.number], place.reserve)
 }
 
 /// How deep each limit's keys would go into debt if no request were denied.

@@ -1,7 +1,7 @@
 //! A limit in one line, `rate=10 period=1s capacity=20`, and the numbers with units of the command line.
 
 use crate::error::Error;
-use tidegate_core::{Config, Kind, check_name};
+use tidegate_core::{Config, Kind, is_name};
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
 /// Units of time, in ms.
@@ -21,7 +21,7 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             duration(value).ok_or_else(|| wrong(format!("`{field}` must be a time such as 1s or 500ms; got {value:?}")))
         };
         match field {
-            "name" if check_name(value).is_ok() => name = value.to_owned(),
+            "name" if is_name(value) => name = value.to_owned(),
             "name" => {
                 return Err(wrong(format!("`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got {value:?}")));
             }

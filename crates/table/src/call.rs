@@ -1,22 +1,19 @@
-//! The calls on a table of one thread.
+//! A call on one state, and calls on several that take from all or from none.
 
 use crate::limit::{Digest, Limit};
-use crate::segment::Place;
-use crate::states::{Stored, Write, carry_out, plan, plan_all, reset, value};
-use crate::table::Table;
 use alloc::vec::Vec;
-use tidegate_core::{Decision, Outcome, Pool, Rule, State};
+use tidegate_core::{Decision, Outcome, Rule, State};
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Takes tokens, or denies.
     Take,
-    /// Answers the same and takes nothing.
+    /// Decides the same and takes nothing.
     Check,
-    /// Brings back unused tokens.
+    /// Gives unused tokens back.
     Give,
-    /// Takes what was already spent.
+    /// Takes tokens that are already spent.
     Charge,
 }
 
@@ -26,21 +23,19 @@ pub enum Op {
 pub struct Call {
     /// What it does.
     pub op: Op,
-    /// The clock, whole ms.
+    /// The clock, integer ms since the Unix epoch.
     pub now: f64,
     /// Tokens.
     pub count: f64,
     /// Whether tokens may be owed (only `Take` and `Check`).
     pub reserve: bool,
-    /// Uniform in [0, 1): which two shards are looked at. Read only where there are shards.
-    pub random: f64,
 }
 
 impl Call {
     /// Takes one token at `now`.
     #[must_use]
     pub fn at(now: f64) -> Call {
-        Call { op: Op::Take, now, count: 1.0, reserve: false, random: 0.0 }
+        Call { op: Op::Take, now, count: 1.0, reserve: false }
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -52,26 +47,13 @@ impl Call {
         self.apply_other(rule, state)
     }
 
-    /// The call on a state that somebody keeps: pure. What it would write is told.
+    /// The call on a state that the caller keeps: pure.
     ///
-    /// It is `apply` as one piece of code, for wherever a copy of its own is not worth its size.
+    /// This is `apply` as one function, for callers where an inlined copy is not worth its size.
     #[inline(never)]
     #[must_use]
     pub fn on(&self, rule: &Rule, state: Option<State>) -> Outcome {
         self.apply(rule, state)
-    }
-
-    /// The call on all shards as one pool. Tells whether the pool's states are to be written.
-    pub fn on_pool(&self, pool: &mut Pool<'_>) -> (Decision, bool) {
-        match self.op {
-            Op::Take => {
-                let decision = pool.take(self.count, self.reserve);
-                (decision, decision.ok && self.count > 0.0)
-            }
-            Op::Check => (pool.take(self.count, self.reserve), false),
-            Op::Give => pool.give(self.count),
-            Op::Charge => pool.charge(self.count),
-        }
     }
 
     #[inline(never)]
@@ -86,93 +68,146 @@ impl Call {
     }
 }
 
-/// One limit of a `take_all`.
-#[derive(Clone, Copy, Debug)]
-pub struct Member<'a> {
-    /// The limit.
-    pub limit: &'a Limit,
-    /// The key, where there is one.
-    pub key: Option<&'a [u8]>,
-    /// Tokens to take.
-    pub count: f64,
-    /// Whether tokens may be owed.
-    pub reserve: bool,
-    /// See [`Call::random`].
-    pub random: f64,
+/// What is stored under a digest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stored {
+    /// A state.
+    Present(State),
+    /// No state. Where states were dropped, the latest instant of those: see [`Rule::absent`].
+    Absent {
+        /// ms since the Unix epoch; 0 or less where none was dropped.
+        fresh_from: f64,
+    },
 }
 
-impl Member<'_> {
-    pub(crate) fn digest(&self) -> Digest {
-        self.limit.digest(self.key)
-    }
-}
-
-impl Table {
-    /// One call on one limit and key.
-    #[inline]
-    pub fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
-        self.decide_digest(limit, key, limit.digest(key), call)
-    }
-
-    /// The same, for a key whose digest is known from the call before.
-    #[cfg_attr(not(feature = "small"), inline(always))]
-    #[cfg_attr(feature = "small", inline(never))]
-    pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
-        if limit.policy().shards() > 1 {
-            let mut changes = Vec::new();
-            let Ok(decision) = plan(self, limit, key, digest, &call, &mut changes);
-            let Ok(()) = carry_out(self, &changes, call.now);
-            return decision;
-        }
-        let computed;
-        let rule = match limit.common_rule() {
-            Some(rule) => rule,
-            None => {
-                computed = limit.rule(key);
-                &computed
-            }
-        };
-        let at = self.segment_of(digest);
-        let Some(segment) = self.segments.get_mut(at) else {
-            return rule.check(None, call.now, call.count, call.reserve);
-        };
-        let absent = Stored::Absent { fresh_from: segment.fresh_from() };
-        let entry = match segment.find(digest) {
-            Place::Found(place) => segment.get_mut(place),
-            Place::Vacant(_) => None,
-        };
-        let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
-        let outcome = call.apply(rule, stored.state(rule, call.now));
-        if let Some(state) = outcome.write {
-            // What was written is what `reset_at` was told of.
-            match entry {
-                Some(entry) => entry.set(state, outcome.decision.reset_at),
-                None => {
-                    let Ok(()) = self.write(digest, state, outcome.decision.reset_at, call.now);
-                }
-            }
-        }
-        outcome.decision
-    }
-
-    /// Takes from all members or from none (without `takes`: only tells). Returns whether all were granted, the latest of the times that settle it,
-    /// and each member's decision; see [`tidegate_core::take_all`].
-    pub fn take_all(&mut self, members: &[Member<'_>], now: f64, takes: bool) -> (bool, Option<f64>, Vec<Decision>) {
-        let mut changes = Vec::new();
-        let Ok(all) = plan_all(self, members, now, takes, &mut changes);
-        let Ok(()) = carry_out(self, &changes, now);
-        all
-    }
-
-    /// The limit's two numbers at `now`, of all its shards together.
+impl Stored {
+    /// The state that a call at `now` starts from; `None` for a fresh key.
     #[must_use]
-    pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        let Ok(state) = value(self, limit, key, now);
-        state
+    #[inline]
+    pub fn state(self, rule: &Rule, now: f64) -> Option<State> {
+        match self {
+            Stored::Present(state) => Some(state),
+            Stored::Absent { fresh_from } => rule.absent(fresh_from, now),
+        }
     }
+}
 
-    /// Forgets the limit: the next call finds it full.
-    pub fn reset(&mut self, limit: &Limit, key: Option<&[u8]>) {
-        let Ok(()) = reset(self, limit, key);
+/// States by digest, read while no other call writes them.
+pub trait States {
+    /// Why a state cannot be read; [`Infallible`](core::convert::Infallible) in memory.
+    type Error;
+    /// What is stored.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn read(&self, digest: Digest) -> Result<Stored, Self::Error>;
+}
+
+/// A state that a planned call stores.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// Where.
+    pub digest: Digest,
+    /// The new state.
+    pub state: State,
+    /// From when on the state is full, so that it may be dropped: ms since the Unix epoch.
+    pub full_at: f64,
+}
+
+/// The decision on one call, and what it stores.
+///
+/// # Errors
+/// The table's own.
+pub fn plan<S: States>(
+    states: &S,
+    limit: &Limit,
+    key: Option<&[u8]>,
+    call: &Call,
+) -> Result<(Decision, Option<Change>), S::Error> {
+    plan_one(states, limit.digest(key), &limit.rule(key), call)
+}
+
+fn plan_one<S: States>(
+    states: &S,
+    digest: Digest,
+    rule: &Rule,
+    call: &Call,
+) -> Result<(Decision, Option<Change>), S::Error> {
+    let Outcome { decision, write } = call.on(rule, states.read(digest)?.state(rule, call.now));
+    // `reset_at` is the time at which what is written is full.
+    Ok((decision, write.map(|state| Change { digest, state, full_at: decision.reset_at })))
+}
+
+/// One of the limits and keys that a `take_all` takes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    pub(crate) digest: Digest,
+    rule: Rule,
+    count: f64,
+    reserve: bool,
+}
+
+impl Member {
+    /// Takes `count` tokens of the limit; with `reserve`, tokens may be owed.
+    #[must_use]
+    pub fn new(limit: &Limit, key: Option<&[u8]>, count: f64, reserve: bool) -> Member {
+        Member { digest: limit.digest(key), rule: limit.rule(key), count, reserve }
     }
+}
+
+/// The decision on several members.
+#[derive(Clone, Debug)]
+pub struct All {
+    /// Whether all were granted.
+    pub ok: bool,
+    /// The latest `retry_at` of those that deny, or of those that are reserved where all are granted. Absent where one
+    /// of those that deny has none.
+    pub retry_at: Option<f64>,
+    /// One for each member. Where `ok` is false nothing was taken, and each is what a check returns.
+    pub decisions: Vec<Decision>,
+}
+
+/// The decision on all members, and what it stores: nothing where one denies. Members on one state take the sum of their
+/// counts, and each decision is on the sum so far.
+///
+/// # Errors
+/// The first of the table's own.
+#[inline(never)]
+pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(All, Vec<Change>), S::Error> {
+    let mut decisions: Vec<Decision> = Vec::with_capacity(members.len());
+    let mut changes: Vec<Change> = Vec::new();
+    for (i, member) in members.iter().enumerate() {
+        let mut count = 0.0;
+        for other in members.iter().take(i + 1) {
+            if other.digest == member.digest {
+                count += other.count;
+            }
+        }
+        let call = Call { op: Op::Take, now, count, reserve: member.reserve };
+        let (decision, change) = plan_one(states, member.digest, &member.rule, &call)?;
+        decisions.push(decision);
+        // A later change of the same state is written later, and has the sum of both.
+        changes.extend(change);
+    }
+    let mut ok = true;
+    for decision in &decisions {
+        ok &= decision.ok;
+    }
+    if !ok {
+        changes.clear();
+    }
+    Ok((All { ok, retry_at: latest(ok, &decisions), decisions }, changes))
+}
+
+/// The latest time of the denials; where there are none, of the grants.
+fn latest(ok: bool, decisions: &[Decision]) -> Option<f64> {
+    let mut latest: Option<f64> = None;
+    for decision in decisions {
+        match decision.retry_at {
+            Some(at) if decision.ok == ok && latest.is_none_or(|latest| at > latest) => latest = Some(at),
+            None if !decision.ok => return None,
+            _ => {}
+        }
+    }
+    latest
 }

@@ -3,8 +3,8 @@
 //! A header of 40 bytes (8 of magic and version, the 16 of the secret, the number of states, the latest instant of the
 //! states that were dropped), then 32 bytes a state, little-endian. Keys are not in it, only their keyed hashes; the secret is, so keep a dump as private as the table.
 
+use crate::call::{States, Stored};
 use crate::packed::Entry;
-use crate::states::{Read, Stored};
 use crate::table::Table;
 use alloc::vec::Vec;
 use core::fmt;

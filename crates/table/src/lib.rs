@@ -37,13 +37,12 @@ mod packed;
 mod segment;
 #[cfg(feature = "std")]
 mod shared;
-pub mod states;
 #[cfg(feature = "std")]
 mod sync;
 mod table;
 pub mod wire;
 
-pub use call::{Call, Member, Op};
+pub use call::{All, Call, Change, Member, Op, States, Stored, plan, plan_all};
 pub use dump::CorruptDump;
 pub use limit::{Digest, Limit};
 #[cfg(feature = "std")]

@@ -42,7 +42,6 @@ pub struct Limit {
     derives_start: bool,
     keys: (u64, u64),
     keyless: Digest,
-    shards: Vec<Digest>,
 }
 
 impl Limit {
@@ -52,14 +51,7 @@ impl Limit {
     pub fn new(secret: [u64; 2], name: impl AsRef<[u8]>, policy: Policy) -> Limit {
         let name = name.as_ref();
         let table = (secret[0], secret[1]);
-        let identity = |shard| write_identity(name, shard, None, |bytes| Digest::of(table, bytes));
-        let keyless = identity(None).unwrap_or(Digest::NONE);
-        let mut shards = Vec::new();
-        if policy.shards() > 1 {
-            for shard in 0..policy.shards() {
-                shards.push(identity(Some(shard)).unwrap_or(Digest::NONE));
-            }
-        }
+        let keyless = write_identity(name, None, |bytes| Digest::of(table, bytes)).unwrap_or(Digest::NONE);
         Limit {
             name: name.to_vec(),
             policy,
@@ -67,7 +59,6 @@ impl Limit {
             derives_start: policy.start_is_derived(),
             keys: (keyless.low, keyless.high),
             keyless,
-            shards,
         }
     }
 
@@ -83,7 +74,7 @@ impl Limit {
         &self.policy
     }
 
-    /// The hash that stands for `key` under this limit, of the limit as a whole.
+    /// The hash that stands for `key` under this limit.
     #[must_use]
     #[inline]
     pub fn digest(&self, key: Option<&[u8]>) -> Digest {
@@ -93,31 +84,22 @@ impl Limit {
         }
     }
 
-    /// The hash of one shard of what `whole` stands for: two meet as rarely as any two hashes do.
-    #[inline]
-    #[must_use]
-    pub fn shard(&self, whole: Digest, shard: u32) -> Digest {
-        match self.shards.get(shard as usize) {
-            Some(salt) => Digest { low: whole.low ^ salt.low, high: whole.high ^ salt.high },
-            None => whole,
-        }
-    }
-
     /// The start of the key's window grid; 0 where none is needed.
     #[must_use]
     pub fn start(&self, key: Option<&[u8]>) -> f64 {
         if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
     }
 
-    /// The rule of an unsharded limit, where it is the same for every key.
+    /// The rule, where it is the same for every key.
     #[inline]
     pub(crate) fn common_rule(&self) -> Option<&Rule> {
         if self.derives_start { None } else { Some(&self.rule) }
     }
 
-    /// The rule of an unsharded limit for `key`.
+    /// The rule for `key`.
+    #[must_use]
     #[inline(never)]
-    pub(crate) fn rule(&self, key: Option<&[u8]>) -> Rule {
+    pub fn rule(&self, key: Option<&[u8]>) -> Rule {
         if self.derives_start { self.policy.rule(self.start(key)) } else { self.rule }
     }
 }

@@ -4,11 +4,11 @@
 //! ends at the first greater hash, found or not; and an array is rebuilt in one pass, in order, while what is full by
 //! now is left out. Parts are small, so no rebuild is a pause.
 
+use crate::call::{Call, Stored};
 use crate::limit::Digest;
 use crate::packed::Entry;
-use crate::states::Stored;
 use alloc::vec::Vec;
-use tidegate_core::MAX_SKEW_MS;
+use tidegate_core::{Decision, MAX_SKEW_MS, Rule};
 
 /// Where a digest stands, or where it would have to be put.
 pub(crate) enum Place {
@@ -85,6 +85,27 @@ impl Segment {
             Place::Vacant(_) => None,
         };
         found.map_or(Stored::Absent { fresh_from: self.fresh_from }, |entry| Stored::Present(entry.state()))
+    }
+
+    /// One call on the state of this digest. Returns the entry to insert, where there is none to change.
+    #[inline(always)]
+    pub(crate) fn decide(&mut self, digest: Digest, rule: &Rule, call: &Call) -> (Decision, Option<Entry>) {
+        let absent = Stored::Absent { fresh_from: self.fresh_from };
+        let entry = match self.find(digest) {
+            Place::Found(place) => self.get_mut(place),
+            Place::Vacant(_) => None,
+        };
+        let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
+        let outcome = call.apply(rule, stored.state(rule, call.now));
+        // `reset_at` is the time at which what is written is full.
+        let full_at = outcome.decision.reset_at;
+        let mut new = None;
+        match (outcome.write, entry) {
+            (Some(state), Some(entry)) => entry.set(state, full_at),
+            (Some(state), None) => new = Some(Entry::new(digest, state, full_at)),
+            (None, _) => {}
+        }
+        (outcome.decision, new)
     }
 
     #[inline]

@@ -1,10 +1,9 @@
 //! The table of a whole process: the same segments, each behind its own lock.
 
-use crate::call::{Call, Member};
+use crate::call::{All, Call, Change, Member, States, Stored, plan_all};
 use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
-use crate::states::{Read, Stored, Write, carry_out, plan, plan_all, reset, value};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
 use alloc::vec::Vec;
@@ -76,9 +75,9 @@ impl SharedTable {
         self.segments[segment].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the segments of these digests, in the order of their numbers.
-    fn lock_all(&self, digests: impl Iterator<Item = Digest>) -> Locked<'_> {
-        let mut numbers: Vec<usize> = digests.map(|digest| self.segment_of(digest)).collect();
+    /// Locks the members' segments, in the order of their numbers.
+    fn lock_all(&self, members: &[Member]) -> Locked<'_> {
+        let mut numbers: Vec<usize> = members.iter().map(|member| self.segment_of(member.digest)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Locked { table: self, segments: numbers.into_iter().map(|i| (i, self.lock(i))).collect() }
@@ -102,59 +101,42 @@ impl SharedTable {
     /// One call on one limit and key.
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
         let digest = limit.digest(key);
-        if limit.policy().shards() > 1 {
-            let mut locked = self.lock_all((0..limit.policy().shards()).map(|shard| limit.shard(digest, shard)));
-            let mut changes = Vec::new();
-            let Ok(decision) = plan(&locked, limit, key, digest, &call, &mut changes);
-            let Ok(()) = carry_out(&mut locked, &changes, call.now);
-            return decision;
-        }
-        let rule = limit.rule(key);
         let mut segment = self.lock(self.segment_of(digest));
-        let absent = Stored::Absent { fresh_from: segment.fresh_from() };
-        let entry = match segment.find(digest) {
-            Place::Found(place) => segment.get_mut(place),
-            Place::Vacant(_) => None,
-        };
-        let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
-        let outcome = call.apply(&rule, stored.state(&rule, call.now));
-        if let Some(state) = outcome.write {
-            let full_at = outcome.decision.reset_at;
-            match entry {
-                Some(entry) => entry.set(state, full_at),
-                None => self.insert(&mut segment, digest, Entry::new(digest, state, full_at), call.now),
-            }
+        let (decision, new) = segment.decide(digest, &limit.rule(key), &call);
+        if let Some(entry) = new {
+            self.insert(&mut segment, digest, entry, call.now);
         }
-        outcome.decision
+        decision
     }
 
-    /// Takes from all members or from none; see [`Table::take_all`](crate::Table::take_all).
-    pub fn take_all(&self, members: &[Member<'_>], now: f64, takes: bool) -> (bool, Option<f64>, Vec<Decision>) {
-        let mut locked = self.lock_all(members.iter().flat_map(|member| {
-            let digest = member.digest();
-            (0..member.limit.policy().shards()).map(move |shard| member.limit.shard(digest, shard))
-        }));
-        let mut changes = Vec::new();
-        let Ok(all) = plan_all(&locked, members, now, takes, &mut changes);
-        let Ok(()) = carry_out(&mut locked, &changes, now);
+    /// Takes from all members or from none; without `takes`, only decides.
+    pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> All {
+        let mut locked = self.lock_all(members);
+        let Ok((all, changes)) = plan_all(&locked, members, now);
+        if takes {
+            for change in &changes {
+                locked.write(change, now);
+            }
+        }
         all
     }
 
-    /// The limit's two numbers at `now`, of all its shards together.
+    /// The limit's two numbers at `now`.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        let Ok(state) = value(&self.lock_limit(limit, key), limit, key, now);
-        state
+        let (digest, rule) = (limit.digest(key), limit.rule(key));
+        let stored = self.lock(self.segment_of(digest)).read(digest);
+        rule.refill(stored.state(&rule, now), now)
     }
 
-    /// Forgets the limit: the next call finds it full.
+    /// Removes the state: the next call starts from a full one.
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) {
-        let Ok(()) = reset(&mut self.lock_limit(limit, key), limit, key);
-    }
-
-    fn lock_limit(&self, limit: &Limit, key: Option<&[u8]>) -> Locked<'_> {
         let digest = limit.digest(key);
-        self.lock_all((0..limit.policy().shards()).map(|shard| limit.shard(digest, shard)))
+        let mut segment = self.lock(self.segment_of(digest));
+        if let Place::Found(place) = segment.find(digest) {
+            segment.remove(place);
+            self.keys.fetch_sub(1, Relaxed);
+        }
     }
 }
 
@@ -163,20 +145,10 @@ impl Locked<'_> {
         let number = self.table.segment_of(digest);
         self.segments.binary_search_by_key(&number, |(number, _)| *number).ok()
     }
-}
 
-impl Read for Locked<'_> {
-    type Error = Infallible;
-
-    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
-        let segment = self.at(digest).and_then(|i| self.segments.get(i));
-        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |(_, segment)| segment.read(digest)))
-    }
-}
-
-impl Write for Locked<'_> {
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Infallible> {
-        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return Ok(()) };
+    fn write(&mut self, change: &Change, now: f64) {
+        let Change { digest, state, full_at } = *change;
+        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return };
         if let Place::Found(place) = segment.find(digest) {
             if let Some(entry) = segment.get_mut(place) {
                 entry.set(state, full_at);
@@ -184,15 +156,14 @@ impl Write for Locked<'_> {
         } else {
             self.table.insert(segment, digest, Entry::new(digest, state, full_at), now);
         }
-        Ok(())
     }
+}
 
-    fn remove(&mut self, digest: Digest) -> Result<(), Infallible> {
-        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return Ok(()) };
-        if let Place::Found(place) = segment.find(digest) {
-            segment.remove(place);
-            self.table.keys.fetch_sub(1, Relaxed);
-        }
-        Ok(())
+impl States for Locked<'_> {
+    type Error = Infallible;
+
+    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
+        let segment = self.at(digest).and_then(|i| self.segments.get(i));
+        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |(_, segment)| segment.read(digest)))
     }
 }

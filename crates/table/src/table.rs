@@ -1,12 +1,12 @@
 //! The table of one thread.
 
-use crate::limit::Digest;
+use crate::call::{All, Call, Change, Member, States, Stored, plan_all};
+use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
 use crate::segment::{Place, Segment};
-use crate::states::{Read, Stored, Write};
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use tidegate_core::State;
+use tidegate_core::{Decision, State};
 
 /// Keys of one segment when the table is full: small enough to rebuild in some 20 microseconds.
 const SEGMENT_KEYS: usize = 1024;
@@ -108,32 +108,58 @@ impl Table {
     }
 }
 
-impl Read for Table {
-    type Error = Infallible;
-
+impl Table {
+    /// One call on one limit and key.
     #[inline]
-    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
-        let segment = self.segments.get(self.segment_of(digest));
-        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |segment| segment.read(digest)))
+    pub fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
+        self.decide_digest(limit, key, limit.digest(key), call)
     }
-}
 
-impl Write for Table {
-    #[inline]
-    fn write(&mut self, digest: Digest, state: State, full_at: f64, now: f64) -> Result<(), Infallible> {
+    /// The same, for a key whose digest the caller has kept.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
+        let computed;
+        let rule = match limit.common_rule() {
+            Some(rule) => rule,
+            None => {
+                computed = limit.rule(key);
+                &computed
+            }
+        };
         let at = self.segment_of(digest);
-        if let Some(segment) = self.segments.get_mut(at)
-            && let Place::Found(place) = segment.find(digest)
-            && let Some(entry) = segment.get_mut(place)
-        {
-            entry.set(state, full_at);
-            return Ok(());
+        let Some(segment) = self.segments.get_mut(at) else {
+            return rule.check(None, call.now, call.count, call.reserve);
+        };
+        let (decision, new) = segment.decide(digest, rule, &call);
+        if let Some(entry) = new {
+            self.insert(digest, entry, call.now);
         }
-        self.insert(digest, Entry::new(digest, state, full_at), now);
-        Ok(())
+        decision
     }
 
-    fn remove(&mut self, digest: Digest) -> Result<(), Infallible> {
+    /// Takes from all members or from none; without `takes`, only decides.
+    pub fn take_all(&mut self, members: &[Member], now: f64, takes: bool) -> All {
+        let Ok((all, changes)) = plan_all(self, members, now);
+        if takes {
+            for change in &changes {
+                self.write(change, now);
+            }
+        }
+        all
+    }
+
+    /// The limit's two numbers at `now`.
+    #[must_use]
+    pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
+        let rule = limit.rule(key);
+        let Ok(stored) = self.read(limit.digest(key));
+        rule.refill(stored.state(&rule, now), now)
+    }
+
+    /// Removes the state: the next call starts from a full one.
+    pub fn reset(&mut self, limit: &Limit, key: Option<&[u8]>) {
+        let digest = limit.digest(key);
         let at = self.segment_of(digest);
         if let Some(segment) = self.segments.get_mut(at)
             && let Place::Found(place) = segment.find(digest)
@@ -141,7 +167,29 @@ impl Write for Table {
             segment.remove(place);
             self.keys -= 1;
         }
-        Ok(())
+    }
+
+    fn write(&mut self, change: &Change, now: f64) {
+        let Change { digest, state, full_at } = *change;
+        let at = self.segment_of(digest);
+        if let Some(segment) = self.segments.get_mut(at)
+            && let Place::Found(place) = segment.find(digest)
+            && let Some(entry) = segment.get_mut(place)
+        {
+            entry.set(state, full_at);
+        } else {
+            self.insert(digest, Entry::new(digest, state, full_at), now);
+        }
+    }
+}
+
+impl States for Table {
+    type Error = Infallible;
+
+    #[inline]
+    fn read(&self, digest: Digest) -> Result<Stored, Infallible> {
+        let segment = self.segments.get(self.segment_of(digest));
+        Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |segment| segment.read(digest)))
     }
 }
 

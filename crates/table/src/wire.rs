@@ -28,6 +28,8 @@ pub const FAILED: u32 = 1 << 11;
 pub const RESERVE: u32 = 1 << 2;
 /// The call is about the limit without a key (the addon only).
 pub const WITHOUT_KEY: u32 = 1 << 3;
+/// Removes the state, and decides nothing (the addon only).
+pub const RESET: u32 = 1 << 4;
 
 /// The length, or end, of a key that stands for no key.
 pub const NO_KEY: u32 = u32::MAX;
@@ -43,7 +45,7 @@ pub const NUMBERS: usize = 8;
 /// Reads the numbers of a call, or the error to answer with.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
-pub fn call(now: f64, count: f64, flags: u32, random: f64) -> Result<Call, u32> {
+pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
     let op = match flags & 3 {
         0 => Op::Take,
         1 => Op::Check,
@@ -52,7 +54,7 @@ pub fn call(now: f64, count: f64, flags: u32, random: f64) -> Result<Call, u32> 
     };
     let count = check_count(count).map_err(refuse)?;
     let now = check_now(now).map_err(refuse)?;
-    Ok(Call { op, now, count, reserve: flags & RESERVE != 0, random })
+    Ok(Call { op, now, count, reserve: flags & RESERVE != 0 })
 }
 
 /// An error as a status word.

@@ -20,8 +20,8 @@ fn in_many_orders(scenario: fn()) {
     check_pct(scenario, ORDERS, 3);
 }
 
-fn limit(table: &SharedTable, name: &str, rate: f64, shards: Option<f64>) -> Limit {
-    let policy = Policy::new(&Config { rate, period: 1e12, shards, ..Config::new(Kind::TokenBucket) }).unwrap();
+fn limit(table: &SharedTable, name: &str, rate: f64) -> Limit {
+    let policy = Policy::new(&Config { rate, period: 1e12, ..Config::new(Kind::TokenBucket) }).unwrap();
     Limit::new(table.secret(), name, policy)
 }
 
@@ -41,7 +41,7 @@ fn one_key_grants_exactly_what_there_is() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(1000, [1, 2]));
         let granted = on_three(&table, |table, _| {
-            let one = limit(table, "one", 4.0, None);
+            let one = limit(table, "one", 4.0);
             (0..2).filter(|_| table.decide(&one, Some(b"k"), Call::at(0.0)).ok).count() as u64
         });
         assert_eq!(granted, 4);
@@ -55,32 +55,32 @@ fn several_limits_in_any_order_are_all_or_nothing() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(100_000, [1, 2]));
         let granted = on_three(&table, |table, i| {
-            let (small, large) = (limit(table, "small", 2.0, None), limit(table, "large", 9.0, None));
+            let (small, large) = (limit(table, "small", 2.0), limit(table, "large", 9.0));
             let mut order = [&small, &large];
             order.rotate_left(i % 2);
-            let members = order.map(|limit| Member { limit, key: Some(b"k"), count: 1.0, reserve: false, random: 0.5 });
-            u64::from(table.take_all(&members, 0.0, true).0)
+            let members = order.map(|limit| Member::new(limit, Some(b"k"), 1.0, false));
+            u64::from(table.take_all(&members, 0.0, true).ok)
         });
         assert_eq!(granted, 2);
-        assert_eq!(table.value(&limit(&table, "small", 2.0, None), Some(b"k"), 0.0).value(), 0.0);
-        assert_eq!(table.value(&limit(&table, "large", 9.0, None), Some(b"k"), 0.0).value(), 7.0);
+        assert_eq!(table.value(&limit(&table, "small", 2.0), Some(b"k"), 0.0).value(), 0.0);
+        assert_eq!(table.value(&limit(&table, "large", 9.0), Some(b"k"), 0.0).value(), 7.0);
     });
 }
 
-/// A sharded limit beside resets of it: every order ends in a state that a run of one thread can end in.
+/// Calls on a limit beside resets of it: every order ends in a state that a run of one thread can end in.
 #[test]
-fn shards_and_a_reset() {
+fn calls_and_a_reset() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(100_000, [1, 2]));
         let granted = on_three(&table, |table, i| {
-            let spread = limit(table, "spread", 4.0, Some(2.0));
+            let one = limit(table, "one", 4.0);
             if i == 2 {
-                table.reset(&spread, Some(b"k"));
+                table.reset(&one, Some(b"k"));
                 return 0;
             }
-            (0..3).filter(|_| table.decide(&spread, Some(b"k"), Call::at(0.0)).ok).count() as u64
+            (0..3).filter(|_| table.decide(&one, Some(b"k"), Call::at(0.0)).ok).count() as u64
         });
-        let left = table.value(&limit(&table, "spread", 4.0, Some(2.0)), Some(b"k"), 0.0).value();
+        let left = table.value(&limit(&table, "one", 4.0), Some(b"k"), 0.0).value();
         assert!((4..=6).contains(&granted), "{granted} granted");
         // What was taken before the reset is forgotten; what came after it is not.
         assert!(left >= 4.0 - granted as f64 && left <= 4.0, "{left} left after {granted}");
@@ -93,7 +93,7 @@ fn the_count_of_keys_is_right_whatever_is_dropped() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(2, [1, 2]));
         let granted = on_three(&table, |table, i| {
-            let one = limit(table, "one", 1.0, None);
+            let one = limit(table, "one", 1.0);
             (0..2).filter(|j| table.decide(&one, Some(&[i as u8, *j]), Call::at(0.0)).ok).count() as u64
         });
         assert_eq!(granted, 6);

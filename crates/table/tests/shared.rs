@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_table::{Call, Limit, Member, Op, SharedTable};
+use tidegate_table::{All, Call, Limit, Member, Op, SharedTable};
 
 const THREADS: usize = 8;
 
@@ -56,15 +56,13 @@ fn many_keys_grant_exactly_what_each_has() {
 }
 
 #[test]
-fn shards_grant_exactly_what_there_is() {
+fn a_limit_with_shards_is_one_bucket_of_one_state() {
     let table = SharedTable::new(100_000, [1, 2]);
     let limit = Limit::new(table.secret(), "one", sharded(4096.0, 8.0));
-    let take = |thread: usize| {
-        let random = |i: usize| ((i * 31 + thread * 17) % 64) as f64 / 64.0;
-        (0..2000).filter(|i| table.decide(&limit, None, Call { random: random(*i), ..Call::at(0.0) }).ok).count() as u64
-    };
+    let take = |_| (0..2000).filter(|_| table.decide(&limit, None, Call::at(0.0)).ok).count() as u64;
     assert_eq!(on_all(take), 4096);
     assert_eq!(table.value(&limit, None, 0.0).value(), 0.0);
+    assert_eq!(table.stats().keys, 1);
 }
 
 #[test]
@@ -77,10 +75,9 @@ fn take_all_in_any_order_takes_all_or_nothing() {
     on_all(|thread| {
         for i in 0..2000 {
             let order = orders[(i + thread) % orders.len()];
-            let member =
-                |at: &usize| Member { limit: &limits[*at], key: Some(b"k"), count: 1.0, reserve: false, random: 0.25 };
+            let member = |at: &usize| Member::new(&limits[*at], Some(b"k"), 1.0, false);
             let members: Vec<Member> = order.iter().map(member).collect();
-            let (ok, _, _) = table.take_all(&members, 0.0, true);
+            let All { ok, .. } = table.take_all(&members, 0.0, true);
             if ok {
                 order.iter().for_each(|at| {
                     taken[*at].fetch_add(1, Relaxed);
@@ -99,17 +96,6 @@ fn take_all_in_any_order_takes_all_or_nothing() {
     }
     let left: Vec<f64> = limits.iter().map(|limit| table.value(limit, Some(b"k"), 0.0).value()).collect();
     assert!(left.iter().filter(|left| **left == 0.0).count() >= 2, "two of three are used up: {left:?}");
-}
-
-#[test]
-fn two_members_on_one_limit_take_their_sum_once() {
-    let table = SharedTable::new(1000, [1, 2]);
-    for (name, policy) in [("whole", bucket(100.0)), ("parts", sharded(100.0, 4.0))] {
-        let limit = Limit::new(table.secret(), name, policy);
-        let member = |count, random| Member { limit: &limit, key: None, count, reserve: false, random };
-        assert!(table.take_all(&[member(5.0, 0.0), member(7.0, 0.9)], 0.0, true).0);
-        assert_eq!(table.value(&limit, None, 0.0).value(), 88.0, "{name}");
-    }
 }
 
 #[test]
@@ -157,10 +143,9 @@ fn what_writes_nothing_drops_nobody() {
             ] {
                 table.decide(limit, key, call);
             }
-            let members =
-                [&limits[0], &limits[1]].map(|limit| Member { limit, key, count: 1.0, reserve: false, random: 0.0 });
+            let members = [&limits[0], &limits[1]].map(|limit| Member::new(limit, key, 1.0, false));
             table.take_all(&members, 0.0, false);
-            let never = Member { count: 1000.0, ..members[0] };
+            let never = Member::new(&limits[0], key, 1000.0, false);
             table.take_all(&[members[1], never], 0.0, true);
             let _ = table.value(limit, key, 0.0);
         }

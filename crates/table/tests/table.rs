@@ -70,7 +70,7 @@ proptest! {
                 continue;
             }
             let Step { op, count, reserve, .. } = step;
-            let got = table.decide(limit, Some(&key), Call { op, now, count, reserve, random: 0.0 });
+            let got = table.decide(limit, Some(&key), Call { op, now, count, reserve });
             let (expected, write) = match op {
                 Op::Check => (rule.check(stored, now, count, reserve), None),
                 Op::Take => { let o = rule.take(stored, now, count, reserve); (o.decision, o.write) }

@@ -2,24 +2,14 @@
 
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
-use tidegate_core::{MAX_KEY_BYTES, State};
+use tidegate_core::MAX_KEY_BYTES;
 use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
-use tidegate_table::{Digest, Limit, Table};
+use tidegate_table::{Digest, Limit, Member, Table};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Keys of at most this many bytes are written by the host in words of 4 bytes.
 pub const SHORT_KEY_BYTES: usize = 24;
 pub use tidegate_table::wire::{NO_KEY, NONE as NO_TABLE, SAME_KEY};
-
-/// One request of an all-or-nothing call, staged.
-pub(crate) struct Staged {
-    pub(crate) limit: u32,
-    /// Where its key begins and ends in [`Engine::bytes`], where there is one.
-    pub(crate) key: Option<(usize, usize)>,
-    pub(crate) count: f64,
-    pub(crate) reserve: bool,
-    pub(crate) random: f64,
-}
 
 /// Where the host writes a key: it may write whole words of 4 bytes, so a little past the longest key.
 const KEY_ROOM: usize = MAX_KEY_BYTES + 8;
@@ -32,10 +22,9 @@ pub(crate) struct Engine {
     pub(crate) numbers: [f64; NUMBERS],
     pub(crate) limits: Vec<Option<Limit>>,
     pub(crate) tables: Vec<Option<Table>>,
-    pub(crate) staged: Vec<Staged>,
+    pub(crate) staged: Vec<Member>,
     pub(crate) pool: Vec<[f64; 2]>,
-    pub(crate) pool_states: Vec<Option<State>>,
-    /// A dump: what was made, or what is to be restored. Else the keys of what is staged.
+    /// A dump: what was made, or what is to be restored.
     pub(crate) bytes: Vec<u8>,
     /// Length and digest of the last key.
     pub(crate) last: (u32, Digest),
@@ -49,7 +38,6 @@ static ENGINE: AtomicRefCell<Engine> = AtomicRefCell::new(Engine {
     tables: Vec::new(),
     staged: Vec::new(),
     pool: Vec::new(),
-    pool_states: Vec::new(),
     bytes: Vec::new(),
     last: (NO_KEY, Digest::NONE),
 });

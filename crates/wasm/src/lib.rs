@@ -20,6 +20,6 @@ mod tables;
 
 pub use engine::{NO_KEY, NO_TABLE, SAME_KEY, SHORT_KEY_BYTES, key_at, limit_drop, limit_new, numbers_at};
 pub use lease::lease_spend;
-pub use pure::{evaluate, full_at, project, start};
-pub use several::{all_clear, all_commit, all_stage, pool_at, pool_decide, pool_pick, pool_value};
-pub use tables::{decide, dump, reset, restore, room, stats, table_drop, table_new, value};
+pub use pure::{evaluate, start};
+pub use several::{all_clear, all_commit, all_stage, pool_at, pool_decide};
+pub use tables::{decide, dump, reset, restore, room, stats, table_drop, table_new};

@@ -1,7 +1,7 @@
 //! The algebra on a state that the host keeps.
 
 use crate::engine::{get, key_of, with};
-use tidegate_core::{Outcome, State, check_now};
+use tidegate_core::{Outcome, State};
 use tidegate_table::wire::{BROKEN, call, refuse, tell, tell_write};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -28,7 +28,7 @@ pub fn start(limit: u32, length: u32) -> f64 {
 #[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
 pub fn evaluate(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now: f64, count: f64, flags: u32) -> u32 {
     with(|engine| {
-        let (call, state) = match (call(now, count, flags, 0.0), state(value, ts)) {
+        let (call, state) = match (call(now, count, flags), state(value, ts)) {
             (Ok(call), Ok(state)) => (call, state),
             (Err(status), _) | (_, Err(status)) => return status,
         };
@@ -37,39 +37,5 @@ pub fn evaluate(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now
         let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
         let Outcome { decision, write } = call.on(&rule, state);
         tell(&decision, &mut engine.numbers) | tell_write(write, &mut engine.numbers)
-    })
-}
-
-/// The state (`value` is NaN: a fresh key) as it is at `now`, as the first two numbers.
-#[wasm_bindgen]
-#[must_use]
-pub fn project(limit: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
-    with(|engine| {
-        let (now, state) = match (check_now(now).map_err(refuse), state(value, ts)) {
-            (Ok(now), Ok(state)) => (now, state),
-            (Err(status), _) | (_, Err(status)) => return status,
-        };
-        let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
-        let projected = limit.policy().rule(start).project(state, now);
-        engine.numbers[0] = projected.value();
-        engine.numbers[1] = projected.ts();
-        0
-    })
-}
-
-/// The first integer ms from `now` on at which the state (`value` is NaN: a fresh key) is full, as the first number.
-#[wasm_bindgen]
-#[must_use]
-pub fn full_at(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now: f64) -> u32 {
-    with(|engine| {
-        let (now, state) = match (check_now(now).map_err(refuse), state(value, ts)) {
-            (Ok(now), Ok(state)) => (now, state),
-            (Err(status), _) | (_, Err(status)) => return status,
-        };
-        let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
-        let policy = limit.policy();
-        let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
-        engine.numbers[0] = rule.full_at(state, now);
-        0
     })
 }

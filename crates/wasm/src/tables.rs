@@ -1,9 +1,8 @@
 //! Calls on a table.
 
 use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
-use tidegate_core::check_now;
 use tidegate_table::Table;
-use tidegate_table::wire::{BROKEN, call, refuse, tell};
+use tidegate_table::wire::{BROKEN, call, tell};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Creates a table of at most `max_keys` states and returns its number. The secret of its hash is the 16 bytes at
@@ -67,9 +66,9 @@ pub fn table_drop(table: u32) {
 /// status word.
 #[wasm_bindgen]
 #[must_use]
-pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32, random: f64) -> u32 {
+pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32) -> u32 {
     with(|engine| {
-        let call = match call(now, count, flags, random) {
+        let call = match call(now, count, flags) {
             Ok(call) => call,
             Err(status) => return status,
         };
@@ -83,25 +82,6 @@ pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: 
         let (length, digest) = engine.last;
         let decision = table.decide_digest(limit, key_of(&engine.key, length), digest, call);
         tell(&decision, &mut engine.numbers)
-    })
-}
-
-/// The key's state at `now`, as the first two numbers.
-#[wasm_bindgen]
-#[must_use]
-pub fn value(table: u32, limit: u32, length: u32, now: f64) -> u32 {
-    with(|engine| {
-        let now = match check_now(now) {
-            Ok(now) => now,
-            Err(error) => return refuse(error),
-        };
-        let (Some(table), Some(limit)) = (get(&engine.tables, table), get(&engine.limits, limit)) else {
-            return BROKEN;
-        };
-        let state = table.value(limit, key_of(&engine.key, length), now);
-        engine.numbers[0] = state.value();
-        engine.numbers[1] = state.ts();
-        0
     })
 }
 

@@ -4,7 +4,9 @@ use crate::files;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
-use tidegate_core::{BOUNDS, Bound, Field, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, TextError};
+use tidegate_core::{
+    BOUNDS, Bound, Field, KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, NAME_EXPECTS,
+};
 
 /// A double as JavaScript reads it back to the same bits.
 fn number(value: f64) -> String {
@@ -38,8 +40,8 @@ fn source() -> Result<String> {
     writeln!(out, "}};\n")?;
     writeln!(out, "/** The most tokens that a call is about. */")?;
     writeln!(out, "export const MAX_COUNT: number = {};", number(Bound::of(Field::Count).max))?;
-    writeln!(out, "export const NAME_EXPECTS: string = {:?};", TextError::NAME_EXPECTS)?;
-    writeln!(out, "export const KEY_EXPECTS: string = {:?};", TextError::KEY_EXPECTS)?;
+    writeln!(out, "export const NAME_EXPECTS: string = {NAME_EXPECTS:?};")?;
+    writeln!(out, "export const KEY_EXPECTS: string = {KEY_EXPECTS:?};")?;
     writeln!(out, "export const MAX_NAME_BYTES: number = {MAX_NAME_BYTES};")?;
     writeln!(out, "export const MAX_KEY_BYTES: number = {MAX_KEY_BYTES};")?;
     writeln!(out, "/** The latest clock reading, ms since the Unix epoch. */")?;

@@ -9,7 +9,7 @@ use tidegate_table::{Op, wire};
 use tidegate_wasm::SHORT_KEY_BYTES;
 
 /// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
-const NUMBERS: [(&str, u32, &str); 17] = [
+const NUMBERS: [(&str, u32, &str); 18] = [
     ("OK", wire::OK, "Status bit: allowed."),
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
     ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
@@ -21,6 +21,7 @@ const NUMBERS: [(&str, u32, &str); 17] = [
     ("FAILED", wire::FAILED, "Status bit, of the addon only: the folder cannot be used."),
     ("RESERVE", wire::RESERVE, "Flag of a call: tokens may be owed. The lowest two bits are the operation."),
     ("WITHOUT_KEY", wire::WITHOUT_KEY, "Flag of a call, of the addon only: there is no key."),
+    ("RESET", wire::RESET, "Flag of a call, of the addon only: removes the state, and decides nothing."),
     ("NUMBERS", wire::NUMBERS as u32, "Doubles of a decision."),
     ("STATUS_AT", wire::NUMBERS as u32 - 1, "Where the status is in a decision on several calls."),
     ("NO_KEY", wire::NO_KEY, "Length of a key that is absent."),
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn the_boundary_reads_each_operation_as_itself() {
         for (name, op) in OPS {
-            assert_eq!(wire::call(0.0, 1.0, op as u32, 0.0).map(|call| call.op), Ok(op), "{name}");
+            assert_eq!(wire::call(0.0, 1.0, op as u32).map(|call| call.op), Ok(op), "{name}");
         }
     }
 

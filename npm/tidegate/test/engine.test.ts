@@ -41,7 +41,7 @@ describe.each(Object.entries(HOSTS))("%s", (_, host) => {
 
   test.each(["short", "k".repeat(100), "k\ud800"])("writes the key %j after the memory has grown", (key) => {
     const table = engine.wasm.table_new(10);
-    const decide = () => engine.wasm.decide(table, limit, engine.writeKey(key), 0, 1, OPS.take, 0);
+    const decide = () => engine.wasm.decide(table, limit, engine.writeKey(key), 0, 1, OPS.take);
     decide();
     grow();
     decide();
@@ -54,7 +54,7 @@ describe.each(Object.entries(HOSTS))("%s", (_, host) => {
     let grown = 0;
     let before = engine.wasm.memory.buffer.byteLength;
     for (let i = 0; grown < 3; i++) {
-      engine.wasm.decide(table, limit, engine.writeKey(`user:${i}`), 0, 1, OPS.take, 0);
+      engine.wasm.decide(table, limit, engine.writeKey(`user:${i}`), 0, 1, OPS.take);
       if (engine.numbers[0] !== 4) expect(engine.numbers[0], `key ${i}`).toBe(4);
       const { byteLength } = engine.wasm.memory.buffer;
       if (byteLength !== before) grown++;

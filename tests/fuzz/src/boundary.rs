@@ -6,6 +6,9 @@ use tidegate_table::wire::{self, BROKEN, INPUT_ERROR, OK};
 use tidegate_table::{Call, Limit, Table};
 use tidegate_wasm::{self as engine, NO_KEY};
 
+/// The operation that takes nothing.
+const CHECK: u32 = 1;
+
 /// The engine is one to a thread in JavaScript, and one to the process here.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -71,13 +74,12 @@ impl Host {
         let key = draw.yes().then(|| bytes(&draw.units(40)));
         let now = if draw.yes() { 1e12 + f64::from(draw.below(60_000)) } else { draw.double() };
         let (count, flags) = (draw.double(), u32::from(draw.byte()));
-        let random = f64::from(draw.below(1 << 15)) / 32_768.0;
         match draw.byte() % 12 {
             0 | 1 => self.make(draw),
-            2..=5 => self.decide(draw, key.as_deref(), now, count, flags, random),
+            2..=5 => self.decide(draw, key.as_deref(), now, count, flags),
             6 => self.value(draw, key.as_deref(), now),
-            7 => self.all(draw, key.as_deref(), now, count, random),
-            8 => self.pool(draw, now, count, flags, random),
+            7 => self.all(draw, key.as_deref(), now, count),
+            8 => self.pool(draw, now, count, flags),
             9 => self.pure(draw, now, count, flags),
             10 => self.forget(draw, key.as_deref()),
             _ => self.dump(),
@@ -123,12 +125,12 @@ impl Host {
         }
     }
 
-    fn decide(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64, flags: u32, random: f64) {
+    fn decide(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64, flags: u32) {
         let (number, limit) = self.limit(draw);
         let length = key.map_or(NO_KEY, write_key);
-        let status = engine::decide(self.table, number, length, now, count, flags, random);
+        let status = engine::decide(self.table, number, length, now, count, flags);
         sound(status);
-        match (wire::call(now, count, flags, random), limit) {
+        match (wire::call(now, count, flags), limit) {
             (Err(refused), _) => assert_eq!(status, refused),
             (Ok(_), None) => assert_eq!(status, BROKEN),
             (Ok(call), Some(limit)) => {
@@ -148,8 +150,8 @@ impl Host {
 
     fn value(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64) {
         let (number, limit) = self.limit(draw);
-        let status = engine::value(self.table, number, key.map_or(NO_KEY, write_key), now);
-        if let (0, Some(limit)) = (status, limit) {
+        let status = engine::decide(self.table, number, key.map_or(NO_KEY, write_key), now, 0.0, CHECK);
+        if let (false, Some(limit)) = (fails(status), limit) {
             let state = self.twin.value(&limit, key, check_now(now).expect("a time that was taken"));
             assert_eq!(numbers()[..2], [state.value(), state.ts()]);
         } else {
@@ -157,13 +159,12 @@ impl Host {
         }
     }
 
-    fn all(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64, random: f64) {
+    fn all(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>, now: f64, count: f64) {
         let mut staged = 0;
         for _ in 0..1 + draw.below(4) {
             let (number, _) = self.limit(draw);
-            let status =
-                engine::all_stage(number, key.map_or(NO_KEY, write_key), count, u32::from(draw.byte()), random);
-            staged = if fails(status) { 0 } else { staged + 1 };
+            let status = engine::all_stage(number, key.map_or(NO_KEY, write_key), count, u32::from(draw.byte()));
+            staged += u32::from(!fails(status));
         }
         let status = engine::all_commit(self.table, now, 0);
         let at = engine::pool_at(4 * staged) as *const [f64; wire::NUMBERS];
@@ -176,7 +177,7 @@ impl Host {
         self.dump();
     }
 
-    fn pool(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32, random: f64) {
+    fn pool(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
         let (number, limit) = self.limit(draw);
         let shards = limit.as_ref().map_or(2, |limit| limit.policy().shards());
         let at = engine::pool_at(shards) as *mut f64;
@@ -187,18 +188,8 @@ impl Host {
             // Safety: there is room for two numbers of each.
             unsafe { *at.add(i) = x };
         }
-        if let Some(limit) = limit.filter(|limit| limit.policy().shards() > 1) {
-            let picked = engine::pool_pick(number, random);
-            let (first, second) = (picked & 0xffff, picked >> 16);
-            assert!(first != second && first.max(second) < limit.policy().shards());
-        }
         let start = f64::from(draw.below(1000));
-        sound(engine::pool_decide(number, shards, 0, start, now, count, flags));
-        let value = engine::pool_value(number, shards, start, now);
-        assert!(fails(value) || numbers()[..2].iter().all(|x| x.is_finite()));
-        if shards >= 2 {
-            sound(engine::pool_decide(number, 2, 1, start, now, count, flags));
-        }
+        sound(engine::pool_decide(number, shards, start, now, count, flags));
     }
 
     fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
@@ -212,11 +203,6 @@ impl Host {
         ];
         if legal {
             told.into_iter().for_each(|status| assert!(fails(status) || numbers()[..2].iter().all(|x| x.is_finite())));
-        }
-        for status in
-            [engine::project(number, start, value, ts, now), engine::full_at(number, part, start, value, ts, now)]
-        {
-            assert!(fails(status) || !legal || numbers()[0].is_finite());
         }
         assert!(engine::start(number, 0).is_finite());
         let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
@@ -245,5 +231,5 @@ impl Host {
 
 fn decision_again(table: u32, limit: u32, call: Call) -> u32 {
     let op = call.op as u32 | if call.reserve { wire::RESERVE } else { 0 };
-    engine::decide(table, limit, u32::MAX - 1, call.now, call.count, op, call.random)
+    engine::decide(table, limit, u32::MAX - 1, call.now, call.count, op)
 }

@@ -1,41 +1,39 @@
 use crate::draw::Draw;
-use tidegate_core::{check_key, check_name, default_start, write_identity};
+use tidegate_core::{MAX_KEY_BYTES, default_start, is_name, write_identity};
 use tidegate_oracle::key::{self, bytes};
 
-/// An identity reads back as the name, shard and key that it was made of, so no two of them meet; keys that differ as
+/// An identity reads back as the name and key that it was made of, so no two of them meet; keys that differ as
 /// JavaScript's strings differ as bytes; and any text is a name exactly where the rule says so.
 pub fn identity(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let legal = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        let is_name = (1..=64).contains(&text.chars().count()) && text.chars().all(legal);
-        assert_eq!(check_name(text).is_ok(), is_name, "{text:?}");
+        let expected = (1..=64).contains(&text.chars().count()) && text.chars().all(legal);
+        assert_eq!(is_name(text), expected, "{text:?}");
     }
     let mut draw = Draw::new(data);
     let parts: [Parts; 2] = std::array::from_fn(|_| Parts::draw(&mut draw));
     let [one, other] = parts.each_ref().map(Parts::identity);
     assert_eq!(parts[0] == parts[1], one == other, "{parts:?}");
     for (parts, identity) in parts.iter().zip([one, other]) {
-        assert_eq!(read(&identity), (parts.name.as_bytes(), parts.shard, parts.key_bytes().as_deref()));
+        assert_eq!(read(&identity), (parts.name.as_bytes(), parts.key_bytes().as_deref()));
         let period = draw.size(1.0, 1_099_511_627_776.0).round();
         let start = default_start(&parts.name, parts.key_bytes().as_deref(), period);
         assert_eq!(start, key::default_start(&parts.name, parts.key.as_deref(), period));
         assert!((0.0..period).contains(&start) && start.floor() == start);
     }
     let long = vec![b'k'; usize::from(draw.below(3000))];
-    assert_eq!(check_key(&long).is_ok(), write_identity("x".repeat(64), Some(65_535), Some(&long), |_| ()).is_some());
+    assert_eq!(long.len() <= MAX_KEY_BYTES, write_identity("x".repeat(64), Some(&long), |_| ()).is_some());
 }
 
 #[derive(Debug, PartialEq)]
 struct Parts {
     name: String,
-    shard: Option<u32>,
     key: Option<Vec<u16>>,
 }
 
 impl Parts {
     fn draw(draw: &mut Draw<'_>) -> Parts {
-        let shard = draw.yes().then(|| u32::from(draw.below(u16::MAX)));
-        Parts { name: draw.name(), shard, key: draw.yes().then(|| draw.units(300)) }
+        Parts { name: draw.name(), key: draw.yes().then(|| draw.units(300)) }
     }
 
     fn key_bytes(&self) -> Option<Vec<u8>> {
@@ -43,15 +41,12 @@ impl Parts {
     }
 
     fn identity(&self) -> Vec<u8> {
-        write_identity(&self.name, self.shard, self.key_bytes().as_deref(), <[u8]>::to_vec).expect("it fits")
+        write_identity(&self.name, self.key_bytes().as_deref(), <[u8]>::to_vec).expect("it fits")
     }
 }
 
 /// The other way round, by what the documentation says of it.
-fn read(identity: &[u8]) -> (&[u8], Option<u32>, Option<&[u8]>) {
+fn read(identity: &[u8]) -> (&[u8], Option<&[u8]>) {
     let colon = identity.iter().position(|b| *b == b':');
-    let (front, key) = colon.map_or((identity, None), |at| (&identity[..at], Some(&identity[at + 1..])));
-    let slash = front.iter().position(|b| *b == b'/');
-    let number = |digits| std::str::from_utf8(digits).expect("digits").parse().expect("a shard");
-    slash.map_or((front, None, key), |at| (&front[..at], Some(number(&front[at + 1..])), key))
+    colon.map_or((identity, None), |at| (&identity[..at], Some(&identity[at + 1..])))
 }

@@ -37,7 +37,7 @@ pub fn table(data: &[u8]) {
         }
         let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][usize::from(draw.byte() % 6)];
         let count = (draw.share() * rule.capacity().max(1.0)).min(1_099_511_627_776.0);
-        let call = Call { op, now, count, reserve: draw.yes(), random: 0.0 };
+        let call = Call { op, now, count, reserve: draw.yes() };
         let outcome = call.on(&rule, stored);
         assert_eq!(wide.decide(limit, key_bytes, call), outcome.decision);
         assert_eq!(shared.decide(limit, key_bytes, call), outcome.decision);

@@ -17,6 +17,7 @@ async function look(prefix, id) {
 
 const told = await report({
   vectors,
+  shardsApart: "each shard has a row of its own",
   create() {
     const prefix = `store ${stores++}`;
     const store = denoKv(kv, { prefix });

@@ -31,4 +31,10 @@ function create() {
   return store;
 }
 
-export const onRows = () => report({ vectors, create, stored: (store) => (id) => kept.get(store).get(id) ?? null });
+export const onRows = () =>
+  report({
+    vectors,
+    shardsApart: "each shard has a row of its own",
+    create,
+    stored: (store) => (id) => kept.get(store).get(id) ?? null,
+  });

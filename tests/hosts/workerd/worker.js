@@ -184,6 +184,7 @@ const coarse = {
 };
 
 const together = { object: () => "one for all" };
+const shardsApart = "each shard has a row of its own";
 const apart = { refusesLimitAll: "each limit and key has an object of its own" };
 
 const few = { "operations.json": vectors["operations.json"], "limit-all.json": vectors["limit-all.json"] };
@@ -193,7 +194,7 @@ const SUITES = {
   memory: async () => [...(await inMemory()), ...policies()],
   // Every history again would be thousands of objects, each a file here.
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
-  "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors }),
+  "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors, shardsApart }),
   "classic storage, one object for all": (env) => report({ create: () => fresh(env.CLASSIC, together), vectors: few }),
   "Workers KV": (env) => report({ create: () => freshKv(env), vectors, ...coarse }),
 };

@@ -1,13 +1,10 @@
 //! A history of calls on one limit, run by both oracles in step and written down as a vector.
 
 use crate::exact::{self, Answer, Exact, rational};
-use crate::exact_pool::ExactShards;
 use crate::json::{number, vector};
 use crate::key::quoted;
 use crate::limit::{Kind, Limit};
 use crate::naive::{self, Decision, State};
-use crate::naive_pool::Shards;
-use crate::random::Random;
 use crate::tolerance::{Asked, Tolerance};
 use serde_json::{Map, Value, json};
 
@@ -19,10 +16,9 @@ pub struct History {
     first: Limit,
     limit: Limit,
     announced: Option<Limit>,
-    states: Vec<Option<State>>,
-    exact: Vec<Option<exact::State>>,
+    state: Option<State>,
+    exact: Option<exact::State>,
     tolerance: Tolerance,
-    random: Random,
     steps: Vec<Value>,
     last: Option<Decision>,
 }
@@ -67,17 +63,15 @@ impl History {
     /// A history of one key of the limit `chat`.
     #[must_use]
     pub fn keyed(name: &str, key: Option<Vec<u16>>, limit: Limit) -> History {
-        let shards = limit.shards.unwrap_or(1.0) as usize;
         History {
             name: name.into(),
             limit: limit.settled("chat", key.as_deref()),
             key,
             first: limit,
             announced: None,
-            states: vec![None; shards],
-            exact: vec![None; shards],
+            state: None,
+            exact: None,
             tolerance: Tolerance::default(),
-            random: Random(0x7469_6465),
             steps: Vec::new(),
             last: None,
         }
@@ -85,7 +79,6 @@ impl History {
 
     /// Replaces the config from the next step on.
     pub fn config(&mut self, limit: Limit) {
-        assert_eq!(limit.shards, self.limit.shards, "a change of `shards` is a matter of the store");
         self.limit = limit.settled("chat", self.key.as_deref());
         self.announced = Some(limit);
     }
@@ -105,10 +98,10 @@ impl History {
         self.last().retry_at.expect("a retryAt")
     }
 
-    /// What is stored, of the only shard.
+    /// What is stored.
     #[must_use]
     pub fn state(&self) -> Option<State> {
-        self.states[0]
+        self.state
     }
 
     /// `take`.
@@ -138,27 +131,19 @@ impl History {
 
     /// Forgets the state.
     pub fn reset(&mut self, now: f64) {
-        self.states.fill(None);
-        self.exact.fill(None);
-        self.push("reset", now, None, false, None, Value::Null);
+        (self.state, self.exact) = (None, None);
+        self.push("reset", now, None, false, Value::Null);
     }
 
     /// `project`.
     pub fn project(&mut self, now: f64) {
         let limit = self.limit;
-        let (got, exact) = if limit.shards.is_some_and(|n| n > 1.0) {
-            let mut states = self.states.clone();
-            let shards = Shards { whole: limit, states: &mut states, now };
-            let all = ExactShards { whole: Exact::new(&limit), states: &mut self.exact, now: now as i128 };
-            (shards.sum(shards.states), all.sum())
-        } else {
-            let exact = Exact::new(&limit).refill(self.exact[0].as_ref(), now as i128);
-            (naive::refill(&limit, self.states[0], now), exact)
-        };
-        self.tolerance.step(self.states.len() as f64, limit.most());
+        let exact = Exact::new(&limit).refill(self.exact.as_ref(), now as i128);
+        let got = naive::refill(&limit, self.state, now);
+        self.tolerance.step(1.0, limit.most());
         assert!(self.tolerance.same(got.value, &exact.value) && got.ts == exact.ts as f64, "{got:?} {exact:?}");
         let expect = json!({ "value": number(got.value), "ts": number(got.ts) });
-        self.push("project", now, None, false, None, expect);
+        self.push("project", now, None, false, expect);
     }
 
     /// Any call with a decision. A `count` left out is 1.
@@ -167,67 +152,42 @@ impl History {
     /// Where the two oracles disagree by more than rounding.
     pub fn step(&mut self, op: &str, now: f64, count: Option<f64>, reserve: bool) -> Decision {
         let tokens = count.unwrap_or(1.0);
-        let sharded = self.states.len() > 1;
-        let random =
-            (sharded && matches!(op, "take" | "check")).then(|| (self.random.unit() * 1024.0).floor() / 1024.0);
-        let before = (self.states.clone(), self.exact.clone());
-        let (got, exact) = if sharded {
-            self.on_shards(op, now, tokens, reserve, random.unwrap_or(0.0))
-        } else {
-            self.on_one(op, now, tokens, reserve)
-        };
+        let before = (self.state, self.exact.clone());
+        let (got, exact) = self.decide(op, now, tokens, reserve);
         if op == "check" {
-            (self.states, self.exact) = before;
+            (self.state, self.exact) = before;
         }
-        let (n, limit) = (self.states.len() as f64, self.limit);
-        self.tolerance.step(n, limit.most().max(tokens).max(got.value.abs()));
+        let limit = self.limit;
+        self.tolerance.step(1.0, limit.most().max(tokens).max(got.value.abs()));
         let grid = if limit.kind == Kind::TokenBucket { 1.0 } else { limit.period };
-        let ms_per_token = n * limit.period / limit.rate;
-        let asked = Asked { count: tokens, floor: limit.floor(reserve), ms_per_token, grid };
+        let asked = Asked { count: tokens, floor: limit.floor(reserve), ms_per_token: limit.period / limit.rate, grid };
         match self.tolerance.compare(&got, &exact, asked) {
             Ok(true) => {}
-            Ok(false) => self.exact = self.states.iter().map(|s| s.map(|s| exact::State::of(s.value, s.ts))).collect(),
+            Ok(false) => self.exact = self.state.map(|s| exact::State::of(s.value, s.ts)),
             Err(text) => panic!("{}, step {}: {text}", self.name, self.steps.len()),
         }
         self.last = Some(got);
         let expect = decision_json(&got, now, limit.most());
-        self.push(op, now, count, reserve, random, expect);
+        self.push(op, now, count, reserve, expect);
         got
     }
 
-    fn on_one(&mut self, op: &str, now: f64, tokens: f64, reserve: bool) -> (Decision, Answer) {
+    fn decide(&mut self, op: &str, now: f64, tokens: f64, reserve: bool) -> (Decision, Answer) {
         let (limit, exact, ms) = (self.limit, Exact::new(&self.limit), now as i128);
-        let (stored, twin, count) = (self.states[0], self.exact[0].as_ref(), rational(tokens));
+        let (stored, twin, count) = (self.state, self.exact.as_ref(), rational(tokens));
         let ((got, write), answer) = match op {
             "give" => (naive::give(&limit, stored, now, tokens), exact.give(twin, ms, &count)),
             "charge" => (naive::charge(&limit, stored, now, tokens), exact.charge(twin, ms, &count)),
             _ => (naive::take(&limit, stored, now, tokens, reserve), exact.take(twin, ms, &count, reserve)),
         };
-        self.states[0] = write.or(stored);
+        self.state = write.or(stored);
         if let Some(write) = answer.write.clone() {
-            self.exact[0] = Some(write);
+            self.exact = Some(write);
         }
         (got, answer)
     }
 
-    fn on_shards(&mut self, op: &str, now: f64, tokens: f64, reserve: bool, random: f64) -> (Decision, Answer) {
-        let mut shards = Shards { whole: self.limit, states: &mut self.states, now };
-        let mut exact = ExactShards { whole: Exact::new(&self.limit), states: &mut self.exact, now: now as i128 };
-        let count = rational(tokens);
-        match op {
-            "give" => (shards.give(tokens), exact.give(&count)),
-            "charge" => (shards.charge(tokens), exact.charge(&count)),
-            _ => {
-                let pair = shards.better(random);
-                let (got, from_one) = shards.take(random, tokens, reserve);
-                self.tolerance.step(1.0, tokens.max(self.limit.most()));
-                let slack = rational(self.tolerance.tokens());
-                (got, exact.take(pair, from_one, &count, reserve, &slack))
-            }
-        }
-    }
-
-    fn push(&mut self, op: &str, now: f64, count: Option<f64>, reserve: bool, random: Option<f64>, expect: Value) {
+    fn push(&mut self, op: &str, now: f64, count: Option<f64>, reserve: bool, expect: Value) {
         let mut step = Map::new();
         step.insert("op".into(), op.into());
         step.insert("now".into(), number(now));
@@ -237,19 +197,11 @@ impl History {
         if reserve {
             step.insert("reserve".into(), true.into());
         }
-        if let Some(random) = random {
-            step.insert("random".into(), number(random));
-        }
         if let Some(config) = self.announced.take() {
             step.insert("config".into(), config.to_json());
         }
         step.insert("expect".into(), expect);
-        if self.states.len() > 1 {
-            let states = self.states.iter().map(|s| state_json(*s)).collect();
-            step.insert("states".into(), Value::Array(states));
-        } else {
-            step.insert("state".into(), state_json(self.states[0]));
-        }
+        step.insert("state".into(), state_json(self.state));
         self.steps.push(Value::Object(step));
     }
 

@@ -1,18 +1,8 @@
-//! Shards in doubles. A request picks two distinct shards from one random number and takes from the one that holds
-//! more (the first picked, where they are equal). Where that denies, all are one pool, counted by what is missing:
-//! the capacity less the sum, in the shards' order, of what each lacks. What the pool grants is then spread evenly.
+//! Shards in doubles: all are one pool, counted by what is missing: the capacity less the sum, in the shards' order, of
+//! what each lacks. What the pool grants is spread evenly.
 
 use crate::limit::Limit;
-use crate::naive::{Decision, State, first_ms, full_at, known, never, refill, take};
-
-/// Two distinct shards of `n`: `floor(random * n * (n - 1))` counts the ordered pairs.
-#[must_use]
-pub fn pick(random: f64, n: usize) -> (usize, usize) {
-    let pairs = n * (n - 1);
-    let pair = ((random * pairs as f64) as usize).min(pairs - 1);
-    let (first, second) = (pair / (n - 1), pair % (n - 1));
-    (first, if second >= first { second + 1 } else { second })
-}
+use crate::naive::{Decision, State, first_ms, full_at, known, never, refill};
 
 /// The shards of one limit at one instant. `states` is what is stored after each call.
 #[derive(Debug)]
@@ -73,35 +63,8 @@ impl Shards<'_> {
         Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
     }
 
-    /// The two shards that `random` picks, the better one first.
-    #[must_use]
-    pub fn better(&self, random: f64) -> (usize, usize) {
-        let part = self.whole.part();
-        let (a, b) = pick(random, self.states.len());
-        let value = |i: usize| refill(&part, self.states[i], self.now).value;
-        if value(b) > value(a) { (b, a) } else { (a, b) }
-    }
-
-    /// Takes from the better of two, else from the pool. The second is whether one shard sufficed.
-    pub fn take(&mut self, random: f64, count: f64, reserve: bool) -> (Decision, bool) {
-        let part = self.whole.part();
-        let (better, other) = self.better(random);
-        let (mut decision, write) = take(&part, self.states[better], self.now, count, false);
-        if !decision.ok {
-            return (self.take_from_all(count, reserve), false);
-        }
-        let at_other = refill(&part, self.states[other], self.now);
-        decision.value = (decision.value + at_other.value) * (self.states.len() as f64 / 2.0);
-        decision.ts = latest(decision.ts, at_other.ts);
-        decision.reset_at = latest(decision.reset_at, full_at(&part, self.states[other], self.now));
-        if write.is_some() {
-            self.states[better] = write;
-        }
-        (decision, true)
-    }
-
     /// Takes from all together, or from none.
-    pub fn take_from_all(&mut self, count: f64, reserve: bool) -> Decision {
+    pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);
         if self.whole.most() - count < floor {
             return never(self.now);

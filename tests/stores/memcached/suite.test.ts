@@ -30,6 +30,6 @@ describe.each(Object.entries(clients))("%s", (name, make) => {
     create: () => memcached(open.client, { prefix: `test${++tests}`, stepTimeout: 60_000 }),
     stored: () => server.stored(`${open.namespace}test${tests}`),
     refusesLimitAll: "memcached has no atomic step on several keys",
-    ownRandom: "shards have keys of their own, and are taken from in parts, not spread evenly in one step",
+    shardsApart: "shards have keys of their own, and are taken from in parts, not spread evenly in one step",
   });
 });

@@ -99,7 +99,7 @@ describe("a cluster of three", () => {
         create: create({}),
         stored: () => storedIn(probes, undefined),
         refusesLimitAll: "no atomic step reaches across slots without a tag",
-        ownRandom: "shards in different slots are taken from in parts, not spread evenly in one step",
+        shardsApart: "shards in different slots are taken from in parts, not spread evenly in one step",
       });
     });
     test("grants exactly what there is by the servers' clocks", async () => {

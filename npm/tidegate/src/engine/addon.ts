@@ -27,8 +27,6 @@ export interface Addon {
   /** How many limits this thread keeps. */
   limits(): number;
   decide(limit: number, flags: number, key: string | undefined): number;
-  value(limit: number, key: Uint16Array | undefined, now: number): number;
-  reset(limit: number, key: Uint16Array | undefined): number;
   /** Throws where a folder cannot be read. */
   stats(store: number): AddonStats;
   all(

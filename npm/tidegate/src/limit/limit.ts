@@ -23,6 +23,8 @@ export interface Spent {
   readonly settled: boolean;
 }
 
+/** Takes nothing: its decision has the state as it is, and when it is full. */
+const LOOK: Operation = { op: "check", count: 0, reserve: false };
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const release = releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
@@ -114,21 +116,17 @@ export class Limit {
 
   /** The state as it is at `now`: pure. */
   project(state: State | null, now: number, start: number): State {
-    const value = state === null ? Number.NaN : state.value;
-    const ts = state === null ? 0 : state.ts;
-    refuse(this.#engine.wasm.project(this.#handle, start, value, ts, now), { now, value, ts });
-    const { numbers } = this.#engine;
-    return { value: numbers[0] as number, ts: numbers[1] as number };
+    const { value, ts } = this.#look(state, now, { start });
+    return { value, ts };
   }
 
   /** First ms (epoch) from `now` on at which the state is full: from then on a store may drop it. */
   fullAt(state: State | null, now: number, at: { start: number; shard?: boolean } = { start: 0 }): number {
-    const value = state === null ? Number.NaN : state.value;
-    const ts = state === null ? 0 : state.ts;
-    const { wasm } = this.#engine;
-    refuse(wasm.full_at(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now), { now, value, ts });
-    const { numbers } = this.#engine;
-    return numbers[0] as number;
+    return this.#look(state, now, at).resetAt;
+  }
+
+  #look(state: State | null, now: number, at: { start: number; shard?: boolean }): Decision {
+    return this.evaluate(state, LOOK, now, at).decision;
   }
 
   /** Takes out of hand, or denies because the store, which last told that it `kept` so much, cannot hold the rest. */
@@ -140,39 +138,58 @@ export class Limit {
     return { decision, hand: numbers[5] as number, settled: (status & ASK) === 0 };
   }
 
-  /** The two shards that a uniform random number in [0, 1) picks. */
+  /** Two distinct shards, from one uniform random number in [0, 1). */
   pick(random: number): [number, number] {
-    const pair = this.#engine.wasm.pool_pick(this.#handle, random);
-    return [pair & 0xffff, pair >>> 16];
+    const others = this.policy.shards - 1;
+    const pairs = this.policy.shards * others;
+    const pair = Math.min(Math.floor(random * pairs), pairs - 1);
+    const first = Math.floor(pair / others);
+    const second = pair % others;
+    return [first, second >= first ? second + 1 : second];
   }
 
-  /** One call on the better of two shards' states: which it is (0 or 1), the answer, and that shard's new state. */
+  /**
+   * One call on the fuller of two shards' states: which it is (0 or 1), the decision, and that shard's new state. The
+   * decision's `value` estimates the whole limit's from the two. One shard lends nothing: where the decision is a denial,
+   * only {@link pool} decides.
+   */
   better(
     pair: readonly [State | null, State | null],
     call: Operation,
     now: number,
     start: number,
   ): Evaluation & { which: 0 | 1 } {
-    const status = this.#pool(pair, true, call, now, start);
-    const { numbers } = this.#engine;
-    const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
-    const which = numbers[7] === 1 ? 1 : 0;
-    const written = (status & WRITES) !== 0;
-    const state = written ? { value: numbers[5] as number, ts: numbers[6] as number } : pair[which];
-    return { decision, which, state };
+    const at = { start, shard: true };
+    const [a, b] = [this.#look(pair[0], now, at), this.#look(pair[1], now, at)];
+    const which = b.value > a.value ? 1 : 0;
+    const other = which === 1 ? a : b;
+    const { decision, state } = this.evaluate(pair[which], { ...call, reserve: false }, now, at);
+    const value = (decision.value + other.value) * (this.policy.shards / 2);
+    const whole = {
+      ...decision,
+      value,
+      ts: Math.max(decision.ts, other.ts),
+      remaining: Math.max(Math.floor(value), 0),
+      resetAt: Math.max(decision.resetAt, other.resetAt),
+    };
+    return { decision: whole, which, state };
   }
 
-  /** One call on all shards' states as one pool: the answer, and all their new states where they are to be written. */
+  /** One call on all shards' states as one pool: the decision, and all their new states where they are to be written. */
   pool(
     states: readonly (State | null)[],
     call: Operation,
     now: number,
     start: number,
   ): { decision: Decision; states: State[] | undefined } {
-    const status = this.#pool(states, false, call, now, start);
+    this.#stage(states);
+    const { wasm } = this.#engine;
+    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
+    const status = wasm.pool_decide(this.#handle, states.length, start, now, call.count, flags);
+    refuse(status, { count: call.count, now });
     const decision = decisionOf(status, this.#engine.numbers, this.policy, Math.floor(now));
     if ((status & WRITES) === 0) return { decision, states: undefined };
-    const written = this.#engine.doubles(this.#engine.wasm.pool_at(states.length), states.length * 2);
+    const written = this.#engine.doubles(wasm.pool_at(states.length), states.length * 2);
     return {
       decision,
       states: states.map((_, i) => ({ value: written[2 * i] as number, ts: written[2 * i + 1] as number })),
@@ -181,10 +198,8 @@ export class Limit {
 
   /** The two numbers of all shards together. */
   sum(states: readonly (State | null)[], now: number, start: number): State {
-    this.#stage(states);
-    refuse(this.#engine.wasm.pool_value(this.#handle, states.length, start, now), { now });
-    const { numbers } = this.#engine;
-    return { value: numbers[0] as number, ts: numbers[1] as number };
+    const { value, ts } = this.pool(states, LOOK, now, start).decision;
+    return { value, ts };
   }
 
   #stage(states: readonly (State | null)[]): void {
@@ -193,21 +208,5 @@ export class Limit {
       place[2 * i] = state === null ? Number.NaN : state.value;
       place[2 * i + 1] = state === null ? 0 : state.ts;
     }
-  }
-
-  #pool(states: readonly (State | null)[], pair: boolean, call: Operation, now: number, start: number): number {
-    this.#stage(states);
-    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
-    const status = this.#engine.wasm.pool_decide(
-      this.#handle,
-      states.length,
-      pair ? 1 : 0,
-      start,
-      now,
-      call.count,
-      flags,
-    );
-    refuse(status, { count: call.count, now });
-    return status;
   }
 }

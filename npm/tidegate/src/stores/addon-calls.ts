@@ -23,11 +23,6 @@ export function told(answers: Float64Array, limits: readonly Limit[], now: numbe
   });
 }
 
-/** One key's characters. */
-export function unitsOf(key: string | undefined): Uint16Array | undefined {
-  return key === undefined ? undefined : joined([key]).units;
-}
-
 /** The keys' characters one after another, and where each ends. */
 export function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; ends: Uint32Array } {
   const ends = new Uint32Array(keys.length);
@@ -49,7 +44,7 @@ export function joined(keys: readonly (string | undefined)[]): { units: Uint16Ar
 export interface Staged {
   units: Uint16Array;
   ends: Uint32Array;
-  /** Eight numbers for each: on the way in its count, whether tokens may be owed, and a random number. */
+  /** Eight numbers for each: on the way in its count and whether tokens may be owed. */
   answers: Float64Array;
   takes: boolean;
   /** The count that an error would be about. */
@@ -59,7 +54,7 @@ export interface Staged {
 export function staged(calls: readonly Call[]): Staged {
   const answers = answersTo(calls.length);
   for (const [i, { count, reserve }] of calls.entries()) {
-    answers.set([count, reserve ? 1 : 0, Math.random()], i * NUMBERS);
+    answers.set([count, reserve ? 1 : 0], i * NUMBERS);
   }
   return {
     ...joined(calls.map((call) => call.key)),

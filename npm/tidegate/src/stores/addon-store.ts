@@ -1,12 +1,12 @@
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
-import { FAILED, INPUT_ERROR, KEY_TOO_LONG, NUMBERS, OPS, RESERVE, WITHOUT_KEY } from "../engine/generated/wire.ts";
+import { FAILED, INPUT_ERROR, KEY_TOO_LONG, OPS, RESERVE, RESET, WITHOUT_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
-import { answersTo, joined, settled, staged, told, tooLong, unitsOf } from "./addon-calls.ts";
+import { answersTo, joined, settled, staged, told, tooLong } from "./addon-calls.ts";
 
 /** The operations, by the lowest two bits of the flags. */
 const OP_NAMES = Object.keys(OPS);
@@ -38,6 +38,18 @@ export abstract class AddonStore implements SyncStore {
 
   /** {@link decide} without an object for the call; the engine checks the numbers. */
   decideFast(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision {
+    return decisionOf(this.#call(limit, key, count, flags, now), this.#numbers, limit.policy, Math.floor(now));
+  }
+
+  /** One call on one limit and key. Returns its status; its numbers are in `#numbers`. */
+  #call(
+    limit: Limit,
+    key: string | undefined,
+    count: number,
+    flags: number,
+    now: number,
+    operation: string = OP_NAMES[flags & 3] as string,
+  ): number {
     if (limit !== this.#lastLimit) {
       this.#lastHandle = this.#handle(limit);
       this.#lastLimit = limit;
@@ -45,13 +57,12 @@ export abstract class AddonStore implements SyncStore {
     const numbers = this.#numbers;
     numbers[0] = now;
     numbers[1] = count;
-    if (limit.policy.shards > 1) numbers[2] = Math.random();
     const status = this.#addon.decide(this.#lastHandle, key === undefined ? flags | WITHOUT_KEY : flags, key);
     if (status >= INPUT_ERROR) {
       if (status === KEY_TOO_LONG) throw tooLong(key);
-      this.#refuse(status, { count, now }, OP_NAMES[flags & 3] ?? "take", () => limit.identity(key));
+      this.#refuse(status, { count, now }, operation, () => limit.identity(key));
     }
-    return decisionOf(status, numbers, limit.policy, Math.floor(now));
+    return status;
   }
 
   decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
@@ -71,7 +82,6 @@ export abstract class AddonStore implements SyncStore {
    */
   decideMany(limit: Limit, keys: readonly string[], count = 1, now: number = Date.now()): Decision[] {
     const answers = answersTo(keys.length);
-    if (limit.policy.shards > 1) for (let i = 0; i < keys.length; i++) answers[i * NUMBERS] = Math.random();
     const { units, ends } = joined(keys);
     const status = this.#addon.many(this.#handle(limit), units, ends, answers, now, count, OPS.take);
     this.#refuse(status, { count, now }, "limitMany", () => limit.name);
@@ -83,13 +93,11 @@ export abstract class AddonStore implements SyncStore {
   }
 
   reset(limit: Limit, key: string | undefined): void {
-    const status = this.#addon.reset(this.#handle(limit), unitsOf(key));
-    this.#refuse(status, {}, "reset", () => limit.identity(key));
+    this.#call(limit, key, 0, RESET, 0, "reset");
   }
 
   getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
-    const status = this.#addon.value(this.#handle(limit), unitsOf(key), now);
-    this.#refuse(status, { now }, "getValue", () => limit.identity(key));
+    this.#call(limit, key, 0, OPS.check, now, "getValue");
     return { value: this.#numbers[0] as number, ts: this.#numbers[1] as number };
   }
 

@@ -109,14 +109,12 @@ export class MemoryStore implements SyncStore {
         this.#lastWrites = engine.writes;
       }
     }
-    const { policy } = limit;
-    const random = policy.shards === 1 ? 0 : Math.random();
-    const status = engine.wasm.decide(this.#table, this.#lastHandle, length, now, count, flags, random);
+    const status = engine.wasm.decide(this.#table, this.#lastHandle, length, now, count, flags);
     if (status >= INPUT_ERROR) {
       this.#lastKey = undefined; // the engine may not have looked at it
       throw refusal(status, { count, now });
     }
-    return decisionOf(status, engine.numbers, policy, Math.floor(now));
+    return decisionOf(status, engine.numbers, limit.policy, Math.floor(now));
   }
 
   decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
@@ -125,7 +123,7 @@ export class MemoryStore implements SyncStore {
     wasm.all_clear();
     for (const [i, { key, count, reserve }] of calls.entries()) {
       const length = this.#engine.writeKey(key);
-      refuse(wasm.all_stage(handles[i] as number, length, count, reserve ? 1 : 0, Math.random()), { count });
+      refuse(wasm.all_stage(handles[i] as number, length, count, reserve ? 1 : 0), { count });
     }
     const takes = calls.every((call) => call.op === "take");
     const status = wasm.all_commit(this.#table, now, takes ? 1 : 0);
@@ -152,10 +150,8 @@ export class MemoryStore implements SyncStore {
   }
 
   getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
-    const handle = this.#handle(limit);
-    refuse(this.#engine.wasm.value(this.#table, handle, this.#engine.writeKey(key), now), { now });
-    const { numbers } = this.#engine;
-    return { value: numbers[0] as number, ts: numbers[1] as number };
+    const { value, ts } = this.decideFast(limit, key, 0, OPS.check, now);
+    return { value, ts };
   }
 
   /** What it holds and has dropped, so far. */

@@ -20,8 +20,8 @@ export interface Deviations {
   readonly refusesLimitAll?: string | undefined;
   /** It does not take limits in several parts. Left out: all tests with `shards`. */
   readonly refusesShards?: string | undefined;
-  /** It does not draw its shards from `Math.random`. Left out: the vectors with `shards`. */
-  readonly ownRandom?: string | undefined;
+  /** It keeps the rows of a limit's shards apart. Left out: the vectors with `shards`, which are of one bucket. */
+  readonly shardsApart?: string | undefined;
 }
 
 /** What {@link storeSuite} needs. */
@@ -37,8 +37,8 @@ export interface StoreSuiteOptions extends Deviations {
   /** The shared vectors, by name of their file: the parsed JSON of the project's `tests/vectors`. */
   readonly vectors?: Readonly<Record<string, VectorFile>> | undefined;
   /**
-   * Looks into the store behind its back: the state under an identity (`name`, `/shard`, `:key`), `null` for none. With
-   * it, the vectors also compare what is stored, shard by shard.
+   * Looks into the store behind its back: the state under an identity (`name:key`), `null` for none. With it, the vectors
+   * also compare what is stored.
    */
   readonly stored?: ((store: Store) => Stored) | undefined;
 }
@@ -63,7 +63,7 @@ const TOLD = 5;
  */
 export function storeSuite(options: StoreSuiteOptions): void {
   const { test, describe = (_name: string, body: () => void) => body(), create, destroy } = options;
-  const { approximate, refusesLimitAll, refusesShards, ownRandom, vectors = {}, stored } = options;
+  const { approximate, refusesLimitAll, refusesShards, shardsApart, vectors = {}, stored } = options;
 
   async function onStore(body: (store: Store) => Promise<void>): Promise<void> {
     const store = await create();
@@ -100,7 +100,7 @@ export function storeSuite(options: StoreSuiteOptions): void {
         const run = all.filter((vector) => {
           if (vector.steps === undefined) return false;
           if (refusesLimitAll !== undefined && vector.limit === undefined) return false;
-          return !isSharded(vector) || (refusesShards === undefined && ownRandom === undefined);
+          return !isSharded(vector) || (refusesShards === undefined && shardsApart === undefined);
         });
         if (run.length === 0) continue;
         test(`${file}: ${run.length} histories, to the bit`, () =>
@@ -113,7 +113,7 @@ export function storeSuite(options: StoreSuiteOptions): void {
       }
     });
 
-  const deviations = { approximate, refusesLimitAll, refusesShards, ownRandom };
+  const deviations = { approximate, refusesLimitAll, refusesShards, shardsApart };
   for (const [deviation, reason] of Object.entries(deviations)) {
     if (reason === undefined) continue;
     test(`deviates (${deviation}): ${reason}`, () =>

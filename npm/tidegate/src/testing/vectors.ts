@@ -21,14 +21,13 @@ export interface VectorStep {
   now: number;
   count?: number;
   reserve?: boolean;
-  /** What `Math.random` gives: which two shards are looked at. */
-  random?: number;
   /** The limit's config from this step on. */
   config?: Config;
   requests?: readonly VectorRequest[];
   /** `null` for a reset. */
   expect: Readonly<Record<string, unknown>> | null;
   state?: State | null;
+  /** Of a `takeAll`: one for each request. */
   states?: readonly (State | null)[];
 }
 
@@ -49,22 +48,10 @@ export interface VectorFile {
   vectors: readonly Vector[];
 }
 
-/** Tells what is stored under `limit.identity(key, shard)`; `null` for nothing. */
+/** Returns what is stored under `limit.identity(key)`; `null` for nothing. */
 export type Stored = (id: string) => State | null | Promise<State | null>;
 
-/** Runs `body` while `Math.random` gives this number. */
-export async function drawing<T>(random: number | undefined, body: () => T | Promise<T>): Promise<T> {
-  if (random === undefined) return body();
-  const before = Math.random;
-  Math.random = () => random;
-  try {
-    return await body();
-  } finally {
-    Math.random = before;
-  }
-}
-
-/** Whether a vector is about a limit in several parts. */
+/** Whether a limit of the vector has `shards`. */
 export function isSharded(vector: Vector): boolean {
   const configs = (vector.steps ?? []).flatMap(({ config, requests = [] }) => [
     config,
@@ -91,7 +78,7 @@ export async function runVector(store: Store, vector: Vector, stored?: Stored): 
       used.set(shown([name, key, request.config.shards]), { name, key, config: request.config });
     }
     clock.set(step.now);
-    const got = await drawing(step.random, () => call(limits, step, requests));
+    const got = await call(limits, step, requests);
     if (got?.["degraded"] === true) throw got["cause"];
     wrong.push(...differences(got, step.expect, about));
     const states = step.states ?? [step.state ?? null];
@@ -172,20 +159,19 @@ async function differentStates(
   for (const [i, { limit: name, key, config }] of requests.entries()) {
     const limit = new Limit(name, config);
     const start = limit.start(key);
-    const own = step.op === "takeAll" ? [states[i] ?? null] : states;
+    const state = states[i] ?? null;
     const tell = async (at: number): Promise<void> => {
       clock.set(at);
       const options = { ...(key === undefined ? {} : { key }), config };
-      const expected = own.length > 1 ? limit.sum(own, at, start) : limit.project(own[0] ?? null, at, start);
+      const expected = limit.project(state, at, start);
       compare(await limits.getValue(name, options), expected, `getValue of ${shown(limit.identity(key))} at ${at}`);
     };
     await tell(step.now);
-    const only = own.length === 1 ? own[0] : null;
-    if (only && limit.fullAt(only, step.now, { start }) > step.now && only.ts <= 2 ** 52)
-      await tell(Math.max(only.ts, 0));
-    for (const [shard, state] of stored === undefined ? [] : own.entries()) {
-      const id = limit.identity(key, shard);
-      compare((await stored?.(id)) ?? null, state, `what is stored under ${shown(id)}`);
+    if (state && limit.fullAt(state, step.now, { start }) > step.now && state.ts <= 2 ** 52)
+      await tell(Math.max(state.ts, 0));
+    if (stored !== undefined) {
+      const id = limit.identity(key);
+      compare(await stored(id), state, `what is stored under ${shown(id)}`);
     }
   }
   clock.set(step.now);

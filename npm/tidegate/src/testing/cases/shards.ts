@@ -5,10 +5,16 @@ import type { Case } from "../subject.ts";
 const SHARDS = [2, 3, 8] as const;
 const config = (shards: number) => ({ kind: "token bucket", rate: 24, period: HOUR, shards }) as const;
 
-/** A limit in several parts is one limit. */
+/**
+ * How far a sum over rows may be from the tokens of one bucket. Counts move in parts where rows live apart, and each part
+ * rounds.
+ */
+const TOLERANCE = 1e-9;
+
+/** A limit with shards decides as one bucket, whether its rows live apart or not. */
 export const SHARDED: readonly Case[] = [
   {
-    name: "any count up to the capacity is granted, at every number of shards",
+    name: "grants any count up to the capacity, at every number of shards",
     asks: ["shards"],
     async run({ limits }) {
       for (const shards of SHARDS) {
@@ -17,14 +23,14 @@ export const SHARDED: readonly Case[] = [
           const [about, key] = [`${count} of 24 in ${shards} shards`, `${shards}: ${count}`];
           same((await subject.limit("parts", { key, count })).ok, true, about);
           const { value } = await subject.value("parts", { key });
-          holds(Math.abs(value - (24 - count)) < 1e-9, `${about}: ${24 - count} should be left, not ${value}`);
+          holds(Math.abs(value - (24 - count)) < TOLERANCE, `${about}: ${24 - count} should be left, not ${value}`);
         }
         same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
       }
     },
   },
   {
-    name: "the whole capacity is granted one by one, and never more",
+    name: "grants the whole capacity one by one, and never more",
     asks: ["shards"],
     async run({ limits }) {
       for (const shards of SHARDS) {
@@ -32,16 +38,37 @@ export const SHARDED: readonly Case[] = [
         const key = `${shards}`;
         for (let i = 0; i < 24; i++) {
           const { ok, cause } = await subject.limit("parts", { key });
-          holds(ok, `${shards} shards deny while ${24 - i} of 24 are there${cause === undefined ? "" : `: ${cause}`}`);
+          const why = cause === undefined ? "" : `: ${cause}`;
+          holds(ok, `${shards} shards deny while ${24 - i} of 24 tokens are left${why}`);
         }
         same((await subject.limit("parts", { key })).ok, false, `the 25th of 24, in ${shards} shards`);
         const { value } = await subject.value("parts", { key });
-        holds(Math.abs(value) < 1e-9, `nothing should be left in ${shards} shards, not ${value}`);
+        holds(Math.abs(value) < TOLERANCE, `nothing should be left in ${shards} shards, not ${value}`);
       }
     },
   },
   {
-    name: "give, charge and reservations move the sum by what they say",
+    name: "a denial's retryAt is the first ms at which the request is granted, at every number of shards",
+    asks: ["shards"],
+    async run({ limits, clock }) {
+      for (const shards of SHARDS) {
+        const subject = limits({ parts: config(shards) });
+        for (const count of [24, 13, 5]) {
+          const key = `${shards}: ${count}`;
+          for (let i = 0; i < 20; i++) await subject.limit("parts", { key });
+          const { ok, retryAt } = await subject.limit("parts", { key, count });
+          const about = `${count} of the 4 that are left, in ${shards} shards`;
+          holds(!ok && retryAt !== undefined, `${about}: should be denied with a retryAt`);
+          clock.set((retryAt as number) - 1);
+          same((await subject.check("parts", { key, count })).ok, false, `${about}: 1 ms before retryAt`);
+          clock.set(retryAt as number);
+          same((await subject.check("parts", { key, count })).ok, true, `${about}: at retryAt`);
+        }
+      }
+    },
+  },
+  {
+    name: "give, charge and reservations move the sum by their counts",
     asks: ["shards"],
     async run({ limits }) {
       for (const shards of SHARDS) {
@@ -50,8 +77,8 @@ export const SHARDED: readonly Case[] = [
         const left = async (expected: number, about: string) => {
           const { value } = await subject.value("parts", { key });
           holds(
-            Math.abs(value - expected) < 1e-9,
-            `${about}, ${shards} shards: ${expected} should be there, not ${value}`,
+            Math.abs(value - expected) < TOLERANCE,
+            `${about}, ${shards} shards: ${expected} should be left, not ${value}`,
           );
         };
         await subject.charge("parts", { key, count: 20 });
@@ -67,30 +94,30 @@ export const SHARDED: readonly Case[] = [
         same((await subject.limit("parts", { key, count: 6.5, reserve: true })).ok, false, "more than may be owed");
         await left(-6, "6.5 denied");
         await subject.give("parts", { key, count: 1000 });
-        await left(24, "more given back than there can be");
+        await left(24, "more given back than the capacity");
       }
     },
   },
   {
-    name: "limitAll on shards takes the sum of what is asked, once",
+    name: "limitAll takes the sum of the counts on a limit with shards, once",
     asks: ["limitAll", "shards"],
     async run({ limits }) {
       const subject = limits({ parts: config(4), user: { kind: "token bucket", rate: 5, period: MINUTE } });
       const left = async (expected: number, about: string) => {
         const { value } = await subject.value("parts");
-        holds(Math.abs(value - expected) < 1e-9, `${about}: ${expected} should be there, not ${value}`);
+        holds(Math.abs(value - expected) < TOLERANCE, `${about}: ${expected} should be left, not ${value}`);
       };
-      const ask = (counts: number[], user: number) =>
+      const take = (counts: number[], user: number) =>
         subject.limitAll([
           ...counts.map((count) => ({ name: "parts" as const, count })),
           { name: "user", count: user },
         ]);
-      same((await ask([2, 1], 1)).ok, true, "2 and 1 of 24");
+      same((await take([2, 1], 1)).ok, true, "2 and 1 of 24");
       await left(21, "2 and 1 taken");
-      same((await ask([9, 9], 1)).ok, true, "9 and 9 of 21");
+      same((await take([9, 9], 1)).ok, true, "9 and 9 of 21");
       await left(3, "9 and 9 taken");
-      same((await ask([2, 2], 1)).ok, false, "2 and 2 of 3");
-      same((await ask([1], 6)).ok, false, "where the other limit denies");
+      same((await take([2, 2], 1)).ok, false, "2 and 2 of 3");
+      same((await take([1], 6)).ok, false, "where the other limit denies");
       await left(3, "two denials");
     },
   },
