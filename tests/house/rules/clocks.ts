@@ -5,16 +5,19 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 /** What may be read where, by the path below `npm/tidegate/src`. */
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
-  ["Date.now", /^limiter\/(limiter|adaptive|resilience|resilience-sync|lease\/(ask|lease|leases))\.ts$/],
+  ["Date.now", /^limiter\/(limiter|adaptive|resilience|lease\/(refill|lease|leases))\.ts$/],
   [
     "Date.now",
     /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|memcached\/line|web-storage\/database)\.ts)$/,
   ],
-  ["Date.now", /^(cli\/bin|client\/clock|client\/told\/read|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/],
+  [
+    "Date.now",
+    /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/,
+  ],
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(limiter\/(resilience|resilience-sync)|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
+    /^(limiter\/resilience|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|addon-store|addon-calls|spread|transactional)\.ts$/],
@@ -24,7 +27,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ],
   // The seed of the table's hash; the name of a client among a server's.
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
-  ["crypto.randomUUID", /^client\/fetch\/create\.ts$/],
+  ["crypto.randomUUID", /^client\/fetch\.ts$/],
   // Deadlines and pauses: none of them outlives the call that it is for.
   ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
   [

@@ -1,27 +1,71 @@
-import { InputError } from "../limit/errors.ts";
+import type { Check } from "../limit/checks.ts";
 
-/**
- * Where time comes from: the host's own clock and timers, or those of a test (`fakeClock()` of `tidegate/testing` is one).
- */
+/** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
 export interface Clock {
   /** ms since the Unix epoch. */
   now(): number;
   /** Calls back once, about `ms` (0 to 2^31 - 1) from now. */
   setTimeout(callback: () => void, ms: number): unknown;
-  /** Forgets a timer that `setTimeout` gave. */
+  /** Cancels a timer of `setTimeout`. */
   clearTimeout(timer: never): void;
 }
 
-/** The host's. Looked up at each call: whoever puts a fake in its place is heard. */
+/** The host's globals, looked up at each call, so that a test's fake timers take effect. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
   clearTimeout: (timer) => clearTimeout(timer),
 };
 
-/** Passes the clock on, or says what is wrong with it. */
-export function checkClock(clock: unknown = systemClock): Clock {
-  const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>;
-  if ([now, setTimeout, clearTimeout].every((part) => typeof part === "function")) return clock as Clock;
-  throw new InputError("clock", "an object with now, setTimeout and clearTimeout", clock);
+export const CLOCK: Check = {
+  expects: "an object with now, setTimeout and clearTimeout",
+  accepts: (clock) => {
+    const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>;
+    return [now, setTimeout, clearTimeout].every((part) => typeof part === "function");
+  },
+};
+
+/** The longest delay of a host's timer; a longer one fires immediately. */
+const LONGEST = 2 ** 31 - 1;
+
+/** One timer for one instant. A host timer that fires early, or cannot wait so long, is set again. */
+export class Alarm {
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #timer: unknown;
+  #at: number | undefined;
+
+  constructor(clock: Clock, ring: () => void) {
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  /** Rings at `at`, epoch ms, in place of any earlier setting. */
+  set(at: number): void {
+    if (at === this.#at) return;
+    this.clear();
+    this.#at = at;
+    this.#wait(at);
+  }
+
+  clear(): void {
+    if (this.#at === undefined) return;
+    this.#clock.clearTimeout(this.#timer as never);
+    this.#at = undefined;
+  }
+
+  #wait(at: number): void {
+    const left = Math.ceil(Math.max(0, at - this.#clock.now()));
+    this.#timer = this.#clock.setTimeout(() => this.#fired(), Math.min(left, LONGEST));
+  }
+
+  #fired(): void {
+    if (this.#at === undefined) return;
+    if (this.#clock.now() < this.#at) {
+      this.#wait(this.#at);
+    } else {
+      this.#at = undefined;
+      this.#ring();
+    }
+  }
 }

@@ -4,14 +4,13 @@
  * @module
  */
 export type { Clock } from "./clock.ts";
-export type { StreamLimitOptions } from "./bytes.ts";
-export { isQueueError, QueueError } from "./errors.ts";
-export { createFetch, type LimitedFetch } from "./fetch/create.ts";
-export type { FetchOptions, Retry } from "./fetch/options.ts";
+export { createFetch, type LimitedFetch } from "./fetch.ts";
+export type { FetchOptions, Retry } from "./fetch-options.ts";
 export type { ThrottleOptions, TurnOptions } from "./options.ts";
+export { isQueueError, QueueError } from "./queue.ts";
+export { type FieldSource, readRateLimit, type ServerLimit, type ServerLimits } from "./rate-limit-fields.ts";
 export { type Semaphore, semaphore } from "./semaphore.ts";
-export type { LimiterLike, LimitOf, Policy } from "./source.ts";
 export { type SingleFlightOptions, singleFlight } from "./single-flight.ts";
-export { limitStream } from "./stream.ts";
-export { type FieldSource, readRateLimit, type Told, type ToldLimit } from "./told/read.ts";
+export type { ConfigOrLimit, LimiterLike, LimitOf } from "./source.ts";
+export { limitStream, type StreamLimitOptions } from "./streams.ts";
 export { concurrent, type Throttled, throttle } from "./throttle.ts";

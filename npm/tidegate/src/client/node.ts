@@ -4,12 +4,12 @@
  * @module
  */
 import { Transform } from "node:stream";
-import { bytesGate, type StreamLimitOptions } from "./bytes.ts";
+import { bytesGate, type StreamLimitOptions } from "./streams.ts";
 
-export type { StreamLimitOptions } from "./bytes.ts";
+export type { StreamLimitOptions } from "./streams.ts";
 
 /**
- * A `Transform` of `node:stream` that lets bytes pass no faster than the policy says; otherwise like `limitStream`.
+ * A `Transform` of `node:stream` that passes bytes at the limit's rate; otherwise like `limitStream`.
  *
  * ```ts
  * await pipeline(createReadStream(path), limitNodeStream({ bytesPerSecond: 1_000_000 }), response);
@@ -20,16 +20,13 @@ export type { StreamLimitOptions } from "./bytes.ts";
 export function limitNodeStream(options: StreamLimitOptions): Transform {
   const gate = bytesGate(options);
   return new Transform({
-    // Whatever waits before it or behind it is memory: one piece is enough on either side.
+    // One piece on either side: anything more is memory.
     highWaterMark: 1,
     transform(chunk, _encoding, callback): void {
-      const all = async (): Promise<void> => {
-        for (const piece of gate.pieces(chunk)) {
-          await gate.pass(piece.byteLength);
-          this.push(piece);
-        }
+      const pushAll = async (): Promise<void> => {
+        for await (const piece of gate.pieces(chunk)) this.push(piece);
       };
-      all().then(() => callback(), callback);
+      pushAll().then(() => callback(), callback);
     },
     destroy(error, callback): void {
       gate.close(error ?? new DOMException("the stream was destroyed", "AbortError"));

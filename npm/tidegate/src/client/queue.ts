@@ -1,19 +1,38 @@
 import type { Decision } from "../limit/decision.ts";
 import { RateLimitError } from "../limit/errors.ts";
-import { Alarm } from "./alarm.ts";
-import type { Clock } from "./clock.ts";
-import { QueueError } from "./errors.ts";
-import { Line, type Ticket } from "./line.ts";
+import { Alarm, type Clock } from "./clock.ts";
 import { Reserve } from "./reserve.ts";
 import type { Semaphore } from "./semaphore.ts";
-import { Signals } from "./signals.ts";
 import type { Source } from "./source.ts";
+import { Signals, type Waiting, WaitingCalls } from "./waiting.ts";
 
-/** What else may hold calls back: what a server told, for one. */
+/**
+ * A call that a queue refused or gave up: the queue was `"full"`, was drained (`"closed"`), or the call would have run
+ * after its `maxWait` (`"late"`).
+ */
+export class QueueError extends Error {
+  override readonly name = "QueueError";
+  readonly code = "TIDEGATE_QUEUE";
+  readonly reason: "full" | "closed" | "late";
+  /** Epoch ms at which the call would have run, for `"late"`. */
+  readonly at: number | undefined;
+
+  constructor(reason: QueueError["reason"], message: string, at?: number) {
+    super(message);
+    this.reason = reason;
+    this.at = at;
+  }
+}
+
+/** Whether it is a {@link QueueError}, by its code: copies of the package and other realms count. */
+export const isQueueError = (error: unknown): error is QueueError =>
+  typeof error === "object" && error !== null && (error as { code?: unknown }).code === "TIDEGATE_QUEUE";
+
+/** What delays calls besides their tokens, such as a server's limits. */
 export interface Pace {
   /** Epoch ms from which the next call may run. */
   at(now: number): number;
-  /** A call of so many tokens runs now. */
+  /** Records that a call of `count` tokens runs now. */
   ran(count: number, now: number): void;
 }
 
@@ -26,31 +45,32 @@ export interface QueueParts {
   readonly maxQueued: number;
 }
 
-/** A call, as a queue is given it. */
-export interface Entry {
+/** The settings of one call. */
+export interface CallSettings {
   readonly count: number;
   readonly priority: number;
   readonly signal?: AbortSignal | undefined;
-  /** Epoch ms after which it is not to run. */
+  /** Epoch ms after which the call must not run. */
   readonly notAfter?: number | undefined;
-  /** Runs it. What it returns never rejects. */
+}
+
+interface QueuedCall extends CallSettings, Waiting {
+  /** Runs it. The promise never rejects. */
   start(): Promise<unknown>;
   reject(reason: unknown): void;
 }
 
-interface Waiting extends Entry, Ticket {}
-
-/** Calls of one limit and key: each runs when its tokens are there, in order. One timer at most, for whoever is next. */
+/** Calls of one limit and key: each runs when its tokens are due, in order. At most one timer, for the next call. */
 export class Queue {
   readonly #parts: QueueParts;
-  readonly #line: Line<Waiting> = new Line();
+  readonly #waiting: WaitingCalls<QueuedCall> = new WaitingCalls();
   readonly #reserve: Reserve | undefined;
   readonly #alarm: Alarm;
-  readonly #signals: Signals<Waiting> = new Signals((who, reason) => this.#giveUp(who, reason));
+  readonly #signals: Signals<QueuedCall> = new Signals((calls, reason) => this.#giveUp(calls, reason));
   readonly #pump: () => void = () => this.pump();
   #running = 0;
   #closed = false;
-  #idle: (() => void)[] = [];
+  #whenIdle: (() => void)[] = [];
 
   constructor(parts: QueueParts) {
     this.#parts = parts;
@@ -58,88 +78,110 @@ export class Queue {
     if (parts.source !== undefined) this.#reserve = new Reserve(parts.source, parts.clock, this.#pump);
   }
 
-  /** What else holds its calls back. */
   get pace(): Pace | undefined {
     return this.#parts.pace;
   }
   get queued(): number {
-    return this.#line.length;
+    return this.#waiting.length;
   }
   get running(): number {
     return this.#running;
   }
-  /** Whether it may be forgotten. */
-  get quiet(): boolean {
-    return this.#line.length === 0 && this.#running === 0;
+  /** Whether no call waits or runs. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#running === 0;
   }
 
-  add(entry: Entry): void {
-    const refusal = this.#refusal(entry);
+  /**
+   * Queues a call and resolves with what `work` returns. `work` runs as the continuation of a promise made here: never
+   * synchronously, in its caller's async context, and in the queue's order.
+   */
+  run<R>(settings: CallSettings, work: () => R): Promise<Awaited<R>> {
+    return new Promise((resolve, reject) => {
+      let go: () => void = () => undefined;
+      const turn = new Promise<void>((released) => {
+        go = released;
+      });
+      const running = turn.then(work).then(resolve as (value: unknown) => void, reject);
+      const start = (): Promise<void> => {
+        go();
+        return running;
+      };
+      this.#add({ ...settings, start, reject, rank: -1, previous: undefined, next: undefined });
+    });
+  }
+
+  #add(call: QueuedCall): void {
+    const refusal = this.#refusal(call);
     if (refusal !== undefined) {
-      entry.reject(refusal.reason);
+      call.reject(refusal.reason);
       return;
     }
-    const waiting: Waiting = { ...entry, rank: -1, previous: undefined, next: undefined };
-    this.#push(waiting);
-    let answer: ReturnType<Reserve["ask"]>;
+    this.#waiting.push(call);
+    this.#reserve?.owe(call.count);
+    if (call.signal !== undefined) this.#signals.add(call.signal, call);
+    let reserved: ReturnType<Reserve["take"]>;
     try {
-      answer = this.#reserve?.ask(entry.count);
+      reserved = this.#reserve?.take(call.count);
     } catch (error) {
-      this.#refuse(waiting, error);
+      this.#refuse(call, error);
       return;
     }
-    if (answer instanceof Promise) {
-      answer.then(
-        (decision) => this.#answered(waiting, decision),
-        (error) => this.#refuse(waiting, error),
+    if (reserved instanceof Promise) {
+      reserved.then(
+        (decision) => this.#reserved(call, decision),
+        (error) => this.#refuse(call, error),
       );
     } else {
-      this.#answered(waiting, answer);
+      this.#reserved(call, reserved);
     }
   }
 
-  /** Why it does not even wait. */
-  #refusal({ signal }: Entry): { reason: unknown } | undefined {
+  /** Why a call is not queued. */
+  #refusal({ signal }: QueuedCall): { reason: unknown } | undefined {
     if (signal?.aborted === true) return { reason: signal.reason };
     if (this.#closed) return { reason: new QueueError("closed", "the queue takes no more calls: it was drained") };
     const { maxQueued } = this.#parts;
-    if (this.#line.length < maxQueued) return undefined;
+    if (this.#waiting.length < maxQueued) return undefined;
     return { reason: new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`) };
   }
 
-  /** Everything that waits is given up. */
+  /** Rejects every queued call. */
   clear(reason: unknown): void {
-    this.#giveUp(this.#line, reason);
+    this.#giveUp(this.#waiting, reason);
   }
 
-  /** Resolves once nothing waits and nothing runs. */
+  /** Resolves once no call waits or runs. */
   idle(): Promise<void> {
-    return this.quiet ? Promise.resolve() : new Promise((resolve) => void this.#idle.push(resolve));
+    return this.isIdle ? Promise.resolve() : new Promise((resolve) => void this.#whenIdle.push(resolve));
   }
 
-  /** Takes no more calls; resolves once those that are in are through. */
+  /** Refuses further calls; resolves once the queued ones have ended. */
   drain(): Promise<void> {
     this.#closed = true;
     return this.idle();
   }
 
-  /** Runs what may run, and sets the timer for what may not yet. */
+  /** Runs the calls that are due, and sets the timer for the next one. */
   pump(): void {
-    // What it lets go runs later, so nothing comes back here meanwhile.
+    // A call that is released here runs later, so nothing calls back meanwhile.
     while (this.#runFirst());
-    this.#tellIdle();
+    if (!this.isIdle) return;
+    const resolvers = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const resolve of resolvers) resolve();
   }
 
   #runFirst(): boolean {
     const { clock, semaphore, pace } = this.#parts;
-    const first = this.#line.first();
+    const first = this.#waiting.first();
     if (first === undefined) {
       this.#alarm.clear();
       return false;
     }
     const now = clock.now();
     const due = this.#reserve === undefined ? now : this.#reserve.due(first.count, now);
-    // Some of its tokens are still being asked for: their answer comes back here.
+    // Its tokens are still being reserved: the decision calls `pump` again.
     if (due === undefined) return false;
     const at = Math.max(due, pace?.at(now) ?? now);
     if (at > now) {
@@ -153,84 +195,127 @@ export class Queue {
     }
     this.#reserve?.use(first.count, now);
     pace?.ran(first.count, now);
-    this.#run(first);
-    return true;
-  }
-
-  #run(waiting: Waiting): void {
-    this.#remove(waiting);
+    this.#remove(first);
     this.#running++;
     const done = (): void => {
       this.#running--;
-      this.#parts.semaphore?.release();
+      semaphore?.release();
       this.pump();
     };
-    waiting.start().then(done, done);
+    first.start().then(done, done);
+    return true;
   }
 
-  /** The source answered to what was asked for this call. */
-  #answered(waiting: Waiting, decision: Decision | undefined): void {
+  /** The source decided on the tokens that this call reserved. */
+  #reserved(call: QueuedCall, decision: Decision | undefined): void {
     if (decision?.ok === false) {
-      this.#refuse(waiting, this.#denial(decision));
+      const isOutage = decision.degraded === true && decision.cause !== undefined;
+      this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.#parts.source?.name ?? "", decision));
       return;
     }
-    const { notAfter } = waiting;
-    if (notAfter !== undefined && this.#line.has(waiting)) {
+    const { notAfter } = call;
+    if (notAfter !== undefined && this.#waiting.has(call)) {
       const now = this.#parts.clock.now();
       const at = Math.max(this.#reserve?.end ?? now, this.#parts.pace?.at(now) ?? now);
       if (at > notAfter) {
         const message = `the call would run ${Math.ceil(at - notAfter)} ms after it may (\`maxWait\`, \`deadline\`)`;
-        this.#giveUp([waiting], new QueueError("late", message, at));
+        this.#giveUp([call], new QueueError("late", message, at));
       }
     }
-    // Calls that left while theirs were being asked for could not give them back.
+    // A call that left while its tokens were being reserved could not return them then.
     this.#reserve?.giveBack();
     this.pump();
   }
 
-  /** The source does not give what was asked for this call. Where that one has run on another's tokens, the newest pays. */
-  #refuse(waiting: Waiting, error: unknown): void {
-    const refused = this.#line.has(waiting) ? waiting : this.#line.newest();
+  /** Rejects the call whose reservation failed; where it has run on another's tokens, the newest call. */
+  #refuse(call: QueuedCall, error: unknown): void {
+    const refused = this.#waiting.has(call) ? call : this.#waiting.newest();
     this.#giveUp(refused === undefined ? [] : [refused], error);
   }
 
-  #denial(decision: Decision): unknown {
-    if (decision.degraded === true && decision.cause !== undefined) return decision.cause;
-    return new RateLimitError(this.#parts.source?.name ?? "", decision);
+  #remove(call: QueuedCall): void {
+    this.#waiting.remove(call);
+    if (call.signal !== undefined) this.#signals.remove(call.signal, call);
   }
 
-  #push(waiting: Waiting): void {
-    this.#line.push(waiting);
-    this.#reserve?.owe(waiting.count);
-    if (waiting.signal !== undefined) this.#signals.add(waiting.signal, waiting);
-  }
-
-  #remove(waiting: Waiting): void {
-    this.#line.remove(waiting);
-    if (waiting.signal !== undefined) this.#signals.remove(waiting.signal, waiting);
-  }
-
-  /** Out of the line: its tokens are free for those behind it. */
-  #withdraw(waiting: Waiting): void {
-    this.#remove(waiting);
-    this.#reserve?.owe(-waiting.count);
-  }
-
-  /** They leave without having run. */
-  #giveUp(who: Iterable<Waiting>, reason: unknown): void {
-    for (const waiting of who) {
-      if (!this.#line.has(waiting)) continue;
-      this.#withdraw(waiting);
-      waiting.reject(reason);
+  /** Rejects calls that have not run; their tokens serve later calls. */
+  #giveUp(calls: Iterable<QueuedCall>, reason: unknown): void {
+    for (const call of calls) {
+      if (!this.#waiting.has(call)) continue;
+      this.#remove(call);
+      this.#reserve?.owe(-call.count);
+      call.reject(reason);
     }
     this.#reserve?.giveBack();
     this.pump();
   }
+}
 
-  #tellIdle(): void {
-    if (!this.quiet || this.#idle.length === 0) return;
-    const told = this.#idle;
-    this.#idle = [];
-    for (const resolve of told) resolve();
+/** Idle queues that are kept: they hold a server's limits and spare tokens. */
+const KEPT = 1000;
+
+/** A queue for each key. */
+export class Queues {
+  readonly #make: (key: string | undefined) => QueueParts;
+  readonly #queues: Map<string | undefined, Queue> = new Map();
+  #closed = false;
+
+  constructor(make: (key: string | undefined) => QueueParts) {
+    this.#make = make;
+  }
+
+  get(key: string | undefined): Queue {
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      this.#evict();
+      queue = new Queue(this.#make(key));
+      if (this.#closed) void queue.drain();
+      this.#queues.set(key, queue);
+    }
+    return queue;
+  }
+
+  /** Adds to a function what it shows of its queues. */
+  shownBy<F extends (...args: never[]) => unknown>(
+    fn: F,
+  ): F & { readonly queued: number; readonly running: number; idle(): Promise<void>; drain(): Promise<void> } {
+    const methods = Object.assign(fn, { idle: () => this.#idle(), drain: () => this.#drain() });
+    return Object.defineProperties(methods, {
+      queued: { get: () => this.#sum("queued") },
+      running: { get: () => this.#sum("running") },
+    }) as unknown as ReturnType<Queues["shownBy"]> & F;
+  }
+
+  clear(reason: unknown): void {
+    for (const queue of this.#queues.values()) queue.clear(reason);
+  }
+
+  async #idle(): Promise<void> {
+    // A queue that was idle may have got a call from one that was not.
+    while (this.#sum("queued") + this.#sum("running") > 0) {
+      await Promise.all([...this.#queues.values()].map((queue) => queue.idle()));
+    }
+  }
+
+  #drain(): Promise<void> {
+    this.#closed = true;
+    for (const queue of this.#queues.values()) void queue.drain();
+    return this.#idle();
+  }
+
+  /** Drops the oldest idle queues, a few per call. */
+  #evict(): void {
+    if (this.#queues.size < KEPT) return;
+    let visited = 0;
+    for (const [key, queue] of this.#queues) {
+      if (queue.isIdle) this.#queues.delete(key);
+      if (++visited === 10) return;
+    }
+  }
+
+  #sum(of: "queued" | "running"): number {
+    let sum = 0;
+    for (const queue of this.#queues.values()) sum += queue[of];
+    return sum;
   }
 }

@@ -1,25 +1,26 @@
-import type { Decision } from "../limit/decision.ts";
+import type { Config } from "../limit/config.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import { Limit } from "../limit/limit.ts";
 import type { Value } from "../limiter/limiter.ts";
 import type { Clock } from "./clock.ts";
-import { Meter } from "./meter.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./source.ts";
 
-/** How much of a later answer's delay is believed to be the clock's: the rest is the way's. */
+/** The share of a later decision's delay that counts as clock drift; the rest is network delay. */
 const DRIFT = 1 / 64;
 
-/** The tokens that one queue has taken ahead of time, on the limiter's clock, told on this one. */
+/** The tokens that one queue has reserved. Its instants are of the limiter's clock inside, of this clock outside. */
 export class Reserve {
   readonly #source: Source;
   readonly #clock: Clock;
   readonly #changed: () => void;
   readonly #slots: Slots = new Slots();
   readonly #meter: Meter = new Meter();
-  /** Tokens that the calls in line need. */
+  /** Tokens that the queued calls need. */
   #owed = 0;
-  /** Tokens that were asked for, and nobody answered yet. */
-  #asked = 0;
-  /** This clock less the limiter's, ms. */
+  /** Tokens of requests to the source that are in flight. */
+  #requested = 0;
+  /** This clock minus the limiter's, ms. */
   #offset: number | undefined;
   #giving: Promise<void> | undefined;
 
@@ -29,38 +30,38 @@ export class Reserve {
     this.#changed = changed;
   }
 
-  /** Tokens that no call in line needs; a sum of fractions is nothing where it differs in the last digits alone. */
+  /** Tokens that no queued call needs; 0 within the rounding of sums of fractions. */
   get #spare(): number {
-    const spare = this.#slots.tokens + this.#asked - this.#owed;
+    const spare = this.#slots.tokens + this.#requested - this.#owed;
     return Math.abs(spare) <= 1e-9 * Math.max(1, this.#slots.tokens) ? 0 : spare;
   }
 
-  /** Reserves what the calls in line need beyond what is there, at most `count`; `undefined` where that is nothing. */
-  ask(count: number): Decision | undefined | Promise<Decision | undefined> {
-    if (this.#giving !== undefined) return this.#giving.then(() => this.ask(count));
+  /** Reserves what the queued calls need beyond what is reserved, at most `count`; `undefined` where they need nothing. */
+  take(count: number): Decision | undefined | Promise<Decision | undefined> {
+    if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
     if (count === 0) return undefined;
-    // With this call, which is in line already.
+    // Less this call's, which is queued already.
     this.#slots.lapse(this.#spare + count, this.#clock.now() - (this.#offset ?? 0));
     const need = Math.min(count, -this.#spare);
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);
-    if (!(answer instanceof Promise)) return this.#take(answer, need);
-    this.#asked += need;
+    if (!(answer instanceof Promise)) return this.#add(answer, need);
+    this.#requested += need;
     return answer.then(
       (decision) => {
-        this.#asked -= need;
-        return this.#take(decision, need);
+        this.#requested -= need;
+        return this.#add(decision, need);
       },
       (error) => {
-        this.#asked -= need;
+        this.#requested -= need;
         throw error;
       },
     );
   }
 
-  #take(decision: Decision, count: number): Decision {
+  #add(decision: Decision, count: number): Decision {
     if (!decision.ok) return decision;
-    // An answer is late by its way back, at least; so the least of them tells the clocks apart. They drift, slowly.
+    // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
     const offset = this.#clock.now() - decision.now;
     const known = this.#offset ?? offset;
     this.#offset = offset <= known ? offset : known + (offset - known) * DRIFT;
@@ -69,21 +70,21 @@ export class Reserve {
     return decision;
   }
 
-  /** A call in line needs so many tokens more, or less. */
+  /** The queued calls need `count` tokens more; fewer where it is negative. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Epoch ms, on this clock, from which the first call in line may run; `undefined` while its tokens are being asked for. */
+  /** Epoch ms, on this clock, from which the first call may run; `undefined` while its tokens are being reserved. */
   due(count: number, now: number): number | undefined {
     const due = this.#slots.due(count);
     if (due === undefined) return undefined;
     const offset = this.#offset ?? 0;
-    const there = now - offset;
-    return due > there ? due + offset : this.#meter.at(count, there) + offset;
+    const limiterNow = now - offset;
+    return due > limiterNow ? due + offset : this.#meter.at(count, limiterNow) + offset;
   }
 
-  /** Epoch ms, on this clock, at which whoever is last in line may run. */
+  /** Epoch ms, on this clock, at which the last queued call may run. */
   get end(): number | undefined {
     const { end } = this.#slots;
     return end === undefined ? undefined : end + (this.#offset ?? 0);
@@ -96,11 +97,11 @@ export class Reserve {
   }
 
   /**
-   * Gives back what no call needs, as far as it stands at the end of what is owed: whoever reserved after it has a time
-   * already, and a later call would get that same time. What cannot be given back serves the next calls of this queue.
+   * Returns the tokens that no call needs, as far as they are the latest that anyone reserved: later reservations have
+   * their times already. What cannot be returned serves the next calls of this queue.
    */
   giveBack(): void {
-    if (this.#giving !== undefined || this.#asked > 0 || this.#spare <= 0) return;
+    if (this.#giving !== undefined || this.#requested > 0 || this.#spare <= 0) return;
     if (this.#slots.unbroken(this.#spare) <= 0) return;
     const value = this.#source.value();
     if (!(value instanceof Promise)) {
@@ -109,7 +110,7 @@ export class Reserve {
     }
     this.#giving = value
       .then((value) => this.#give(value))
-      // The store failed: what was taken stays taken.
+      // The store failed: the tokens stay taken.
       .catch(() => undefined)
       .finally(() => {
         this.#giving = undefined;
@@ -124,10 +125,58 @@ export class Reserve {
     const count = Math.min(end, this.#spare);
     if (count <= 0) return;
     this.#slots.cut(count);
-    // No more than the limit would hold by now, had these never been taken: the rest would have been lost.
+    // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
-    const told = room > 0 ? this.#source.give(Math.min(count, room)) : value;
-    if (told instanceof Promise) return told.then((told) => this.#slots.rebase(told, whole));
-    this.#slots.rebase(told, whole);
+    const after = room > 0 ? this.#source.give(Math.min(count, room)) : value;
+    if (after instanceof Promise) return after.then((state) => this.#slots.rebase(state, whole));
+    this.#slots.rebase(after, whole);
+  }
+}
+
+/**
+ * Meters the calls that ran. While calls cannot run (a blocked event loop, no free place), reserved tokens fall due; the
+ * meter keeps them from all being used together, as a full limit would have lost them. It allows the capacity and one
+ * call, so that a late timer costs no rate.
+ */
+class Meter {
+  #limit: Limit | undefined;
+  #room = 0;
+  #state: State | null = null;
+  #start = 0;
+  #config: Config | undefined;
+
+  /** Copies the limit's numbers from its first decision. */
+  learn({ policy, ts }: Decision): void {
+    if (this.#config !== undefined) return;
+    const { kind, rate, period, capacity } = policy;
+    this.#config = { kind, rate, period, capacity };
+    this.#start = kind === "fixed window" ? ts : 0;
+  }
+
+  /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before where it may now. */
+  at(count: number, now: number): number {
+    if (this.#config === undefined || count === 0) return now;
+    if (this.#limit === undefined || count > this.#room) this.#grow(count);
+    const call = { op: "check", count, reserve: false } as const;
+    return (this.#limit as Limit).evaluate(this.#state, call, now, { start: this.#start }).decision.retryAt ?? now;
+  }
+
+  /** Records that a call of `count` tokens runs now. */
+  ran(count: number, now: number): void {
+    if (this.#limit === undefined || count === 0) return;
+    const call = { op: "charge", count, reserve: false } as const;
+    this.#state = this.#limit.evaluate(this.#state, call, now, { start: this.#start }).state;
+  }
+
+  #grow(count: number): void {
+    // Twice as much, so that gradually growing calls do not each make a new limit.
+    const room = this.#room === 0 ? count : count * 2;
+    const { capacity = 0, ...config } = this.#config as Config;
+    const { kind, rate, period } = config;
+    // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
+    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / period;
+    this.#limit = new Limit("meter", { ...config, capacity: Math.min(once + room, 2 ** 40) } as Config);
+    if (this.#state !== null) this.#state = { value: this.#state.value + (room - this.#room), ts: this.#state.ts };
+    this.#room = room;
   }
 }

@@ -1,18 +1,17 @@
-import { InputError } from "../limit/errors.ts";
+import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 
-/** Places for so many at once, shared by whoever is given it. Made by {@link semaphore}. */
+export const PLACES: Check = integerFrom("a whole number from 1, or a semaphore", 1);
+
+/** A bound on how many run concurrently, shared by its holders. Made by {@link semaphore}. */
 export class Semaphore {
-  /** How many may run at once. */
+  /** How many may run concurrently. */
   readonly places: number;
   #held = 0;
-  /** Who waits, in order: each is told once, when there is a place. */
+  /** Callbacks in order: each is called once, when a place is free. */
   readonly #waiting: Set<() => void> = new Set();
 
   constructor(places: number) {
-    if (typeof places !== "number" || !Number.isInteger(places) || places < 1) {
-      throw new InputError("concurrency", "a whole number from 1, or a semaphore", places);
-    }
-    this.places = places;
+    this.places = check("concurrency", places, PLACES);
   }
 
   /** How many places are taken. */
@@ -20,7 +19,7 @@ export class Semaphore {
     return this.#held;
   }
 
-  /** Takes a place, if there is one: whoever took it calls {@link release} once. */
+  /** Takes a place if one is free; call {@link release} once afterwards. */
   tryAcquire(): boolean {
     if (this.#held >= this.places) return false;
     this.#held++;
@@ -28,47 +27,40 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a place, first come, first served, and tells how to give it back; a second call of that does nothing. An
-   * abort rejects with the signal's reason, a wrong option with an `InputError`.
+   * Waits for a place, first come, first served, and resolves with the function that releases it; calling that twice
+   * does no harm. An abort rejects with the signal's reason, a wrong option with an `InputError`.
    */
-  acquire(options: { signal?: AbortSignal | undefined } = {}): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      if (typeof options !== "object" || options === null) {
-        throw new InputError("options", "an object, such as { signal }", options);
-      }
-      const { signal } = options;
-      if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.addEventListener !== "function") {
-        throw new InputError("signal", "an AbortSignal", signal);
-      }
+  async acquire(options: { signal?: AbortSignal | undefined } = {}): Promise<() => void> {
+    checkTable("acquire", options, { signal: SIGNAL }, "an object, such as { signal }");
+    const { signal } = options;
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
       const attempt = (): void => {
         if (!this.tryAcquire()) {
           this.whenFree(attempt);
           return;
         }
         signal?.removeEventListener("abort", abort);
-        let held = true;
-        resolve(() => {
-          if (held) this.release();
-          held = false;
-        });
+        resolve();
       };
       const abort = (): void => {
         this.#waiting.delete(attempt);
         reject(signal?.reason);
       };
-      if (signal?.aborted === true) {
-        reject(signal.reason);
-        return;
-      }
       signal?.addEventListener("abort", abort, { once: true });
       attempt();
     });
+    let held = true;
+    return () => {
+      if (held) this.release();
+      held = false;
+    };
   }
 
-  /** Gives a place back. */
+  /** Releases a place. */
   release(): void {
     this.#held--;
-    // A queue that has nothing to run any more does not take the place: then it is the next one's.
+    // A queue that has become empty does not take the place; the next one may.
     for (const waiting of this.#waiting) {
       if (this.#held >= this.places) return;
       this.#waiting.delete(waiting);
@@ -83,7 +75,7 @@ export class Semaphore {
 }
 
 /**
- * A limit on how many run at once: the same one may be given to several throttles, and held by hand.
+ * A limit on how many run concurrently: share it between throttled functions, or acquire places directly.
  *
  * ```ts
  * const four = semaphore(4);
@@ -91,7 +83,7 @@ export class Semaphore {
  * const release = await four.acquire();
  * ```
  *
- * `places`: a whole number from 1. Throws an `InputError` for anything else.
+ * `places`: an integer from 1. Throws an `InputError` for anything else.
  */
 export function semaphore(places: number): Semaphore {
   return new Semaphore(places);

@@ -1,29 +1,27 @@
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
-import { checkFunction } from "./options.ts";
 
 /** Settings of {@link singleFlight}. */
 export interface SingleFlightOptions<A extends readonly unknown[]> {
-  /** Which calls are the same. Default: those with equal arguments, which are then strings, numbers and the like. */
+  /** The identity of a call. Default: its arguments, which must then be primitive values. */
   key?: ((...args: A) => string) | undefined;
 }
 
-const OPTIONS = fieldTable("key");
 const NO_OBJECT = {};
 
 function keyOf(args: readonly unknown[]): string {
   const parts = args.map((arg) => {
     if ((typeof arg !== "object" || arg === null) && typeof arg !== "function" && typeof arg !== "symbol") {
-      return typeof arg === "string" ? arg : show(arg);
+      return [typeof arg, typeof arg === "string" ? arg : show(arg)];
     }
     throw new InputError("key", "given, where an argument is neither a string nor a number nor the like", undefined);
   });
-  return JSON.stringify(parts.map((part, i) => [typeof args[i], part]));
+  return JSON.stringify(parts);
 }
 
 /**
- * A function whose concurrent identical calls share one: the first runs, those that come until it is done get its result,
- * or its error. Then it is forgotten.
+ * A function whose concurrent identical calls share one: the first runs, and those made until it ends get its result or
+ * its error. Results are not kept.
  *
  * ```ts
  * const load = singleFlight((id: string) => fetch(`/users/${id}`).then((response) => response.json()));
@@ -37,30 +35,24 @@ export function singleFlight<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
   options: SingleFlightOptions<NoInfer<A>> = {},
 ): (this: T, ...args: A) => Promise<Awaited<R>> {
-  checkFunction("fn", fn);
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "singleFlight");
+  check("fn", fn, FUNCTION);
+  checkTable("singleFlight", options, { key: FUNCTION });
   const { key: named } = options;
-  if (named !== undefined) checkFunction("key", named);
   const flights = new WeakMap<object, Map<string, Promise<Awaited<R>>>>();
 
   return async function (this: T, ...args: A): Promise<Awaited<R>> {
-    const key: unknown = named === undefined ? keyOf(args) : named(...args);
-    if (typeof key !== "string") throw new InputError("key", "a string", key);
+    const key = check("key", named === undefined ? keyOf(args) : named(...args), STRING);
     const owner = typeof this === "object" && this !== null ? this : NO_OBJECT;
-    let flying = flights.get(owner);
-    if (flying === undefined) {
-      flying = new Map();
-      flights.set(owner, flying);
-    }
-    const known = flying.get(key);
-    if (known !== undefined) return known;
+    const ofOwner = flights.get(owner) ?? new Map<string, Promise<Awaited<R>>>();
+    flights.set(owner, ofOwner);
+    const running = ofOwner.get(key);
+    if (running !== undefined) return running;
     const flight = new Promise<Awaited<R>>((done) => done(fn.apply(this, args) as Awaited<R>));
-    flying.set(key, flight);
+    ofOwner.set(key, flight);
     try {
       return await flight;
     } finally {
-      flying.delete(key);
+      ofOwner.delete(key);
     }
   };
 }

@@ -2,34 +2,34 @@ import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { evaluate, project } from "../limit/evaluate.ts";
 
-/** Tokens of one reservation that nobody has used yet. */
+/** The unused tokens of one reservation. */
 interface Slot {
-  /** How many were reserved, and how many of them are left: the last ones. */
+  /** How many were reserved, and how many are left: the last ones. */
   count: number;
   left: number;
-  /** Epoch ms, on the limiter's clock, at which the last of them has come. */
+  /** Epoch ms, on the limiter's clock, at which the last of them is due. */
   at: number;
   /** The limit's two numbers after the reservation. */
   state: State;
 }
 
-/** Tokens are doubles: sums of fractions differ in the last digits. */
+/** Tokens are doubles: sums of fractions are equal within a tolerance. */
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
 
-/** The limit as the algebra takes it: what is owed may be as much as it is; a window's grid is known by any of its starts. */
+/** The decision's policy as a config without `maxReserved`; any window start defines its grid. */
 function configOf({ policy, ts }: Decision): Config {
   const { kind, rate, period, capacity } = policy;
   return kind === "token bucket" ? { kind, rate, period, capacity } : { kind, rate, period, capacity, start: ts };
 }
 
-/** Epoch ms from which nothing is owed any more. */
+/** Epoch ms from which nothing is owed. */
 function paidAt(state: State, config: Config): number {
   return evaluate(state, config, { now: state.ts, count: 0, reserve: true }).decision.retryAt ?? state.ts;
 }
 
 /**
- * Tokens taken ahead of time, in the order in which they come. Which call uses them is not settled here: the next one
- * uses the first, so that calls move up when another is given up, and the last ones are left.
+ * Reserved tokens, in the order in which they fall due. They belong to no call: the next call uses the first ones, so
+ * calls move up when another is given up, and the last tokens are left over.
  */
 export class Slots {
   #slots: Slot[] = [];
@@ -38,11 +38,11 @@ export class Slots {
   /** Tokens left in all of them. */
   tokens = 0;
 
-  /** Takes in what was granted. */
+  /** Adds what a decision granted. */
   add(decision: Decision, count: number): void {
     const { value, ts, now, retryAt = now, policy } = decision;
     if (this.#config === undefined || policy.kind === "fixed window") this.#config = configOf(decision);
-    // A shard's two numbers say nothing of the others'.
+    // One shard's state does not determine the others'.
     this.#slots.push({
       count,
       left: count,
@@ -52,7 +52,7 @@ export class Slots {
     this.tokens += count;
   }
 
-  /** When the first `count` tokens have come, epoch ms on the limiter's clock; `undefined` where there are not so many. */
+  /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` where there are fewer. */
   due(count: number): number | undefined {
     if (count === 0) return Number.NEGATIVE_INFINITY;
     let first = this.#slots[this.#head];
@@ -60,7 +60,7 @@ export class Slots {
     while (first.left < count && !close(first.left, count)) {
       const next = this.#slots[this.#head + 1];
       if (next === undefined) return undefined;
-      // One that covers both: each reservation is merged at most once.
+      // Merged into one that covers both; each reservation is merged at most once.
       if (!this.#joined(first, next)) next.state.value = Number.NaN;
       next.count += first.count;
       next.left += first.left;
@@ -73,7 +73,7 @@ export class Slots {
     return Math.min(first.at, paidAt({ value: value + (first.left - count), ts }, this.#config as Config));
   }
 
-  /** The first `count` tokens are used. Call {@link due} before: it says whether they are there. */
+  /** Uses the first `count` tokens. Call {@link due} first: it merges the slots that cover them. */
   use(count: number): void {
     const first = this.#slots[this.#head];
     if (first === undefined || count === 0) return;
@@ -81,21 +81,21 @@ export class Slots {
     this.tokens -= first.left - rest;
     first.left = rest;
     if (rest === 0) this.#head++;
-    // Forgotten in one go, now and then, so that each costs the same.
+    // Used slots are dropped in bulk, so that the amortised cost is constant.
     if (this.#head > 1000 && this.#head * 2 > this.#slots.length) {
       this.#slots = this.#slots.slice(this.#head);
       this.#head = 0;
     }
   }
 
-  /** Drops what has come of the last `spare` tokens: nobody used it, and a full limit would have lost it. */
+  /** Drops those of the last `spare` tokens that are due: they are unused, and a full limit would have lost them. */
   lapse(spare: number, now: number): void {
     for (let last = this.#last(); spare > 0 && last !== undefined && last.at <= now; last = this.#last()) {
       spare -= this.#drop(Math.min(spare, last.left), last);
     }
   }
 
-  /** How many of the last `spare` tokens stand at the end of what is owed, with nobody else's between them. */
+  /** How many of the last `spare` tokens were reserved consecutively, with no other client's in between. */
   unbroken(spare: number): number {
     let found = 0;
     for (let i = this.#slots.length - 1; i >= this.#head && found < spare; i--) {
@@ -108,14 +108,14 @@ export class Slots {
     return Math.min(found, spare);
   }
 
-  /** Whether the limit has not been touched since the last reservation here. */
+  /** Whether the limit is unchanged since the last reservation here. */
   isLast(value: State): boolean {
     const last = this.#last();
     if (last === undefined || Number.isNaN(last.state.value) || value.ts < last.state.ts) return false;
     return close(project(last.state, this.#config as Config, value.ts).value, value.value);
   }
 
-  /** The last `count` tokens are no more ours. */
+  /** Removes the last `count` tokens. */
   cut(count: number): void {
     for (let last = this.#last(); count > 0 && last !== undefined; last = this.#last()) {
       count -= this.#drop(Math.min(count, last.left), last);
@@ -123,8 +123,8 @@ export class Slots {
   }
 
   /**
-   * What the limit holds after the last of them were given back. Where all that are left stand at its end (`whole`), they are
-   * from now on as if they had been reserved at once, and just now.
+   * Sets the limit's state after the last tokens were returned. Where all that are left were reserved consecutively
+   * (`whole`), they become one reservation made now.
    */
   rebase({ value, ts }: State, whole: boolean): void {
     const last = this.#last();
@@ -136,7 +136,7 @@ export class Slots {
     this.#head = 0;
   }
 
-  /** When the last token comes, epoch ms on the limiter's clock. */
+  /** Epoch ms, on the limiter's clock, at which the last token is due. */
   get end(): number | undefined {
     return this.#last()?.at;
   }
@@ -145,7 +145,7 @@ export class Slots {
     return this.#slots.length > this.#head ? this.#slots.at(-1) : undefined;
   }
 
-  /** Takes this many out of the last slot. */
+  /** Removes tokens from the last slot, and returns how many. */
   #drop(count: number, last: Slot): number {
     const rest = close(last.left, count) ? 0 : last.left - count;
     const dropped = last.left - rest;
@@ -161,7 +161,7 @@ export class Slots {
     return dropped;
   }
 
-  /** Whether nobody took anything between two reservations. */
+  /** Whether no other client took tokens between two reservations. */
   #joined(before: Slot, after: Slot): boolean {
     if (Number.isNaN(before.state.value) || Number.isNaN(after.state.value) || after.state.ts < before.state.ts)
       return false;

@@ -1,80 +1,82 @@
+import { check, FUNCTION, SIGNAL } from "../limit/checks.ts";
+import { systemClock } from "./clock.ts";
 import {
-  checkFunction,
   checkKey,
   checkOptions,
-  checkPriority,
-  checkSignal,
-  checkTokens,
   checkTurn,
   DEFAULT_PRIORITY,
+  DEFAULT_QUEUED,
+  PRIORITY,
+  semaphoreOf,
   type ThrottleOptions,
+  TOKENS,
   type TurnOptions,
 } from "./options.ts";
-import { Queues } from "./queues.ts";
+import { Queues } from "./queue.ts";
 import type { Semaphore } from "./semaphore.ts";
-import { type Policy, type Source, sourcesOf } from "./source.ts";
-import { submit } from "./submit.ts";
+import { type ConfigOrLimit, type Source, sourcesOf } from "./source.ts";
 
-/** A function whose calls wait for their turn. `this` is what it was for the call. */
+/** A function whose calls are queued. Each call keeps its `this`. */
 export interface Throttled<T, A extends unknown[], R> {
-  /** Resolves or rejects as the function does, once it was the call's turn. */
+  /** Resolves or rejects as the function does, after waiting for its turn. */
   (this: T, ...args: A): Promise<Awaited<R>>;
-  /** The same function, for calls that say something for themselves: `ask.with({ signal, priority: 9 })(question)`. */
+  /** The same function with settings for one call: `ask.with({ signal, priority: 9 })(question)`. */
   with(options: TurnOptions): (this: T, ...args: A) => Promise<Awaited<R>>;
   /** Calls that wait. */
   readonly queued: number;
   /** Calls that run. */
   readonly running: number;
-  /** Resolves once nothing waits and nothing runs. */
+  /** Resolves once no call waits or runs. */
   idle(): Promise<void>;
-  /** Takes no more calls: they reject with a {@link QueueError}. Resolves once those that are in are through. */
+  /** Refuses further calls with a {@link QueueError}. Resolves once the queued ones have ended. */
   drain(): Promise<void>;
-  /** Gives up all that waits: it rejects with this reason, by default an `AbortError`, and its tokens go back. */
+  /** Rejects all queued calls with this reason, by default an `AbortError`, and returns their tokens. */
   clear(reason?: unknown): void;
 }
 
 /**
- * A function whose calls run when their tokens are there: in order, and spaced as the policy says. Each call reserves its
- * tokens when it is made, so its time is known from then on; nothing polls, and one timer waits for whoever is next.
+ * A function whose calls run when their tokens are due: in order, and spaced as the limit requires. Each call reserves
+ * its tokens when it is made, so its time is fixed from then on; nothing polls, and one timer waits for the next call.
  *
  * ```ts
  * const ask = throttle(askModel, { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 });
  * const answers = await Promise.all(questions.map((question) => ask(question)));
  * ```
  *
- * `policy` is a config, for a limit of its own in memory; or `{ limiter, name, key }`, a limit that others use too: with a
- * store on a server, a whole fleet. `capacity` is how many run at once after a pause; with 0 all are spaced. A fixed window
- * runs what it has at each window's start.
+ * `limit` is a config, for a private limit in memory; or `{ limiter, name, key }`, a limit that others share: with a
+ * store on a server, a whole fleet. `capacity` is how many calls run together after a pause; with 0 all are spaced. A
+ * fixed window runs its calls at each window's start.
  *
- * A call that is aborted while it waits rejects with the signal's reason; its tokens go back, and later calls move up. As
- * much as others have reserved behind it stays with this queue instead, for its next calls: their times are settled. A
- * call whose reservation is denied (`maxReserved`) rejects with a `RateLimitError`; where the store failed and
- * `onStoreError` denies, with its error. Where calls could not run in time (a blocked event loop, no free place), they catch
- * up by no more than the capacity and one call.
+ * Aborting a queued call rejects it with the signal's reason and returns its tokens; later calls move up. Tokens that
+ * others have reserved behind cannot be returned, and serve this queue's next calls. A call whose reservation is denied
+ * (`maxReserved`) rejects with a `RateLimitError`; where the store failed and `onStoreError` denies, with its error.
+ * Calls that could not run in time (a blocked event loop, no free place) catch up by at most the capacity and one call.
  *
- * Throws an `InputError` at once where the policy or an option is wrong; what is wrong with one call rejects that call.
+ * Throws an `InputError` immediately where the limit or an option is wrong; a mistake in one call rejects that call.
  */
 export function throttle<T, A extends unknown[], R, const N extends string = string>(
   fn: (this: T, ...args: A) => R,
-  policy: Policy<N>,
+  limit: ConfigOrLimit<N>,
   options: ThrottleOptions<NoInfer<A>> = {},
 ): Throttled<T, A, R> {
-  const { clock } = checkOptions(options);
+  checkOptions(options);
+  const { clock = systemClock } = options;
   return queued(
     fn,
     options,
-    sourcesOf(policy, () => clock.now()),
+    sourcesOf(limit, () => clock.now()),
   );
 }
 
 /**
- * A function of which so many calls run at once, in the interface of {@link throttle}: further ones wait in order.
+ * A function of which at most `places` calls run concurrently, with the interface of {@link throttle}: further calls
+ * wait in order.
  *
  * ```ts
  * const load = concurrent(loadPage, 4);
  * ```
  *
- * `places` is a whole number from 1, or a semaphore that others use too.
+ * `places` is an integer from 1, or a shared semaphore.
  */
 export function concurrent<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
@@ -89,46 +91,41 @@ function queued<T, A extends unknown[], R>(
   options: ThrottleOptions<A>,
   sources: ((key?: string) => Source) | undefined,
 ): Throttled<T, A, R> {
-  checkFunction("fn", fn);
-  const { clock, maxQueued, semaphore, maxWait: maxWaitOfAll } = checkOptions(options);
-  const { count: counted, priority: ranked, key: keyOf, signal: signalOf } = options;
+  check("fn", fn, FUNCTION);
+  checkOptions(options);
+  const { clock = systemClock, maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
+  const semaphore = semaphoreOf(options.concurrency);
   const queues = new Queues((key) => ({ clock, maxQueued, semaphore, source: sources?.(key) }));
 
-  function call(self: T, args: A, turn: TurnOptions): Promise<Awaited<R>> {
-    try {
-      const count = turn.count ?? (typeof counted === "function" ? checkTokens(counted(...args)) : counted) ?? 1;
-      const priority = turn.priority ?? (typeof ranked === "function" ? checkPriority(ranked(...args)) : ranked);
-      const key = turn.key ?? checkKey(keyOf?.(...args));
-      const signal = turn.signal ?? checkSignal(signalOf?.(...args));
-      const maxWait = turn.maxWait ?? maxWaitOfAll;
-      const notAfter = maxWait === undefined ? undefined : clock.now() + maxWait;
-      const told = { count, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
-      return submit(queues.get(key), told, () => fn.apply(self, args));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  async function call(self: T, args: A, turn: TurnOptions): Promise<Awaited<R>> {
+    const count = turn.count ?? (typeof countOf === "function" ? check("count", countOf(...args), TOKENS) : countOf);
+    const priority =
+      turn.priority ??
+      (typeof priorityOf === "function" ? check("priority", priorityOf(...args), PRIORITY) : priorityOf);
+    const key = turn.key ?? checkKey(options.key?.(...args));
+    const signal = turn.signal ?? options.signal?.(...args);
+    if (signal !== undefined) check("signal", signal, SIGNAL);
+    const maxWait = turn.maxWait ?? options.maxWait;
+    const notAfter = maxWait === undefined ? undefined : clock.now() + maxWait;
+    const settings = { count: count ?? 1, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
+    return queues.get(key).run(settings, () => fn.apply(self, args));
   }
 
-  function throttled(this: T, ...args: A): Promise<Awaited<R>> {
-    return call(this, args, NONE);
-  }
-  const parts: Omit<Throttled<T, A, R>, "queued" | "running"> = Object.assign(throttled, {
+  const throttled = queues.shownBy(function (this: T, ...args: A): Promise<Awaited<R>> {
+    return call(this, args, {});
+  });
+  const methods = Object.assign(throttled, {
     with(turn: TurnOptions) {
-      const checked = { ...checkTurn(turn) };
+      checkTurn(turn);
+      const settings = { ...turn };
       return function (this: T, ...args: A): Promise<Awaited<R>> {
-        return call(this, args, checked);
+        return call(this, args, settings);
       };
     },
-    idle: () => queues.idle(),
-    drain: () => queues.drain(),
     clear: (reason: unknown = new DOMException("the queue was cleared", "AbortError")) => queues.clear(reason),
   });
-  return Object.defineProperties(parts, {
+  return Object.defineProperties(methods, {
     name: { value: fn.name, configurable: true },
     length: { value: fn.length, configurable: true },
-    queued: { get: () => queues.queued },
-    running: { get: () => queues.running },
   }) as Throttled<T, A, R>;
 }
-
-const NONE: TurnOptions = Object.freeze({});

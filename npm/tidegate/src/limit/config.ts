@@ -85,7 +85,7 @@ export function checkFields(given: object, known: Readonly<Record<string, true>>
 }
 
 /** Throws, unless it is the prototype's, which is not the caller's. */
-export function unknownField(field: string, given: object, known: Readonly<Record<string, true>>, what: string): void {
+export function unknownField(field: string, given: object, known: object, what: string): void {
   if (!Object.hasOwn(given, field)) return;
   throw notAField(field, Object.keys(known), what, (given as Record<string, unknown>)[field]);
 }

@@ -1,104 +1,104 @@
 /**
- * A rate that follows the health of what it protects: up in small steps while answers come in time, down at once when they
- * do not (additive increase, multiplicative decrease, as TCP does).
+ * A rate that adapts to the health of an upstream: additive increase while responses arrive in time, multiplicative
+ * decrease when they do not, as in TCP.
  *
  * @module
  */
-import { checkFields, fieldTable, type TokenBucketConfig } from "../limit/config.ts";
 import { EXPECTS } from "../engine/generated/bounds.ts";
+import {
+  ANY,
+  type Check,
+  check,
+  checkTable,
+  FLAG,
+  FUNCTION,
+  functionThat,
+  integerFrom,
+  numberFrom,
+} from "../limit/checks.ts";
+import type { TokenBucketConfig } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link adaptiveRate}. */
 export interface AdaptiveOptions {
-  /** Least tokens per period, however bad it looks: above 0, up to 2^40. So something goes on asking how it is. */
+  /** Least tokens per period: above 0, up to 2^40, so that some requests keep probing. */
   floor: number;
-  /** Most tokens per period, however well it goes: from `floor` up to 2^40. */
+  /** Most tokens per period: from `floor` up to 2^40. */
   ceiling: number;
-  /** ms, whole, 1 to 2^40: what `floor`, `ceiling` and `rate` are per. */
+  /** The period of `floor`, `ceiling` and `rate`: integer ms, 1 to 2^40. */
   period: number;
-  /** Tokens per period to begin with; default `floor`. */
+  /** Initial tokens per period; default `floor`. */
   start?: number | undefined;
-  /** ms of the rate that may come at once: 0 to 2^40; default `period`. One token always may. */
+  /** The capacity, as ms of the rate: 0 to 2^40; default `period`. It is at least one token. */
   burst?: number | undefined;
-  /** A request that takes more ms than this is a bad one; default none is, for its time. */
+  /** A request that takes longer, in ms, is a bad one; default no bound. */
   latency?: number | undefined;
-  /** The share of bad requests that is no reason to slow down: 0 up to, but not, 1; default 0.1. */
+  /** The fraction of bad requests up to which the rate does not decrease: from 0 to below 1; default 0.1. */
   tolerance?: number | undefined;
-  /** Tokens per period that a good step adds; default a hundredth of the way from `floor` to `ceiling`. */
+  /** Tokens per period that a good step adds; default a hundredth of the range from `floor` to `ceiling`. */
   increase?: number | undefined;
-  /** What a bad step multiplies the rate by: above 0, below 1; default 0.7. */
+  /** The factor of a bad step: above 0, below 1; default 0.7. */
   decrease?: number | undefined;
-  /** ms that a step takes, 1 to 2^40; default 1000. Several requests should end in one. */
+  /** ms of a step, 1 to 2^40; default 1000. Several requests should end in each. */
   every?: number | undefined;
-  /** The clock, ms; default `Date.now`. Give one in tests. */
+  /** The clock, ms; default `Date.now`. Pass one in tests. */
   now?: (() => number) | undefined;
 }
 
-/** Ends a request that {@link AdaptiveRate.begin} began; what is said after the first time is passed over. */
+/** Ends a request of {@link AdaptiveRate.begin}; further calls are ignored. */
 export type Done = (ended?: {
-  /** Whether it failed in a way that says "too much": a 503, a timeout; not a 404. Default no. */
+  /** Whether it failed from overload: a 503 or a timeout, not a 404. Default false. */
   failed?: boolean | undefined;
 }) => void;
 
 /** The options, with their defaults. */
 type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start">]-?: NonNullable<AdaptiveOptions[K]> };
 
-const OPTIONS = fieldTable(
-  ...["floor", "ceiling", "period", "start", "burst", "latency", "tolerance", "increase", "decrease", "every", "now"],
-);
-const ENDED = fieldTable("failed");
 const MOST = 2 ** 40;
+const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MOST);
+const PERIOD = integerFrom(EXPECTS.period, 1, MOST);
+const COUNT = numberFrom(EXPECTS.count, 0, MOST);
+const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
+  // The first four have bounds that depend on each other, or are required.
+  floor: ANY,
+  ceiling: ANY,
+  period: ANY,
+  start: ANY,
+  burst: numberFrom(`a number of ms from 0 to ${MOST}`, 0, MOST),
+  latency: numberFrom("a number of ms above 0", Number.MIN_VALUE),
+  tolerance: numberFrom("a number from 0 up to, but not, 1", 0, 1 - Number.EPSILON / 2),
+  increase: numberFrom(`a number of tokens from 0 to ${MOST}`, 0, MOST),
+  decrease: numberFrom("a number above 0 and below 1", Number.MIN_VALUE, 1 - Number.EPSILON / 2),
+  every: numberFrom(`a number of ms from 1 to ${MOST}`, 1, MOST),
+  now: functionThat("a function that returns ms"),
+};
 
-/** Passes a number on, or says what it must be. */
-function within(field: string, value: unknown, what: string, legal: (value: number) => boolean): number {
-  if (typeof value === "number" && legal(value)) return value;
-  throw new InputError(field, what, value);
-}
-
-/** A rate that follows how requests go. Made by {@link adaptiveRate}; each instance of a program has its own. */
+/** An adaptive rate. Made by {@link adaptiveRate}; each process has its own. */
 export class AdaptiveRate {
   readonly #set: Settings;
   #rate: number;
   #config: TokenBucketConfig | undefined;
   #stepAt: number;
   /**
-   * When each request that is on its way was sent, in that order. Those that were sent before the rate went down tell of a
-   * rate that is gone: they are forgotten then, so that one overload is not punished twice.
+   * When each request in flight was sent, in order. A decrease clears it: those requests measure the old rate, and one
+   * overload must not count twice.
    */
   readonly #sent = new Set<{ readonly at: number }>();
-  /** Of this step: tokens of requests that began, requests that ended or are late, and those of them that are bad. */
+  /** In this step: tokens of requests that began, requests that ended or are late, and bad ones among these. */
   #tokens = 0;
   #ended = 0;
   #bad = 0;
 
   constructor(options: AdaptiveOptions) {
-    if (typeof options !== "object" || options === null) {
-      throw new InputError("options", "an object with floor, ceiling and period", options);
-    }
-    checkFields(options, OPTIONS, "adaptiveRate");
-    const floor = within("floor", options.floor, EXPECTS.rate, (n) => n > 0 && n <= MOST);
-    const ceiling = within(
-      "ceiling",
-      options.ceiling,
-      `a finite number of tokens from floor (${floor}) to ${MOST}`,
-      (n) => n >= floor && n <= MOST,
-    );
-    const { period, start = floor, burst = period, latency = Number.POSITIVE_INFINITY, tolerance = 0.1 } = options;
-    const { increase = (ceiling - floor) / 100, decrease = 0.7, every = 1000, now = Date.now } = options;
-    within("period", period, EXPECTS.period, (n) => Number.isInteger(n) && n >= 1 && n <= MOST);
-    within(
-      "start",
-      start,
-      `a number of tokens from floor (${floor}) to ceiling (${ceiling})`,
-      (n) => n >= floor && n <= ceiling,
-    );
-    within("burst", burst, `a number of ms from 0 to ${MOST}`, (n) => n >= 0 && n <= MOST);
-    within("latency", latency, "a number of ms above 0", (n) => n > 0);
-    within("tolerance", tolerance, "a number from 0 up to, but not, 1", (n) => n >= 0 && n < 1);
-    within("increase", increase, `a number of tokens from 0 to ${MOST}`, (n) => n >= 0 && n <= MOST);
-    within("decrease", decrease, "a number above 0 and below 1", (n) => n > 0 && n < 1);
-    within("every", every, `a number of ms from 1 to ${MOST}`, (n) => n >= 1 && n <= MOST);
-    if (typeof now !== "function") throw new InputError("now", "a function that tells ms", now);
+    checkTable("adaptiveRate", options, OPTIONS, "an object with floor, ceiling and period");
+    const floor = check("floor", options.floor, RATE);
+    const ceilingOf = `a finite number of tokens from floor (${floor}) to ${MOST}`;
+    const ceiling = check("ceiling", options.ceiling, numberFrom(ceilingOf, floor, MOST));
+    const period = check("period", options.period, PERIOD);
+    const startOf = `a number of tokens from floor (${floor}) to ceiling (${ceiling})`;
+    const start = check("start", options.start ?? floor, numberFrom(startOf, floor, ceiling));
+    const { burst = period, latency = Number.POSITIVE_INFINITY, tolerance = 0.1, now = Date.now } = options;
+    const { increase = (ceiling - floor) / 100, decrease = 0.7, every = 1000 } = options;
     this.#set = { floor, ceiling, period, burst, latency, tolerance, increase, decrease, every, now };
     this.#rate = start;
     this.#stepAt = now();
@@ -111,14 +111,14 @@ export class AdaptiveRate {
   }
 
   /**
-   * The limit as of now: give it to each call as its `config`. The two numbers stay where they are, so what is owed stays
-   * owed; only how fast it is paid changes. The same object until the rate changes.
+   * The current limit: pass it to each call as its `config`. The limit's state is kept, and refills at the new rate. The
+   * same object until the rate changes.
    */
   config(): TokenBucketConfig {
     const { rate } = this;
     if (this.#config?.rate !== rate) {
       const { period, burst } = this.#set;
-      // No request of one token could ever be granted from less.
+      // Less could never grant one token.
       const capacity = Math.min(Math.max((rate * burst) / period, 1), MOST);
       this.#config = { kind: "token bucket", rate, period, capacity };
     }
@@ -126,11 +126,11 @@ export class AdaptiveRate {
   }
 
   /**
-   * Tells that a request is sent, which takes so many tokens; call what it returns when the answer is there. What has no
-   * answer after `latency` counts as bad by then already: nobody has to wait for the end of a queue to learn that it is long.
+   * Records that a request of `count` tokens is sent; call the result when it ends. A request without a response after
+   * `latency` counts as bad from then on, before it ends.
    */
   begin(count = 1): Done {
-    within("count", count, EXPECTS.count, (n) => n >= 0 && n <= MOST);
+    check("count", count, COUNT);
     const now = this.#set.now();
     this.#step(now);
     const request = { at: now };
@@ -138,9 +138,8 @@ export class AdaptiveRate {
     this.#tokens += count;
     return (ended = {}) => {
       if (typeof ended !== "object" || ended === null) throw new InputError("ended", "an object with failed", ended);
-      checkFields(ended, ENDED, "an ended request");
+      checkTable("an ended request", ended, { failed: FLAG });
       const { failed = false } = ended;
-      if (typeof failed !== "boolean") throw new InputError("failed", "true or false", failed);
       const now = this.#set.now();
       this.#step(now);
       if (!this.#sent.delete(request)) return;
@@ -149,9 +148,9 @@ export class AdaptiveRate {
     };
   }
 
-  /** Runs a request that takes so many tokens: a failure is where it throws. Its value or its error comes through. */
+  /** Runs a request of `count` tokens, and returns its value; one that throws has failed. */
   async run<T>(request: () => T | Promise<T>, count?: number): Promise<T> {
-    if (typeof request !== "function") throw new InputError("request", "a function", request);
+    check("request", request, FUNCTION);
     const done = this.begin(count);
     let failed = true;
     try {
@@ -163,19 +162,19 @@ export class AdaptiveRate {
     }
   }
 
-  /** Ends the step where it is over: nothing runs in between, so whoever asks or tells next does it. */
+  /** Ends the step if it is over. There is no timer: each call does it. */
   #step(now: number): void {
     const { floor, ceiling, period, tolerance, increase, decrease, every } = this.#set;
     const lasted = now - this.#stepAt;
     if (lasted >= 0 && lasted < every) return;
     this.#countLate(now);
-    // A clock that was set back begins anew.
+    // After a clock was set back, a new step begins.
     if (lasted < 0) this.#sent.clear();
     else if (this.#bad > tolerance * this.#ended) {
       this.#rate = Math.max(floor, this.#rate * decrease);
       this.#sent.clear();
     } else if (this.#ended > 0 && this.#tokens >= (this.#rate * lasted) / period / 2) {
-      // Only what was used was tried: a rate that nobody asks for must not rise until somebody does.
+      // An unused rate was not tested, so it must not rise.
       this.#rate = Math.min(ceiling, this.#rate + increase);
     }
     this.#stepAt = now;
@@ -184,7 +183,7 @@ export class AdaptiveRate {
     this.#bad = 0;
   }
 
-  /** Each late request counts once, now or when it ends. */
+  /** Counts late requests; each counts once, here or when it ends. */
   #countLate(now: number): void {
     for (const request of this.#sent) {
       if (now - request.at <= this.#set.latency) break;
@@ -196,8 +195,8 @@ export class AdaptiveRate {
 }
 
 /**
- * A rate that follows the health of what it protects, between a floor and a ceiling. Ask the limiter with its `config()`,
- * and run the requests through it.
+ * A rate that adapts to the health of an upstream, between a floor and a ceiling. Pass its `config()` to the limiter, and
+ * run the requests through it.
  *
  * ```ts
  * const upstream = adaptiveRate({ floor: 5, ceiling: 500, period: SECOND, latency: 300 });
@@ -205,10 +204,10 @@ export class AdaptiveRate {
  * if (ok) await upstream.run(() => callUpstream());
  * ```
  *
- * After each step of `every` ms: where more than `tolerance` of the requests failed or took longer than `latency`, the rate
- * is multiplied by `decrease`; where they went well and at least half of the rate was used, `increase` is added; else it
- * stays. Several instances with the same settings come to about equal shares, whatever they began with, without knowing of each
- * other. Throws an `InputError` where an option is wrong.
+ * After each step of `every` ms: where more than `tolerance` of the requests failed or took longer than `latency`, the
+ * rate is multiplied by `decrease`; otherwise, where at least half of the rate was used, `increase` is added. Instances
+ * with the same settings converge to about equal shares without communication. Throws an `InputError` where an option is
+ * wrong.
  */
 export function adaptiveRate(options: AdaptiveOptions): AdaptiveRate {
   return new AdaptiveRate(options);

@@ -4,52 +4,62 @@
  * @module
  */
 import type { AllDecision, Decision } from "../limit/decision.ts";
+import { ANY, type Check, check, checkTable, FUNCTION, functionThat, numberFrom, SIGNAL } from "../limit/checks.ts";
+import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
 import { settleUp, type Ledger } from "../middleware/settlement.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
 import type { Store } from "../stores/contract.ts";
 
-/** What {@link spend} is told. */
+/** Settings of {@link spend}. */
 export interface SpendOptions<N extends string> {
-  /** The limits that it counts against, all at once: such as tokens per minute and per day. */
+  /** The limits that it counts against together, such as tokens per minute and per day. */
   limits: readonly N[];
-  /** Whose budget; default one that all share. */
+  /** The budget's key; default one budget for all. */
   key?: string | undefined;
-  /** Tokens that it will probably take: what is set aside before it runs. 0 to 2^40; better too many than too few. */
+  /** Tokens to set aside before the work runs: 0 to 2^40. Estimate high. */
   estimate: number;
   /**
-   * Most ms to wait where there is too little now: 0 to 2147483647; default 0. The estimate is reserved, so the turn is paid
-   * for and comes for sure; limits lend up to their `maxReserved`, and a window of theirs only at its end.
+   * Most ms to wait for tokens: 0 to 2147483647; default 0. The estimate is reserved, up to each limit's `maxReserved`, so
+   * the turn is certain.
    */
   wait?: number | undefined;
-  /** Ends the wait: what was set aside is given back, and the signal's reason comes through. */
+  /** Ends the wait: the tokens are returned, and the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Waits so many ms, or less once the signal says so; default a timer. Give one in tests. */
+  /** Waits `ms`, or until the signal is aborted; default a timer. Pass one in tests. */
   sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
 }
 
-/** What the work is given. */
+/** The argument of the work. */
 export interface Spending {
-  /** Says what was used so far, in place of what was said before: what counts where the work fails halfway. */
+  /** Sets the tokens used so far, also for work that fails later. A later call replaces an earlier one. */
   used(tokens: number): void;
-  /** What let it run. */
+  /** The decision that let it run. */
   readonly decided: AllDecision;
 }
 
-/** What came of it. */
+/** The outcome. */
 export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };
 
-const OPTIONS = fieldTable("limits", "key", "estimate", "wait", "signal", "sleep");
-/** The longest that a timer takes. */
+/** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
+const TOKENS = numberFrom(EXPECTS.count, 0, MAX_COUNT);
+const NAMES: Check = { expects: "an array of names of limits", accepts: Array.isArray };
+const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
+  limits: NAMES,
+  key: ANY,
+  estimate: TOKENS,
+  wait: numberFrom(`a number of ms from 0 to ${LONGEST_MS}`, 0, LONGEST_MS),
+  signal: SIGNAL,
+  sleep: functionThat("a function that waits"),
+};
 
 /**
- * Sets the estimate aside on every limit, or on none; runs the work; then gives back what it did not use, or charges what it
- * used beyond. Where the limits have too little the work does not run, and `decided.retryAt` tells when it could; with `wait`
- * it reserves its turn, and runs when that comes. A turn that would come later than that is given back at once.
+ * Sets the estimate aside on every limit, or on none; runs the work; then returns the unused tokens, or charges the excess.
+ * Where the limits have too little, the work does not run, and `decided.retryAt` is when it could; with `wait` it reserves
+ * its turn and runs then, unless the turn is later than `wait`.
  *
  * ```ts
  * const answer = await spend(limits, { limits: ["tokensPerMinute", "tokensPerDay"], key: userId, estimate: 1500 }, async ({ used }) => {
@@ -60,9 +70,9 @@ const LONGEST_MS = 2 ** 31 - 1;
  * if (!answer.ok) return tooMany(answer.decided.retryAfter);
  * ```
  *
- * Work that says nothing used the estimate; work that throws used what it said before, or nothing, and its error comes
- * through after that is settled. Where the store failed at the decision there is nothing to settle. Throws an `InputError`
- * where an option is wrong, before anything is taken, and at `used` for what is no number of tokens.
+ * Work that does not call `used` used the estimate; work that throws used what it set before, or nothing, and the call
+ * rejects with its error after settling. Where the store failed at the decision there is nothing to settle. Throws an
+ * `InputError` where an option is wrong, before anything is taken, and at `used` for an invalid number.
  */
 export async function spend<T, N extends string, S extends Store>(
   limiter: Limiter<N, S>,
@@ -72,25 +82,18 @@ export async function spend<T, N extends string, S extends Store>(
   if (typeof limiter?.limitAll !== "function") {
     throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
   }
-  if (typeof options !== "object" || options === null)
-    throw new InputError("options", "an object with limits and estimate", options);
-  checkFields(options, OPTIONS, "spend");
+  checkTable("spend", options, OPTIONS, "an object with limits and estimate");
   const { limits, key, estimate, wait = 0, signal, sleep = timer } = options;
-  if (!Array.isArray(limits)) throw new InputError("limits", "an array of names of limits", limits);
-  if (typeof work !== "function") throw new InputError("work", "a function", work);
-  tokens("estimate", estimate);
-  if (typeof wait !== "number" || !(wait >= 0 && wait <= LONGEST_MS))
-    throw new InputError("wait", `a number of ms from 0 to ${LONGEST_MS}`, wait);
-  if (typeof sleep !== "function") throw new InputError("sleep", "a function that waits", sleep);
-  if (signal !== undefined && typeof signal?.throwIfAborted !== "function")
-    throw new InputError("signal", "an AbortSignal", signal);
+  check("limits", limits, NAMES);
+  check("work", work, FUNCTION);
+  check("estimate", estimate, TOKENS);
   signal?.throwIfAborted();
   const taken = (limits as readonly N[]).map((name) => ({ name, key, count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
   if (!decided.ok) return { ok: false, decided };
-  let said: number | undefined;
+  let actual: number | undefined;
   const used = (count: number): void => {
-    said = tokens("used", count);
+    actual = check("used", count, TOKENS);
   };
   const settle = (count: number): Promise<void> =>
     settleUp(limiter as unknown as Ledger, taken, decided.decisions as Decision[], count);
@@ -105,19 +108,14 @@ export async function spend<T, N extends string, S extends Store>(
     signal?.throwIfAborted();
     value = await work({ used, decided });
   } catch (error) {
-    await settle(said ?? 0);
+    await settle(actual ?? 0);
     throw error;
   }
-  await settle(said ?? estimate);
-  return { ok: true, value, used: said ?? estimate, decided };
+  await settle(actual ?? estimate);
+  return { ok: true, value, used: actual ?? estimate, decided };
 }
 
-function tokens(field: string, count: unknown): number {
-  if (typeof count === "number" && count >= 0 && count <= 2 ** 40) return count;
-  throw new InputError(field, "a finite number of tokens from 0 to 1099511627776", count);
-}
-
-/** A timer that a signal ends early; one that has fired already tells no listener. */
+/** A timer that a signal ends early, also one aborted before. */
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();

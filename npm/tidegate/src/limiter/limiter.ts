@@ -6,6 +6,7 @@ import {
   checkFlag,
   checkKey,
   checkKeys,
+  checkLimiter,
   checkNow,
   checkOptions,
   checkRequest,
@@ -18,49 +19,111 @@ import {
   NONE,
   refuseShards,
   TARGET,
+  unknownName,
   type Value,
 } from "./options.ts";
-import { askedOf, checkLimiter, configOf, Defined } from "./defined.ts";
 import { type Config, checkFields, numberError } from "../limit/config.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
-import { RateLimitError } from "../limit/errors.ts";
-import type { Leases } from "./lease/leases.ts";
-import type { Limit } from "../limit/limit.ts";
-import type { Batch, Fast } from "./resilience-sync.ts";
+import { InputError, RateLimitError } from "../limit/errors.ts";
+import { limitOf } from "../limit/evaluate.ts";
+import { Leases } from "./lease/leases.ts";
+import { checkLease } from "./lease/options.ts";
+import { Limit } from "../limit/limit.ts";
+import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { Call, Op, Store } from "../stores/contract.ts";
 
 export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
 type Target = Pick<CallOptions, "key" | "config">;
 
+/** The limits of a limiter, by name. */
+class Limits {
+  readonly names: readonly string[];
+  readonly #limits: ReadonlyMap<string, Limit>;
+  // NaN equals nothing, so the first call looks the name up, even `undefined`.
+  #lastName: unknown = Number.NaN;
+  #last: Limit | undefined;
+
+  constructor(configs: Readonly<Record<string, Config>>) {
+    if (typeof configs !== "object" || configs === null) {
+      throw new InputError("limits", "an object of limits by name", configs);
+    }
+    this.names = Object.freeze(Object.keys(configs));
+    this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
+  }
+
+  /** Throws where a limit has shards, which leases do not support. */
+  refuseShards(): void {
+    for (const limit of this.#limits.values()) refuseShards(limit);
+  }
+
+  /** The limit of this name, or of the call's own config. */
+  of(name: string, config: Config | undefined): Limit {
+    if (config !== undefined) return limitOf(name, config);
+    if (name === this.#lastName) return this.#last as Limit;
+    const limit = this.#limits.get(name);
+    if (limit === undefined) throw unknownName(name, this.names);
+    this.#lastName = name;
+    this.#last = limit;
+    return limit;
+  }
+}
+
+function define(name: string, config: Config): Limit {
+  try {
+    return new Limit(name, config);
+  } catch (error) {
+    if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
+    throw error;
+  }
+}
+
+/** The limit's complete config, for `project`. */
+function configOf(limit: Limit, key: string | undefined): Config {
+  const { name: _, kind, start: __, ...numbers } = limit.policy;
+  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: limit.start(key) };
+}
+
 /** Limits by name, on one store. Made by {@link defineLimits}. */
 export class Limiter<N extends string, S extends Store> {
   /** Where state lives. */
   readonly store: S;
-  /** The limits that are defined. */
+  /** The names of the defined limits. */
   readonly names: readonly N[];
-  readonly #defined: Defined;
-  /** The store, with an answer where it fails. */
-  readonly #asked: Store & Partial<Batch>;
+  readonly #limits: Limits;
+  /** The store behind the layers that handle its failures, and leases. */
+  readonly #layered: Store & Partial<Batch>;
   readonly #fast: Fast | undefined;
   readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;
 
   constructor(configs: Readonly<Record<N, Config>>, options: LimiterOptions<S> = {}) {
     const settings = checkLimiter(options);
-    this.#defined = new Defined(configs);
-    this.names = this.#defined.names as readonly N[];
+    const store: Store = settings.store;
+    this.#limits = new Limits(configs);
+    this.names = this.#limits.names as readonly N[];
     this.store = settings.store;
     this.#now = settings.now;
-    const { asked, leases } = askedOf(settings, this.#defined, () => this.#time());
-    this.#asked = asked;
-    this.#leases = leases;
-    this.#fast = asked.sync && "decideFast" in asked ? (asked as unknown as Fast) : undefined;
+    if (store.sync) {
+      this.#layered = resilientSync(store, settings);
+      this.#fast = "decideFast" in this.#layered ? (this.#layered as unknown as Fast) : undefined;
+    } else if (store.inTransaction === true) {
+      // The transaction fails or commits as a whole: its errors are the host's.
+      this.#layered = store;
+    } else {
+      const layered = resilient(store, settings);
+      const lease = checkLease(store.lease);
+      if (lease !== undefined) {
+        this.#limits.refuseShards();
+        this.#leases = new Leases(layered, lease, () => this.#time(), store.during ?? (() => {}));
+      }
+      this.#layered = this.#leases ?? layered;
+    }
   }
 
   /**
-   * Takes `count` tokens, or tells when they can be taken. A denial takes nothing and writes nothing.
+   * Takes `count` tokens, or returns when they can be taken. A denial takes nothing and writes nothing.
    *
    * ```ts
    * const d = limits.limit("sendMessage", { key: userId });
@@ -73,21 +136,21 @@ export class Limiter<N extends string, S extends Store> {
     return this.#call("take", name, options);
   }
 
-  /** What {@link limit} would answer, with nothing taken. */
+  /** What {@link limit} would return; takes nothing. */
   check(name: N, options?: LimitOptions): Answer<S, Decision>;
   check(name: string, options: LimitOptions & { config: Config }): Answer<S, Decision>;
   check(name: string, options?: LimitOptions): Answer<S, Decision> {
     return this.#call("check", name, options);
   }
 
-  /** Brings back `count` unused tokens, up to the capacity. */
+  /** Returns `count` unused tokens to the limit, up to the capacity. */
   give(name: N, options?: CallOptions): Answer<S, Decision>;
   give(name: string, options: CallOptions & { config: Config }): Answer<S, Decision>;
   give(name: string, options?: CallOptions): Answer<S, Decision> {
     return this.#call("give", name, options);
   }
 
-  /** Takes `count` tokens that are already spent: never denied, and `retryAt` tells when the debt is paid. */
+  /** Takes `count` tokens that are already spent: never denied; `retryAt` is when the debt is paid. */
   charge(name: N, options?: CallOptions): Answer<S, Decision>;
   charge(name: string, options: CallOptions & { config: Config }): Answer<S, Decision>;
   charge(name: string, options?: CallOptions): Answer<S, Decision> {
@@ -95,21 +158,21 @@ export class Limiter<N extends string, S extends Store> {
   }
 
   /**
-   * Takes from several limits in one atomic step: from all or from none. Two requests on one limit and key ask for
-   * their sum.
+   * Takes from several limits in one atomic step: from all or from none. Two requests on one limit and key take their
+   * sum.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
     return this.#all("take", requests);
   }
 
-  /** What {@link limitAll} would answer, with nothing taken. */
+  /** What {@link limitAll} would return; takes nothing. */
   checkAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
     return this.#all("check", requests);
   }
 
   /**
-   * {@link limit} on many keys, each by itself: a batch of messages or log lines. One decision per key, in their order.
-   * On `shared()` it is one crossing to the addon; a store behind a network joins the calls as it joins all of one turn.
+   * {@link limit} on many keys, independently: a batch of messages or log lines. One decision per key, in order. On
+   * `shared()` it is one call of the addon; a store behind a network batches the calls like any concurrent ones.
    *
    * `keys`: 0 to 100,000 of them. `count` is what each takes.
    */
@@ -118,37 +181,37 @@ export class Limiter<N extends string, S extends Store> {
     checkFields(options, MANY, "limitMany");
     const limit = this.#limit(name, undefined);
     const count = checkCount(options.count ?? 1);
-    // Each is looked at before the first takes anything.
+    // All are checked before the first takes tokens.
     const checked = checkKeys(keys);
-    const { decideMany } = this.#asked;
+    const { decideMany } = this.#layered;
     if (decideMany !== undefined) {
-      return decideMany.call(this.#asked, limit, checked, count, this.#time()) as Answer<S, Decision[]>;
+      return decideMany.call(this.#layered, limit, checked, count, this.#time()) as Answer<S, Decision[]>;
     }
-    const answers = checked.map((key) => this.#call("take", name, { key, count }));
-    return (this.store.sync ? answers : Promise.all(answers)) as unknown as Answer<S, Decision[]>;
+    const decisions = checked.map((key) => this.#call("take", name, { key, count }));
+    return (this.store.sync ? decisions : Promise.all(decisions)) as unknown as Answer<S, Decision[]>;
   }
 
-  /** Forgets the limit on this key: the next call finds it full. */
+  /** Resets the limit on this key: it is full. */
   reset(name: N, options?: Pick<CallOptions, "key" | "config">): Answer<S, void>;
   reset(name: string, options: { key?: string; config: Config }): Answer<S, void>;
   reset(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, void> {
     const { limit, key } = this.#target("reset", name, options);
-    return this.#asked.reset(limit, key) as Answer<S, void>;
+    return this.#layered.reset(limit, key) as Answer<S, void>;
   }
 
-  /** The limit's two numbers now, with the config to project them by, for display. */
+  /** The limit's current state, with the config for `project`: for display. */
   getValue(name: N, options?: Pick<CallOptions, "key" | "config">): Answer<S, Value>;
   getValue(name: string, options: { key?: string; config: Config }): Answer<S, Value>;
   getValue(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, Value> {
     const { limit, key } = this.#target("getValue", name, options);
-    const state = this.#asked.getValue(limit, key, this.#time());
-    const told = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit, key) });
-    return (state instanceof Promise ? state.then(told) : told(state)) as Answer<S, Value>;
+    const state = this.#layered.getValue(limit, key, this.#time());
+    const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit, key) });
+    return (state instanceof Promise ? state.then(read) : read(state)) as Answer<S, Value>;
   }
 
   /**
-   * Brings back what is leased, at shutdown: a store with `lease` has tokens in hand that nobody else can use. Without
-   * leases it does nothing. Where the store does not answer, they come back with time.
+   * Returns the leased tokens, at shutdown: a store with `lease` holds tokens that no other process can use. Without
+   * leases it does nothing. Where the store fails, the limit refills in time.
    *
    * ```ts
    * await limits.release();
@@ -179,18 +242,18 @@ export class Limiter<N extends string, S extends Store> {
       return this.#leases.take(limit, checkKey(key), checkCount(count), this.#time()) as Answer<S, Decision>;
     }
     const call: Call = { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
-    const answer = this.#asked.decide(call, this.#time());
-    if (throws !== true) return answer as Answer<S, Decision>;
+    const decided = this.#layered.decide(call, this.#time());
+    if (throws !== true) return decided as Answer<S, Decision>;
     const settle = (decision: Decision): Decision => {
       if (!decision.ok) throw new RateLimitError(limit.name, decision);
       return decision;
     };
-    return (answer instanceof Promise ? answer.then(settle) : settle(answer)) as Answer<S, Decision>;
+    return (decided instanceof Promise ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
   }
 
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
     checkRequests(requests);
-    // Not map: it leaves out what an array with holes has not.
+    // Not `map`, which skips the holes of an array.
     const calls = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
       checkRequest(request);
       const { name, key, count = 1, reserve, config } = request;
@@ -198,7 +261,7 @@ export class Limiter<N extends string, S extends Store> {
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     });
-    return this.#asked.decideAll(checkSums(calls), this.#time()) as Answer<S, AllDecision>;
+    return this.#layered.decideAll(checkSums(calls), this.#time()) as Answer<S, AllDecision>;
   }
 
   #target(operation: string, name: string, options: Target = NONE): { limit: Limit; key: string | undefined } {
@@ -208,20 +271,20 @@ export class Limiter<N extends string, S extends Store> {
     return { limit: this.#limit(name, config), key: checkKey(key) };
   }
 
-  /** The clock that was given, in whole ms; none, where the store's own is to decide. */
+  /** The limiter's clock in integer ms; `undefined` for the store's own. */
   #time(): number | undefined {
     return this.#now === undefined ? undefined : checkNow(this.#now());
   }
 
   #limit(name: string, config: Config | undefined): Limit {
-    const limit = this.#defined.of(name, config);
+    const limit = this.#limits.of(name, config);
     if (config !== undefined && this.#leases !== undefined) refuseShards(limit);
     return limit;
   }
 }
 
 /**
- * Defines limits by name. Every policy is checked here: a mistake throws an `InputError` that names limit, field, value
+ * Defines limits by name. Every config is checked here: a mistake throws an `InputError` that names limit, field, value
  * and rule.
  *
  * ```ts
@@ -232,7 +295,7 @@ export class Limiter<N extends string, S extends Store> {
  * const { ok, retryAfter } = limits.limit("sendMessage", { key: userId });
  * ```
  *
- * Without a store it is in memory and answers at once; with any other, calls answer with promises.
+ * Without a store, state is in memory and calls are synchronous; asynchronous stores return promises.
  */
 export function defineLimits<const N extends string, S extends Store = MemoryStore>(
   limits: Readonly<Record<N, Config>>,

@@ -1,7 +1,7 @@
-/** What a limiter keeps of its store's failures: a breaker and a line in the log for each node. */
+/** A breaker and log lines for each node of a store that fails. */
 import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
 
-/** Receives one line when a store fails, and one when it answers again. `console` is one. */
+/** Receives one line when a store fails, and one when it answers again; `console` for example. */
 export interface Log {
   /** A node of the store failed; `cause` is the client's own error, where there is one. */
   error(message: string, cause: unknown): void;
@@ -15,7 +15,7 @@ const CONSOLE: Log = {
   info: (message) => console.info(message),
 };
 
-/** The log of this setting, absent for `false`; or throws an `InputError`. */
+/** The log, or `undefined` for `false`; throws an `InputError` for anything else. */
 export function checkLog(log: unknown): Log | undefined {
   if (log === undefined) return CONSOLE;
   if (log === false) return undefined;
@@ -24,30 +24,29 @@ export function checkLog(log: unknown): Log | undefined {
   throw new InputError("log", "false, or an object with the functions error and info, such as console", log);
 }
 
-/** After so many failures in a row calls no longer go to the node, but for one in a while. */
+/** Consecutive failures after which only probes go to the node. */
 const FAILURES_TO_OPEN = 5;
-/** ms between two of those, at first and at most. */
+/** ms between two probes, at first and at most. */
 const PROBE_AFTER = 100;
 const PROBE_AFTER_MOST = 5000;
-/** ms from one logged failure of a node to the next: a store that fails now and then does not fill the log. */
+/** Least ms between two logged failures of a node. */
 const LOG_EVERY = 60_000;
-/** Nodes with failures that are kept at the most. */
+/** The most failed nodes that are kept. */
 const MOST_NODES = 1000;
 
 /** A node that has failed. */
 interface Node {
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
   probeAt: number;
   wait: number;
-  /** When its last failure was logged, and whether its recovery is still to be. */
+  /** When its last failure was logged, and whether its recovery has not been logged yet. */
   loggedAt: number;
   isLogged: boolean;
 }
 
 /**
- * The nodes of one store that have failed, by name; `""` where the store has no nodes. Times are of a steady clock, in
- * ms.
+ * The failed nodes of one store, by name; `""` where the store is one node. Times are monotonic, in ms.
  */
 export class Outages {
   readonly #store: string;
@@ -61,7 +60,7 @@ export class Outages {
     this.#log = log;
   }
 
-  /** Whether no node has failed lately. */
+  /** Whether no node is kept as failed. */
   get none(): boolean {
     return this.#nodes.size === 0;
   }
@@ -88,7 +87,7 @@ export class Outages {
     if (now - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
   }
 
-  /** Counts a failure; `instead` says what its calls are meanwhile, such as "denied". */
+  /** Counts a failure; `instead` is how calls are decided meanwhile, such as "denied". */
   failed(name: string, now: number, error: unknown, instead: string): void {
     const node = this.#node(name);
     if (++node.failures === FAILURES_TO_OPEN) node.probeAt = now + node.wait;
@@ -99,7 +98,7 @@ export class Outages {
     this.#write((log) => log.error(message, causeOf(error)));
   }
 
-  /** The store answered that this one key's state cannot be used. */
+  /** The store answers, but the state of one key is unusable. */
   keyFailed(name: string, now: number, error: StoreError, instead: string): void {
     this.succeeded(name, now);
     if (now - this.#keyLoggedAt < LOG_EVERY) return;
@@ -129,7 +128,7 @@ export class Outages {
     try {
       write(this.#log);
     } catch {
-      // There is nowhere left to report it.
+      // There is no other place to report it.
     }
   }
 }

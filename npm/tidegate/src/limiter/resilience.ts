@@ -1,53 +1,173 @@
-import { checkTimeout } from "../limit/config.ts";
+/** What a limiter returns while its store fails: deadlines and a breaker for promises, and decisions without the store. */
+import { OPS, RESERVE } from "../engine/generated/wire.ts";
+import { checkOnStoreError, checkTimeout } from "../limit/config.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
-import { fallback } from "./fallback.ts";
-import type { Limit } from "../limit/limit.ts";
+import { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
+import { MemoryStore } from "../stores/memory.ts";
+import { settle } from "../stores/transactional.ts";
 import { checkLog, type Log, Outages } from "./outages.ts";
-import type { AsyncStore, Call, OnStoreError } from "../stores/contract.ts";
 
 /** What a limiter does about a store that fails. */
 export interface Resilience {
   /**
    * When the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory limit
-   * at that fraction of the rate until the store answers again. Such a decision says `degraded: true` and why.
+   * at that fraction of the rate until the store answers again. Such a decision has `degraded: true` and the `cause`.
    */
   onStoreError?: OnStoreError | undefined;
   /** ms that a call waits for the store: 1 to 2^31 - 1; default 250. */
   timeout?: number | undefined;
   /**
-   * Where a line goes when a node of the store fails, with its cause, and when it answers again: at most one pair of
-   * them a minute for each node. Default the console; `false` logs nothing.
+   * Logs when a node of the store fails, with the cause, and when it answers again: at most one pair of lines per minute
+   * and node. Default the console; `false` logs nothing.
    */
   log?: Log | false | undefined;
 }
 
-const DEFAULT_TIMEOUT = 250;
-
-/** A store that always answers, and what it is made of. */
-export interface ResilientStore extends AsyncStore {
-  /** The store's own answer within the deadline; rejects where there is none. */
-  attempt(call: Call, now: number | undefined): Promise<Decision>;
-  /** What is waited for within the call's deadline; rejects where it does not come. */
-  within<T>(call: Call, awaited: Promise<T>): Promise<T>;
-  /** What is answered without the store. */
-  without(call: Call, now: number, cause: unknown): Decision;
+/** A store of this package that takes many keys in one call. */
+export interface Batch {
+  decideMany(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
+}
+/** A store of this package that takes a call without an object for it. */
+export interface Fast {
+  decideFast(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision;
+}
+/** A store whose only errors are the caller's mistakes. */
+export interface InMemory {
+  readonly cannotFail: true;
 }
 
-/** What a call is about. */
+/** An asynchronous store that always decides, with its parts. */
+export interface ResilientStore extends AsyncStore {
+  /** The store's own decision within the deadline; rejects where there is none. */
+  attempt(call: Call, now: number | undefined): Promise<Decision>;
+  /** Waits for a promise within the call's deadline; rejects afterwards. */
+  within<T>(call: Call, awaited: Promise<T>): Promise<T>;
+  /** The decision without the store. */
+  without(call: Call, now: number | undefined, cause: unknown): Decision;
+}
+
+const DEFAULT_TIMEOUT = 250;
+/** Keys of local limits. */
+const LOCAL_KEYS = 100_000;
+const OP_OF = Object.keys(OPS) as readonly Op[];
+
+const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now());
+
+/** Decides in place of a store that failed, as `onStoreError` of each limit, or else of the limiter, says. */
+class Fallback {
+  readonly #default: OnStoreError;
+  #local: MemoryStore | undefined;
+  readonly #scaled = new WeakMap<Limit, Limit>();
+
+  constructor(onStoreError: OnStoreError | undefined) {
+    this.#default = checkOnStoreError(onStoreError) ?? "deny";
+  }
+
+  #settingOf(limit: Limit | undefined): OnStoreError {
+    return limit?.onStoreError ?? this.#default;
+  }
+
+  get #store(): MemoryStore {
+    this.#local ??= new MemoryStore({ maxKeys: LOCAL_KEYS });
+    return this.#local;
+  }
+
+  /** The limit at a fraction of its rate. */
+  #localLimit(limit: Limit, fraction: number): Limit {
+    let scaled = this.#scaled.get(limit);
+    if (scaled === undefined) {
+      const { kind, rate, period, capacity, maxReserved, start } = limit.policy;
+      const common = {
+        // A rate of 0 is no rate; a capacity below one token would deny every single token.
+        rate: Math.max(rate * fraction, Number.MIN_VALUE),
+        period,
+        capacity: Math.max(capacity * fraction, Math.min(capacity, 1)),
+        maxReserved: maxReserved === undefined ? undefined : maxReserved * fraction,
+      };
+      scaled = new Limit(limit.name, kind === "token bucket" ? { kind, ...common } : { kind, ...common, start });
+      this.#scaled.set(limit, scaled);
+    }
+    return scaled;
+  }
+
+  one(call: Call, passed: number | undefined, cause: unknown): Decision {
+    const now = timeOf(passed);
+    const setting = this.#settingOf(call.limit);
+    if (typeof setting === "object") {
+      const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, now);
+      return { ...decision, degraded: true, cause };
+    }
+    const never = call.limit.never(call, now);
+    if (never !== undefined) return { ...never, degraded: true, cause };
+    const { policy } = call.limit;
+    return {
+      ok: call.op === "give" || call.op === "charge" || setting === "allow",
+      value: 0,
+      ts: now,
+      remaining: 0,
+      limit: policy.capacity,
+      retryAt: undefined,
+      retryAfter: undefined,
+      resetAt: now,
+      reserved: false,
+      reason: undefined,
+      now,
+      policy,
+      degraded: true,
+      cause,
+    };
+  }
+
+  /** All or nothing without the store: calls on local limits are decided together. */
+  several(calls: readonly Call[], passed: number | undefined, cause: unknown): AllDecision {
+    const now = timeOf(passed);
+    const isLocal = ({ limit }: Call): boolean => typeof this.#settingOf(limit) === "object";
+    const others = calls.filter((call) => !isLocal(call)).map((call) => this.one(call, now, cause));
+    const granted = others.every((decision) => decision.ok);
+    const scaled = calls.filter(isLocal).map((call): Call => {
+      const { local } = this.#settingOf(call.limit) as { local: number };
+      return { ...call, op: granted ? call.op : "check", limit: this.#localLimit(call.limit, local) };
+    });
+    const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, now).decisions;
+    const [locals, rest] = [decided.values(), others.values()];
+    const decisions = calls.map((call): Decision => {
+      const { value } = isLocal(call) ? locals.next() : rest.next();
+      return { ...(value as Decision), degraded: true, cause };
+    });
+    return { ...settle(decisions, now), degraded: true, cause };
+  }
+
+  /** How calls on this limit are decided, for the log. */
+  insteadOf(limit: Limit | undefined): string {
+    const setting = this.#settingOf(limit);
+    if (typeof setting === "object") return `decided by a local limit (onStoreError: { local: ${setting.local} })`;
+    return setting === "deny" ? 'denied (onStoreError: "deny")' : 'allowed (onStoreError: "allow")';
+  }
+}
+
+/** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
 
 const identityOf = (targets: readonly Target[]): string =>
   targets.map(({ limit, key }) => limit.identity(key)).join(",");
 
-/** The deadline passed: the server may be down, or a connection of the client's open on this side alone. */
+/** The deadline passed: the server is down, or a connection is open on the client's side alone. */
 class NoAnswer extends StoreError {}
 
 const HALF_OPEN =
   ". If that lasts while the server is up, a connection may be half-open: set the socket timeouts of the client";
-const hint = (error: StoreError): string => (error instanceof NoAnswer ? HALF_OPEN : "");
 
-/** Waits so long, and rejects with a StoreError then. */
+/** Counts a failure of the store. A mistake of the caller's is thrown on. */
+function failed(outages: Outages, node: string, error: unknown, instead: string): void {
+  if (isInputError(error)) throw error;
+  const now = performance.now();
+  if (isStoreError(error) && error.scope === "key") outages.keyFailed(node, now, error, instead);
+  else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
+}
+
+/** Rejects with a StoreError after `timeout` ms. */
 async function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<never>((_, reject) => {
@@ -60,31 +180,32 @@ async function inTime<T>(timeout: number, details: () => StoreErrorDetails, awai
   }
 }
 
-/** The store behind a deadline, a breaker for each node, and what to answer where it does not. */
+/** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
-  const { one, several, insteadOf } = fallback(options.onStoreError);
-  const timeoutByDefault = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
+  const fallback = new Fallback(options.onStoreError);
+  const defaultTimeout = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
   const outages = new Outages(store.name, checkLog(options.log));
+  const timeoutOf = ({ limit }: Target): number => limit.timeout ?? defaultTimeout;
 
-  /** The node, or all of several: a failure of a call on several nodes counts for these together, not for each. */
+  /** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
   function nodeOf(targets: readonly Target[]): string {
     if (store.nodeOf === undefined) return "";
     try {
       const names = targets.map(({ limit, key }) => store.nodeOf?.(limit, key) ?? "");
       return names.length === 1 ? (names[0] as string) : [...new Set(names)].sort().join(", ");
     } catch {
-      // What the store cannot place it will reject, with the reason.
+      // The store rejects the call itself, with the reason.
       return "";
     }
   }
 
-  /** The store's answer within the deadline; rejects with a StoreError, or the caller's own InputError. */
-  async function ask<T>(
+  /** Runs an operation within its deadline; rejects with a StoreError, or the caller's own InputError. */
+  async function run<T>(
     operation: string,
     targets: readonly Target[],
-    timeout: number,
-    run: (deadline: number) => Promise<T>,
+    send: (deadline: number) => Promise<T>,
   ): Promise<T> {
+    const timeout = Math.min(...targets.map(timeoutOf));
     const now = performance.now();
     const node = nodeOf(targets);
     const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
@@ -92,23 +213,26 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
       throw new StoreError("it has failed repeatedly and is asked again later", details());
     }
     try {
-      const answer = await inTime(timeout, details, run(now + timeout));
+      const result = await inTime(timeout, details, send(now + timeout));
       if (!outages.none) outages.succeeded(node, performance.now());
-      return answer;
+      return result;
     } catch (error) {
-      if (isInputError(error)) throw error;
-      const failure = isStoreError(error) ? error : new StoreError(messageOf(error), { ...details(), cause: error });
-      const instead = insteadOf(targets[0]?.limit);
-      if (failure.scope === "key") outages.keyFailed(node, performance.now(), failure, instead);
-      else outages.failed(node, performance.now(), failure, instead + hint(failure));
+      const isOurs = isInputError(error) || isStoreError(error);
+      const failure = isOurs ? error : new StoreError(messageOf(error), { ...details(), cause: error });
+      failed(outages, node, failure, fallback.insteadOf(targets[0]?.limit));
       throw failure;
     }
   }
 
-  const timeoutOf = (limit: Limit): number => limit.timeout ?? timeoutByDefault;
-
-  const attempt = (call: Call, now: number | undefined): Promise<Decision> =>
-    ask(call.op, [call], timeoutOf(call.limit), (deadline) => store.decide(call, now, deadline));
+  const attempt: ResilientStore["attempt"] = (call, now) =>
+    run(call.op, [call], (deadline) => store.decide(call, now, deadline));
+  /** A mistake of the caller's is thrown on; for any other error there is a decision without the store. */
+  function otherwise<T>(decide: (cause: unknown) => T): (error: unknown) => T {
+    return (error) => {
+      if (isInputError(error)) throw error;
+      return decide(error);
+    };
+  }
 
   return {
     name: store.name,
@@ -116,30 +240,84 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     attempt,
     within: (call, awaited) => {
       const details = () => ({ store: store.name, operation: call.op, identity: identityOf([call]) });
-      return inTime(timeoutOf(call.limit), details, awaited);
+      return inTime(timeoutOf(call), details, awaited);
     },
-    without: one,
-    async decide(call, now): Promise<Decision> {
-      try {
-        return await attempt(call, now);
-      } catch (error) {
-        if (isInputError(error)) throw error;
-        return one(call, Math.floor(now ?? Date.now()), error);
-      }
-    },
-    async decideAll(calls, now): Promise<AllDecision> {
-      const timeout = Math.min(...calls.map((call) => timeoutOf(call.limit)));
-      try {
-        return await ask("limitAll", calls, timeout, (deadline) => store.decideAll(calls, now, deadline));
-      } catch (error) {
-        if (isInputError(error)) throw error;
-        const at = Math.floor(now ?? Date.now());
-        return several(calls, at, error);
-      }
-    },
+    without: (call, now, cause) => fallback.one(call, now, cause),
+    decide: (call, now) => attempt(call, now).catch(otherwise((cause) => fallback.one(call, now, cause))),
+    decideAll: (calls, now) =>
+      run("limitAll", calls, (deadline) => store.decideAll(calls, now, deadline)).catch(
+        otherwise((cause) => fallback.several(calls, now, cause)),
+      ),
     reset: (limit, key): Promise<void> =>
-      ask("reset", [{ limit, key }], timeoutOf(limit), (deadline) => store.reset(limit, key, deadline)),
+      run("reset", [{ limit, key }], (deadline) => store.reset(limit, key, deadline)),
     getValue: (limit, key, now): Promise<State> =>
-      ask("getValue", [{ limit, key }], timeoutOf(limit), (deadline) => store.getValue(limit, key, now, deadline)),
+      run("getValue", [{ limit, key }], (deadline) => store.getValue(limit, key, now, deadline)),
   };
+}
+
+/**
+ * A synchronous store, with decisions in its place where it throws. It has neither deadline nor breaker: nothing else
+ * runs until it returns.
+ */
+export function resilientSync(
+  store: SyncStore & Partial<Fast & Batch & InMemory>,
+  options: Pick<Resilience, "onStoreError" | "log">,
+): SyncStore & Partial<Fast & Batch> {
+  if (store.cannotFail === true) return store;
+  const fallback = new Fallback(options.onStoreError);
+  const outages = new Outages(store.name, checkLog(options.log));
+
+  function attempt<T>(limit: Limit | undefined, run: () => T, instead?: (cause: unknown) => T): T {
+    try {
+      const result = run();
+      if (!outages.none) outages.succeeded("", performance.now());
+      return result;
+    } catch (error) {
+      failed(outages, "", error, fallback.insteadOf(limit));
+      if (instead === undefined) throw error;
+      return instead(error);
+    }
+  }
+
+  const guarded: SyncStore & Partial<Fast & Batch> = {
+    name: store.name,
+    sync: true,
+    decide: (call, now) =>
+      attempt(
+        call.limit,
+        () => store.decide(call, now),
+        (cause) => fallback.one(call, now, cause),
+      ),
+    decideAll: (calls, now) =>
+      attempt(
+        calls[0]?.limit,
+        () => store.decideAll(calls, now),
+        (cause) => fallback.several(calls, now, cause),
+      ),
+    reset: (limit, key) => attempt(limit, () => store.reset(limit, key)),
+    getValue: (limit, key, now) => attempt(limit, () => store.getValue(limit, key, now)),
+  };
+  if (store.decideFast !== undefined) {
+    // Not by `attempt`: two closures per decision.
+    guarded.decideFast = (limit, key, count, flags, now) => {
+      try {
+        const decision = (store as Fast).decideFast(limit, key, count, flags, now);
+        if (!outages.none) outages.succeeded("", performance.now());
+        return decision;
+      } catch (error) {
+        failed(outages, "", error, fallback.insteadOf(limit));
+        const call: Call = { op: OP_OF[flags & 3] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
+        return fallback.one(call, now, error);
+      }
+    };
+  }
+  if (store.decideMany !== undefined) {
+    guarded.decideMany = (limit, keys, count, now) =>
+      attempt(
+        limit,
+        () => (store as Batch).decideMany(limit, keys, count, now),
+        (cause) => keys.map((key) => fallback.one({ op: "take", limit, key, count, reserve: false }, now, cause)),
+      );
+  }
+  return guarded;
 }

@@ -1,8 +1,7 @@
 /**
- * What a limiter decided, for logs, metrics and traces.
+ * Decisions of a limiter, for logs, metrics and traces.
  *
  * @module
  */
-export { type DecisionChannel, publish } from "./channel.ts";
 export { type CounterLike, type MeterLike, metrics, type MetricsOptions } from "./metrics.ts";
-export { type DecisionEvent, type Observer, observe } from "./observer.ts";
+export { type DecisionChannel, type DecisionEvent, type Observer, observe, publish } from "./observer.ts";

@@ -24,11 +24,11 @@ export interface MeterLike {
 
 /** Settings of {@link metrics}. */
 export interface MetricsOptions {
-  /** A store that counts what it drops for want of room, as {@link memory} does: adds `tidegate.evictions`. */
+  /** A store that counts evictions, as {@link memory} does: adds `tidegate.evictions`. */
   store?: { stats(): { evicted: number } } | undefined;
 }
 
-/** Names of limits that are told apart; the rest, which a program makes up as it goes, count together as `other`. */
+/** Names of limits with a series of their own; any further ones count together as `other`. */
 const MOST_NAMES = 100;
 
 function checkMeter(meter: unknown): void {
@@ -45,8 +45,8 @@ function outcomeOf({ ok, reserved, reason }: Decision): string {
 
 /**
  * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
- * `impossible`) and `degraded`; `tidegate.wait`, in s, that those who were denied were told; `tidegate.evictions` of the
- * store. Never by key, and by 100 names of limits at most, so that no client can make a series of its own.
+ * `impossible`) and `degraded`; `tidegate.wait`, the `retryAfter` of denials in s; `tidegate.evictions` of the store. Never
+ * by key, and by at most 100 names of limits, so that no client can add a series.
  *
  * ```ts
  * import { metrics as api } from "@opentelemetry/api";
@@ -66,13 +66,13 @@ export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observe
   }
   const decisions = meter.createCounter("tidegate.decisions", { description: "Decisions, by limit and outcome" });
   const waits = meter.createHistogram("tidegate.wait", {
-    description: "What denied calls were told to wait",
+    description: "Wait of denied calls until a retry succeeds",
     unit: "s",
   });
   if (store !== undefined) {
     meter
       .createObservableCounter("tidegate.evictions", {
-        description: "States dropped for want of room that were not full",
+        description: "States evicted before they were full",
       })
       .addCallback((result) => result.observe(store.stats().evicted));
   }

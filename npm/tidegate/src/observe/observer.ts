@@ -1,6 +1,6 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
-import type { CallOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
+import type { Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */
@@ -8,21 +8,48 @@ export interface DecisionEvent {
   readonly operation: "limit" | "check" | "give" | "charge" | "limitAll" | "checkAll" | "limitMany";
   /** The limit's name. */
   readonly name: string;
-  /** Whose limit. Not for metrics: there are as many as clients. */
+  /** The limit's key. Too many values for a metric's label: one per client. */
   readonly key: string | undefined;
-  /** Tokens that were asked for. */
+  /** Requested tokens. */
   readonly count: number;
   readonly decision: Decision;
-  /** With several limits at once, the answer to them all. */
+  /** The decision on all limits, for `limitAll` and `checkAll`. */
   readonly all?: AllDecision;
 }
 
-/** Told every decision. What it throws, the caller of the limiter gets. */
+/** Called with every decision. An error that it throws is thrown to the limiter's caller. */
 export type Observer = (event: DecisionEvent) => void;
 
+/** A channel of `node:diagnostics_channel`, by shape. */
+export interface DecisionChannel {
+  readonly hasSubscribers: boolean;
+  publish(event: unknown): void;
+}
+
 /**
- * The same limiter, whose decisions the observers are told: one event for each limit that was asked, after the answer. It
- * has the same state and the same types; a limiter that nobody observes does nothing for it.
+ * An observer that publishes every decision while the channel has subscribers. The conventional name is
+ * `tidegate:decision`.
+ *
+ * ```ts
+ * import { channel } from "node:diagnostics_channel";
+ * const limits = observe(defineLimits({ … }), publish(channel("tidegate:decision")));
+ * ```
+ *
+ * Throws an `InputError` where `channel` is no channel.
+ */
+export function publish(channel: DecisionChannel): Observer {
+  if (typeof (channel as Partial<DecisionChannel> | null | undefined)?.publish !== "function") {
+    const expects = 'a channel of node:diagnostics_channel, such as channel("tidegate:decision")';
+    throw new InputError("channel", expects, channel);
+  }
+  return (event) => {
+    if (channel.hasSubscribers) channel.publish(event);
+  };
+}
+
+/**
+ * The same limiter, with observers: one event per limit and call, after the decision. State and types are the same; a
+ * limiter without observers has no overhead.
  *
  * ```ts
  * const limits = observe(defineLimits({ … }), ({ name, decision }) => {
@@ -42,53 +69,46 @@ export function observe<N extends string, S extends Store>(
   for (const observer of observers) {
     if (typeof observer !== "function") throw new InputError("observers", "functions of an event", observer);
   }
-  const tell = (event: DecisionEvent): void => {
+  const emit = (event: DecisionEvent): void => {
     for (const observer of observers) observer(event);
   };
-  const one = (operation: "limit" | "check" | "give" | "charge") => {
-    const ask = limiter[operation].bind(limiter) as unknown as (
-      name: string,
-      options: LimitOptions & CallOptions,
-    ) => Decision | Promise<Decision>;
-    return (name: string, options: LimitOptions = {}): unknown => {
-      // A denial is told before it is thrown.
-      const throws = options?.throws === true;
-      const told = (decision: Decision): Decision => {
-        tell({ operation, name, key: options.key, count: options.count ?? 1, decision });
-        if (throws && !decision.ok) throw new RateLimitError(name, decision);
-        return decision;
-      };
-      const answer = ask(name, throws ? { ...options, throws: false } : options);
-      return answer instanceof Promise ? answer.then(told) : told(answer);
+  /** Calls the limiter, and `report` with what it returns, now or later. */
+  function call<R>(method: DecisionEvent["operation"], args: readonly unknown[], report: (result: R) => void): unknown {
+    const reported = (result: R): R => {
+      report(result);
+      return result;
     };
-  };
-  const several = (operation: "limitAll" | "checkAll") => {
-    const ask = limiter[operation].bind(limiter) as unknown as (
-      requests: readonly LimitRequest<N>[],
-    ) => AllDecision | Promise<AllDecision>;
-    return (requests: readonly LimitRequest<N>[]): unknown => {
-      const told = (all: AllDecision): AllDecision => {
+    const result = (limiter[method] as unknown as (...args: readonly unknown[]) => R | Promise<R>).apply(limiter, [
+      ...args,
+    ]);
+    return result instanceof Promise ? result.then(reported) : reported(result);
+  }
+  const one =
+    (operation: "limit" | "check" | "give" | "charge") =>
+    (name: string, options: LimitOptions = {}): unknown => {
+      // The event of a denial precedes its error.
+      const throws = options?.throws === true;
+      return call(operation, [name, throws ? { ...options, throws: false } : options], (decision: Decision) => {
+        emit({ operation, name, key: options.key, count: options.count ?? 1, decision });
+        if (throws && !decision.ok) throw new RateLimitError(name, decision);
+      });
+    };
+  const several =
+    (operation: "limitAll" | "checkAll") =>
+    (requests: readonly LimitRequest<N>[]): unknown =>
+      call(operation, [requests], (all: AllDecision) => {
         for (const [i, decision] of all.decisions.entries()) {
           const { name, key, count = 1 } = requests[i] as LimitRequest<N>;
-          tell({ operation, name, key, count, decision, all });
+          emit({ operation, name, key, count, decision, all });
         }
-        return all;
-      };
-      const answer = ask(requests);
-      return answer instanceof Promise ? answer.then(told) : told(answer);
-    };
-  };
-  const many = (name: string, keys: readonly string[], options: { count?: number | undefined } = {}): unknown => {
-    const told = (decisions: readonly Decision[]): readonly Decision[] => {
+      });
+  const many = (name: string, keys: readonly string[], options: LimitOptions = {}): unknown =>
+    call("limitMany", [name, keys, options], (decisions: readonly Decision[]) => {
       for (const [i, decision] of decisions.entries()) {
-        tell({ operation: "limitMany", name, key: keys[i], count: options.count ?? 1, decision });
+        emit({ operation: "limitMany", name, key: keys[i], count: options.count ?? 1, decision });
       }
-      return decisions;
-    };
-    const answer = (limiter as unknown as Many).limitMany(name, keys, options);
-    return answer instanceof Promise ? answer.then(told) : told(answer);
-  };
-  const overridden: Record<string, unknown> = {
+    });
+  const overrides: Record<string, unknown> = {
     limit: one("limit"),
     check: one("check"),
     give: one("give"),
@@ -98,35 +118,23 @@ export function observe<N extends string, S extends Store>(
     limitMany: many,
   };
   const observed = Object.create(limiter) as Record<string, unknown>;
-  // Every method runs on the limiter itself: its private parts are not inherited.
+  // Every method is bound to the limiter itself: an object that inherits from it lacks its private fields.
   for (const [name, method] of methodsOf(limiter)) {
-    const value = Object.hasOwn(overridden, name) ? overridden[name] : method.bind(limiter);
+    const value = Object.hasOwn(overrides, name) ? overrides[name] : method.bind(limiter);
     Object.defineProperty(observed, name, { value });
   }
   return observed as unknown as Limiter<N, S>;
 }
 
-interface Many {
-  limitMany(
-    name: string,
-    keys: readonly string[],
-    options: { count?: number | undefined },
-  ): readonly Decision[] | Promise<readonly Decision[]>;
-}
-
-/** The methods of a limiter, observed ones too: an observed limiter can be observed again. */
-function* methodsOf(limiter: object): Generator<[string, (...given: never[]) => unknown]> {
+/** The methods of a limiter, inherited and own: an observed limiter can be observed again. */
+function* methodsOf(limiter: object): Generator<[string, (...args: never[]) => unknown]> {
   const found = new Set<string>(["constructor"]);
-  for (
-    let part: object | null = limiter;
-    part !== null && part !== Object.prototype;
-    part = Object.getPrototypeOf(part)
-  ) {
+  for (let part = limiter; part !== null && part !== Object.prototype; part = Object.getPrototypeOf(part)) {
     for (const name of Object.getOwnPropertyNames(part)) {
       const method = (limiter as Record<string, unknown>)[name];
       if (found.has(name) || typeof method !== "function") continue;
       found.add(name);
-      yield [name, method as (...given: never[]) => unknown];
+      yield [name, method as (...args: never[]) => unknown];
     }
   }
 }

@@ -5,8 +5,8 @@ import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";
 
 /**
- * A document with mistakes, which are in {@link PolicyError.problems}. It is an `InputError` by its code, and nothing of
- * the document is in force.
+ * A document with mistakes, listed in {@link PolicyError.problems}. It is an `InputError` by its code; the document takes
+ * no effect.
  */
 export class PolicyError extends InputError {
   /** The mistakes, in the order of the rules: the first 1000, then one that states how many there are. */
@@ -24,7 +24,7 @@ export class PolicyError extends InputError {
 
 let loaded = false;
 
-/** The document of a text, and which fields the text repeats; or the one mistake that it is no JSON. */
+/** The document of a text and its repeated fields, or the one mistake that the text is no JSON. */
 function parse(text: string): { value: unknown; twice: ReturnType<typeof repeated>; problem?: PolicyProblem } {
   try {
     return { value: JSON.parse(text), twice: repeated(text) };
@@ -35,7 +35,7 @@ function parse(text: string): { value: unknown; twice: ReturnType<typeof repeate
   }
 }
 
-/** What the check says of a document, or of the text of one: its rules, or its mistakes. */
+/** The rules or the mistakes of a document, or of its text. */
 export function examine(document: unknown): Checked {
   const { value, twice, problem } =
     typeof document === "string" ? parse(document) : { value: document, twice: [], problem: undefined };
@@ -46,8 +46,8 @@ export function examine(document: unknown): Checked {
 }
 
 /**
- * The mistakes of a document, or of its JSON text; none where it is fine. The first 1000 are listed; where there are more,
- * one further problem states how many. A text also shows fields that it gives twice, which a parsed object cannot.
+ * The mistakes of a document, or of its JSON text; empty where it is valid. The first 1000 are listed; beyond that, one
+ * further problem has their number. Only a text can show repeated fields: a parsed object has lost them.
  *
  * ```ts
  * for (const { path, message } of checkPolicies(readFileSync("policy.json", "utf8"))) console.error(path, message);

@@ -1,4 +1,4 @@
-// Any host that may compile at run time: the bytes are in the script. It is loaded once, where a document is read.
+// Hosts that may compile at run time: the bytes are in the script.
 import { WASM_BASE64 } from "../engine/generated/policy-inline.ts";
 import { type InitOutput, initSync } from "../engine/generated/policy.js";
 

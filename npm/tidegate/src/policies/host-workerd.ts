@@ -1,4 +1,4 @@
-// Cloudflare Workers: a static module, since nothing may be compiled there at run time.
+// Cloudflare Workers forbid compilation at run time: a static module.
 import module from "../engine/generated/policy_bg.wasm";
 import { type InitOutput, initSync } from "../engine/generated/policy.js";
 

@@ -1,5 +1,5 @@
 /**
- * Limits from data: a JSON document of rules, checked whole, changed while it runs.
+ * Limits from a JSON document of rules, which can be replaced at run time.
  *
  * @module
  */

@@ -2,10 +2,9 @@ import { InputError } from "../limit/errors.ts";
 import { boundedKey } from "../http/key.ts";
 
 /**
- * The key of a rule whose `limit_keys` hold these parts in a request, in their order; `undefined` stands for one that is
- * not there. No two different lists have the same key, whatever is in them: each part comes after its length, and a
- * missing one, unlike an empty one, is a mark of its own. Longer than 1024 bytes it is hashed, as by `boundedKey`. A rule
- * without keys has none: `undefined`.
+ * The key of a rule whose `limit_keys` have these values in a request, in order; `undefined` is an absent one. Different
+ * lists have different keys: each part follows its length, and an absent part differs from an empty one. A key longer
+ * than 1024 bytes is hashed, as by `boundedKey`. A rule without keys has none: `undefined`.
  *
  * ```ts
  * policies.limiter.reset("api", { key: policyKey("acme", undefined), config: policies.configOf("api") });

@@ -11,21 +11,21 @@ import { examine, PolicyError } from "./check.ts";
 import type { PolicyDocument } from "./document.ts";
 import { type CompiledRule, compileRule } from "./rule.ts";
 
-/** Settings of {@link definePolicies}: those of `defineLimits`, and where claims come from. */
+/** Settings of {@link definePolicies}: those of `defineLimits`, and the source of claims. */
 export interface PoliciesOptions<R, S extends Store> extends LimiterOptions<S> {
   /**
-   * Hands over the claims of a request's token, after something else has verified it: `(request) => request.auth`.
-   * `undefined` where there is none. Needed where the document reads `jwt:`; nothing here decodes or trusts a token.
+   * Returns the claims of a request's verified token, such as `(request) => request.auth`; `undefined` without one. Required
+   * where the document reads `jwt:`. Tokens are not decoded or verified here.
    */
   claims?: ((request: R) => Pending<object | null | undefined>) | undefined;
 }
 
-/** What {@link Policies.limit} reads of a request. */
+/** The parts of a request that {@link Policies.limit} reads. */
 export interface PolicyRequest {
-  /** The client's key, for `ip:address`: what `clientIp` of `tidegate/http` tells. */
+  /** The client's key, for `ip:address`: the result of `clientIp` of `tidegate/http`. */
   readonly address?: string | undefined;
   readonly headers?: Incoming["headers"];
-  /** With the query. */
+  /** Including the query. */
   readonly url?: string | undefined;
   /** Claims of a verified token. */
   readonly claims?: object | null | undefined;
@@ -33,24 +33,24 @@ export interface PolicyRequest {
 
 const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout");
 
-interface Rules {
+interface RuleSet {
   readonly rules: readonly CompiledRule[];
   readonly fallback: CompiledRule | undefined;
 }
 
-/** The rules of a document in force, on one store. Made by {@link definePolicies}. */
+/** The rules in force, on one store. Made by {@link definePolicies}. */
 export class Policies<R, S extends Store> implements Selection<R> {
-  /** What decides: pass it to a middleware, with these policies as its `limits`. */
+  /** The limiter: pass it to a middleware, with these policies as its `limits`. */
   readonly limiter: Limiter<string, S>;
   readonly #claims: PoliciesOptions<R, S>["claims"];
-  #rules: Rules;
+  #rules: RuleSet;
 
   constructor(document: unknown, options: PoliciesOptions<R, S>) {
     if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
     checkFields(options, OPTIONS, "definePolicies");
     const { claims, ...rest } = options;
     if (claims !== undefined && typeof claims !== "function") {
-      throw new InputError("claims", "a function that hands over the claims of a verified token", claims);
+      throw new InputError("claims", "a function that returns the claims of a verified token", claims);
     }
     this.#claims = claims;
     this.#rules = this.#read(document);
@@ -64,20 +64,20 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /**
-   * The config of a rule in force, of one of its tiers where that is named and there: with it and {@link policyKey}, the
-   * limiter shows or resets one key's limit. Throws an `InputError` where there is no such rule.
+   * The config of a rule in force, or of its tier of that name: with it and {@link policyKey}, the limiter reads or resets
+   * one key's limit. Throws an `InputError` where there is no such rule.
    */
   configOf(name: string, tier?: string): Config {
     const { rules, fallback } = this.#rules;
-    const rule = [...rules, fallback].find((known) => known?.name === name);
+    const rule = [...rules, fallback].find((one) => one?.name === name);
     if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);
     return rule.config(tier);
   }
 
   /**
-   * Puts another document in force, from the next request on. A document with mistakes throws a {@link PolicyError}, and
-   * the old one stays. State goes by the rule's name and key, so a live limit keeps what is owed; a lowered capacity is
-   * what it has at most from then on, a raised one fills at the new rate. Another `shards` is another place: it begins full.
+   * Replaces the document, from the next request on. A document with mistakes throws a {@link PolicyError}, and the old one
+   * stays in force. State is stored by the rule's name and key, so limits keep it: a lowered capacity caps it, a raised one
+   * fills at the new rate. With another `shards`, limits start full.
    */
   reload(document: string | PolicyDocument | object): void {
     this.#rules = this.#read(document);
@@ -95,8 +95,8 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /**
-   * Takes what the rules ask for a request, all or nothing, in one step; `undefined` where no rule is about it. For a
-   * host of one's own: a middleware does the same by itself.
+   * Takes the tokens of all rules that match a request, all or nothing; `undefined` where no rule matches. For hosts without
+   * a middleware, which does the same.
    *
    * ```ts
    * const decided = await policies.limit({ address: clientIp(request), headers, url, claims: verified.payload });
@@ -106,29 +106,33 @@ export class Policies<R, S extends Store> implements Selection<R> {
   limit(request: PolicyRequest): Answer<S, AllDecision> | undefined {
     if (typeof request !== "object" || request === null) throw new InputError("request", "an object", request);
     const { address, headers, url, claims } = request;
-    const addressed = (): string => {
+    const clientKey = (): string => {
       if (typeof address === "string") return address;
-      throw new InputError("address", "given where the document reads ip:address; clientIp tells it", address);
+      throw new InputError(
+        "address",
+        "given where the document reads ip:address, such as the result of clientIp",
+        address,
+      );
     };
-    const taken = select(this.#rules, { headers, url }, claims, addressed);
+    const taken = select(this.#rules, { headers, url }, claims, clientKey);
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
   }
 
-  #read(document: unknown): Rules {
+  #read(document: unknown): RuleSet {
     const { rules, fallback, problems } = examine(document);
     if (problems.length > 0) throw new PolicyError(problems, document);
     const compiled = { rules: rules.map(compileRule), fallback: fallback && compileRule(fallback) };
     const reading = [...compiled.rules, compiled.fallback].find((rule) => rule?.claims !== undefined);
     if (reading !== undefined && this.#claims === undefined) {
       const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
-      throw new InputError("claims", `a function that hands over the claims of a verified token: ${what}`, undefined);
+      throw new InputError("claims", `a function that returns the claims of a verified token: ${what}`, undefined);
     }
     return compiled;
   }
 }
 
 function select(
-  { rules, fallback }: Rules,
+  { rules, fallback }: RuleSet,
   incoming: Incoming,
   claims: object | null | undefined,
   address: () => string,
@@ -136,32 +140,28 @@ function select(
   if (claims !== undefined && claims !== null && typeof claims !== "object") {
     throw new InputError("claims", "an object, or undefined where there is no token", claims);
   }
-  const asked = { incoming, claims: claims ?? undefined, address };
-  const taken: LimitRequest<string>[] = [];
-  for (const rule of rules) {
-    const request = rule.ask(asked);
-    if (request !== undefined) taken.push(request);
-  }
-  if (taken.length > 0 || fallback === undefined) return taken;
-  const request = fallback.ask(asked);
-  return request === undefined ? taken : [request];
+  const parts = { incoming, claims: claims ?? undefined, address };
+  const requestsOf = (candidates: readonly CompiledRule[]): LimitRequest<string>[] =>
+    candidates.flatMap((rule) => rule.requestOf(parts) ?? []);
+  const matching = requestsOf(rules);
+  return matching.length > 0 || fallback === undefined ? matching : requestsOf([fallback]);
 }
 
 /**
- * Limits from a document, as an object or as JSON text. All rules that match a request apply to it, and are taken in one
- * decision, all or nothing; where none matches, the `fallback_limit` does, and without one the request is not limited.
+ * Limits from a document, as an object or as JSON text. All rules that match a request apply in one decision, all or
+ * nothing; where none matches, the `fallback_limit` applies, and without one the request is not limited.
  *
  * ```ts
  * const policies = definePolicies(readFileSync("policy.json", "utf8"), {
  *   store: redis(client),
- *   claims: (request: Request & { auth?: object }) => request.auth, // verified by what stands in front
+ *   claims: (request: Request & { auth?: object }) => request.auth, // verified by an earlier middleware
  * });
  * app.use(rateLimit(policies.limiter, { limits: policies })); // of tidegate/express, /hono, /fetch, …
  * ```
  *
- * A part of a key that a request lacks counts as a value of its own, so that leaving a header out frees nobody. A header
- * that is repeated is read as hosts join it, by commas; a repeated parameter counts as missing. A stated cost that is
- * absent, repeated or no plain decimal number takes the default, and any other is held between `min` and `max`.
+ * An absent part of a key counts as a value of its own, so that leaving a header out does not evade a limit. A repeated
+ * header is joined by commas; a repeated parameter counts as absent. A stated cost that is absent, repeated or no plain
+ * decimal number takes the default; any other is clamped to `min` and `max`.
  *
  * Throws a {@link PolicyError} with every mistake of the document, and an `InputError` where it reads `jwt:` and no
  * `claims` are given.

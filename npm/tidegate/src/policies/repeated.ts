@@ -1,20 +1,20 @@
-/** Where in a document a field is: names, and places in arrays. */
+/** The path of a field in a document: names and array indices. */
 export type Path = readonly (string | number)[];
 
 interface Frame {
   /** An object's names so far; none for an array. */
   readonly names: Set<string> | undefined;
-  /** The name or the place that is being read. */
+  /** The current name or index. */
   step: string | number;
 }
 
-/** The check reads no deeper (`DEEPEST` in crates/policy-wasm), so that a path has at most this many steps. */
+/** The depth of the check (`DEEPEST` in crates/policy-wasm), and so of a path. */
 const DEEPEST = 32;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
 
 /**
- * Fields that a text gives more than once in one object. `JSON.parse` keeps the last and says nothing, so that what a
- * reader of the file believes is not what is in force. The text must be JSON. Deeper than 32 levels nothing is reported.
+ * Fields that appear more than once in one object. `JSON.parse` silently keeps the last, so a reader of the file may see
+ * another limit than the one in force. The text must be JSON. Fields deeper than 32 levels are not reported.
  */
 export function repeated(text: string): Path[] {
   const found: Path[] = [];

@@ -1,5 +1,5 @@
 /** Fields as real APIs document and send them, and what they mean at {@link NOW}. */
-import type { Told } from "../../src/client/index.ts";
+import type { ServerLimits } from "../../src/client/index.ts";
 
 /** 2026-03-01T12:00:00Z. */
 export const NOW = 1_772_366_400_000;
@@ -13,7 +13,7 @@ const one = (
   unit = "requests",
 ) => ({ name, unit, limit, remaining, resetAfter });
 
-export const DIALECTS: readonly { api: string; fields: Record<string, string>; told: Told }[] = [
+export const DIALECTS: readonly { api: string; fields: Record<string, string>; reported: ServerLimits }[] = [
   {
     api: "GitHub: an epoch in seconds",
     fields: {
@@ -23,7 +23,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-ratelimit-used": "13",
       "x-ratelimit-resource": "core",
     },
-    told: { limits: [one(5000, 4987, 1_800_000)], retryAfter: undefined },
+    reported: { limits: [one(5000, 4987, 1_800_000)], retryAfter: undefined },
   },
   {
     api: "GitHub, with this machine's clock an hour behind the server's",
@@ -33,12 +33,12 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-ratelimit-remaining": "0",
       "x-ratelimit-reset": String(NOW / 1000 + 3660),
     },
-    told: { limits: [one(60, 0, 60_000)], retryAfter: undefined },
+    reported: { limits: [one(60, 0, 60_000)], retryAfter: undefined },
   },
   {
     api: "GitHub's secondary limit: a Retry-After alone",
     fields: { date: DATE, "retry-after": "60" },
-    told: { limits: [], retryAfter: 60_000 },
+    reported: { limits: [], retryAfter: 60_000 },
   },
   {
     api: "OpenAI: two limits, with durations",
@@ -50,7 +50,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-ratelimit-reset-requests": "6m0s",
       "x-ratelimit-reset-tokens": "1.5s",
     },
-    told: {
+    reported: {
       limits: [one(60, 59, 360_000, "requests"), one(150_000, 149_984, 1500, "tokens", "tokens")],
       retryAfter: undefined,
     },
@@ -63,7 +63,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "retry-after-ms": "820",
       "retry-after": "1",
     },
-    told: { limits: [one(undefined, 0, 820, "tokens", "tokens")], retryAfter: 820 },
+    reported: { limits: [one(undefined, 0, 820, "tokens", "tokens")], retryAfter: 820 },
   },
   {
     api: "Anthropic: dates of RFC 3339",
@@ -76,7 +76,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "anthropic-ratelimit-input-tokens-remaining": "0",
       "anthropic-ratelimit-input-tokens-reset": "2026-03-01T12:00:30Z",
     },
-    told: {
+    reported: {
       limits: [one(50, 49, 2000, "requests"), one(50_000, 0, 30_000, "input-tokens", "tokens")],
       retryAfter: undefined,
     },
@@ -84,17 +84,17 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
   {
     api: "Stripe: nothing but a reason",
     fields: { "stripe-rate-limited-reason": "global-rate", "stripe-should-retry": "true" },
-    told: { limits: [], retryAfter: undefined },
+    reported: { limits: [], retryAfter: undefined },
   },
   {
     api: "Cloudflare: the IETF draft, with a policy of another name",
     fields: { ratelimit: '"default";r=50;t=30', "ratelimit-policy": '"burst";q=100;w=60' },
-    told: { limits: [one(100, 50, 30_000)], retryAfter: undefined },
+    reported: { limits: [one(100, 50, 30_000)], retryAfter: undefined },
   },
   {
     api: "Cloudflare, denied",
     fields: { ratelimit: '"default";r=0;t=213', "ratelimit-policy": '"default";q=1200;w=300', "retry-after": "213" },
-    told: { limits: [one(1200, 0, 213_000)], retryAfter: 213_000 },
+    reported: { limits: [one(1200, 0, 213_000)], retryAfter: 213_000 },
   },
   {
     api: "draft-11 with several limits, one of them of bytes",
@@ -103,7 +103,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
         '"burst";q=100;w=60,"day";q=1000;w=86400;pk=:dHJpYWw=:,"bytes";q=65535;qu="content-bytes";w=10',
       ratelimit: '"burst";r=50;t=30, "day";r=800;t=36000;pk=:dHJpYWw=:, "bytes";r=0;t=3',
     },
-    told: {
+    reported: {
       limits: [
         one(100, 50, 30_000, "burst"),
         one(1000, 800, 36_000_000, "day"),
@@ -115,7 +115,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
   {
     api: "draft-7",
     fields: { ratelimit: "limit=100, remaining=1, reset=15", "ratelimit-policy": "100;w=60" },
-    told: { limits: [one(100, 1, 15_000)], retryAfter: undefined },
+    reported: { limits: [one(100, 1, 15_000)], retryAfter: undefined },
   },
   {
     api: "draft-6 beside X-RateLimit, which says the same",
@@ -127,7 +127,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-ratelimit-remaining": "9",
       "x-ratelimit-reset": String(NOW / 1000 + 50),
     },
-    told: { limits: [one(10, 9, 50_000)], retryAfter: undefined },
+    reported: { limits: [one(10, 9, 50_000)], retryAfter: undefined },
   },
   {
     api: "Discord: fractions, and a reset in two forms",
@@ -138,7 +138,7 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-ratelimit-reset-after": "64.57",
       "x-ratelimit-bucket": "abcd1234",
     },
-    told: { limits: [one(5, 0, 64_570)], retryAfter: undefined },
+    reported: { limits: [one(5, 0, 64_570)], retryAfter: undefined },
   },
   {
     api: "X: X-Rate-Limit",
@@ -147,16 +147,16 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; t
       "x-rate-limit-remaining": "899",
       "x-rate-limit-reset": String(NOW / 1000 + 900),
     },
-    told: { limits: [one(900, 899, 900_000)], retryAfter: undefined },
+    reported: { limits: [one(900, 899, 900_000)], retryAfter: undefined },
   },
   {
     api: "an epoch in ms",
     fields: { "x-ratelimit-remaining": "3", "x-ratelimit-reset": String(NOW + 4000) },
-    told: { limits: [one(undefined, 3, 4000)], retryAfter: undefined },
+    reported: { limits: [one(undefined, 3, 4000)], retryAfter: undefined },
   },
   {
     api: "a server that is down, with a date",
     fields: { date: DATE, "retry-after": "Sun, 01 Mar 2026 12:02:00 GMT" },
-    told: { limits: [], retryAfter: 120_000 },
+    reported: { limits: [], retryAfter: 120_000 },
   },
 ];

@@ -158,15 +158,15 @@ describe("what the server tells", () => {
     await next;
   });
 
-  test.each(DIALECTS.filter(({ told }) => told.limits.some(({ remaining }) => remaining === 0)))(
-    "$api: it waits as long as told",
-    async ({ fields, told }) => {
+  test.each(DIALECTS.filter(({ reported }) => reported.limits.some(({ remaining }) => remaining === 0)))(
+    "$api: it waits until the longest reset",
+    async ({ fields, reported }) => {
       const { clock, times, make } = serving({ fields }, {});
       const fetch = make();
       await fetch(URL_);
       const next = fetch(URL_);
       const longest = Math.max(
-        ...told.limits.map(({ remaining, resetAfter = 0 }) => (remaining === 0 ? resetAfter : 0)),
+        ...reported.limits.map(({ remaining, resetAfter = 0 }) => (remaining === 0 ? resetAfter : 0)),
       );
       await clock.pass(longest - 1);
       expect(times()).toHaveLength(1);
@@ -204,7 +204,7 @@ describe("retries", () => {
     expect(await (await answered).text()).toBe("answer 4");
   });
 
-  test("jitter is never earlier than told, and differs from client to client", async () => {
+  test("jitter never shortens a wait, and differs from client to client", async () => {
     const waits = new Set<number>();
     for (let i = 0; i < 20; i++) {
       const { clock, times, make } = serving({ status: 429, fields: { "Retry-After": "10" } }, {});
@@ -324,6 +324,6 @@ test.each([
   [{ limit: { kind: "token bucket", rate: 0, period: 1 } }, "`rate` must be"],
   [{ fetch: 1 }, "`fetch` must be a function; got 1"],
   [{ timeout: 1 }, "`timeout` must be absent"],
-])("mistakes are told at once: %j", (options, message) => {
+])("a wrong option throws immediately: %j", (options, message) => {
   expect(() => createFetch(options as never)).toThrow(message);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { isQueueError, type Policy, QueueError, throttle } from "../../src/client/index.ts";
+import { isQueueError, type ConfigOrLimit, QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
 import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -125,7 +125,7 @@ describe.each<[string, () => Store | undefined]>([
     expect([(await policy.limiter.getValue("api")).value, ran]).toEqual([1, []]);
   });
 
-  test("a call costs what it says, and one that never fits in `maxReserved` is told so", async () => {
+  test("a call takes its `count`, and one that never fits in `maxReserved` rejects", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), { ...spaced, capacity: 10, maxReserved: 20 }, clock.now);
     const ask = throttle(fn, policy, { clock, count: (name) => Number(name) });
@@ -273,7 +273,7 @@ describe("a throttled function", () => {
     ["`clock` must be an object", () => throttle(() => 1, spaced, { clock: {} as never })],
     ["`speed` must be absent", () => throttle(() => 1, spaced, { speed: 1 } as never)],
     ["`signal` must be", () => throttle(() => 1, spaced).with({ signal: {} as never })],
-  ])("mistakes are told at once: %s", (message, make) => expect(make).toThrow(message));
+  ])("a wrong option throws immediately: %s", (message, make) => expect(make).toThrow(message));
 
   test("a mistake of one call rejects that call, before anything is taken", async () => {
     const { clock, ran, fn } = noted();
@@ -291,7 +291,7 @@ const _types = (): void => {
   const answer: Promise<string> = ask("a", 2);
   // @ts-expect-error: its arguments are the function's
   void ask(1);
-  const policy: Policy = spaced;
+  const policy: ConfigOrLimit = spaced;
   void [answer, policy, QueueError];
 };
 void _types;

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
-import { Queue, type Waiting } from "../../src/limiter/lease/waiting.ts";
+import { type WaitingRequest, WaitingRequests } from "../../src/limiter/lease/lease.ts";
 import { World } from "./world.ts";
 
 const HOUR = 3_600_000;
@@ -114,14 +114,14 @@ test("on a clock that stands, no more is taken ahead than a few times of what wa
 });
 
 test("a queue knows what those ask for who still wait", () => {
-  const queue = new Queue();
+  const queue = new WaitingRequests();
   const waiting = [3, 5, 2].map(
-    (count): Waiting => ({ call: { count } as Waiting["call"], resolve() {}, reject() {} }),
+    (count): WaitingRequest => ({ call: { count } as WaitingRequest["call"], resolve() {}, reject() {} }),
   );
   for (const one of waiting) queue.push(one);
   expect([queue.length, queue.tokens, queue.most]).toEqual([3, 10, 5]);
-  queue.remove(waiting[1] as Waiting);
-  queue.remove(waiting[1] as Waiting);
+  queue.remove(waiting[1] as WaitingRequest);
+  queue.remove(waiting[1] as WaitingRequest);
   expect([queue.length, queue.tokens, queue.first]).toEqual([2, 5, waiting[0]]);
   expect(queue.clear()).toEqual([waiting[0], waiting[2]]);
   expect([queue.length, queue.tokens, queue.most, queue.first]).toEqual([0, 0, 0, undefined]);

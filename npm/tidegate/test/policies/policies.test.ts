@@ -230,7 +230,7 @@ describe("reload", () => {
 describe("what is given wrong", () => {
   test("claims must be handed over where the document reads them, at the start and on a reload", () => {
     const sentence =
-      '`claims` must be a function that hands over the claims of a verified token: rule "enterprise" reads jwt:plan; got undefined';
+      '`claims` must be a function that returns the claims of a verified token: rule "enterprise" reads jwt:plan; got undefined';
     expect(() => definePolicies(PLANS)).toThrow(sentence);
     const policies = definePolicies({ rules: [rule()] });
     expect(() => policies.reload(PLANS)).toThrow(sentence);

@@ -1,12 +1,11 @@
-/** What is leased on one limit and key: what the store last told that it holds, and what is in hand. */
+/** The lease on one limit and key: the store's last reported state, and the leased tokens. */
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit, Spent } from "../../limit/limit.ts";
+import type { Call } from "../../stores/contract.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
-import { Demand } from "./demand.ts";
 import type { Lending } from "./options.ts";
-import { Queue } from "./waiting.ts";
 
-/** The moment before a request left. */
+/** The moment before a request was sent. */
 export interface Mark extends Moment {
   readonly raises: number;
 }
@@ -14,32 +13,32 @@ export interface Mark extends Moment {
 export class Lease {
   readonly limit: Limit;
   readonly key: string | undefined;
-  readonly waiting: Queue = new Queue();
-  /** The round trips under way, and when the last of them began, by this process's clock. */
-  asking: Promise<void> | undefined;
-  askingSince = 0;
-  /** Until when nothing is taken ahead, since the store failed, by this process's clock. */
+  readonly waiting: WaitingRequests = new WaitingRequests();
+  /** The refill in flight, and when its last round trip began, by this process's clock. */
+  refilling: Promise<void> | undefined;
+  refillingSince = 0;
+  /** Until when nothing is taken ahead after a failure of the store, by this process's clock. */
   quietUntil = 0;
-  /** No longer kept: what is still under way on it comes to nobody else. */
+  /** No longer in the table; a refill may still be in flight. */
   dropped = false;
-  /** When somebody asked last, by the store's clock. */
+  /** The last request, by the store's clock. */
   usedAt = 0;
   readonly #start: number;
   readonly #clock = new ServerClock();
   readonly #lending: Lending;
   readonly #demand: Demand;
-  /** What the store last told; nothing, before it has. */
-  #kept: State | undefined;
-  /** Tokens that were lent and are not spent. */
-  #hand = 0;
-  /** Tokens in hand below which more are taken ahead. */
+  /** The store's last reported state. */
+  #state: State | undefined;
+  /** Unspent leased tokens. */
+  #balance = 0;
+  /** The balance below which more is taken ahead. */
   #low = 0;
-  /** How much of what the store could hold at the most it held, lately: the rest went to others. */
+  /** The fraction of the most that the store could hold which it held lately: other processes took the rest. */
   #found = 1;
-  /** Of the store's clock: when it last told, and when it last lent. */
-  #toldAt = Number.NEGATIVE_INFINITY;
+  /** By the store's clock: its last report that can deny, and its last lease. */
+  #learnedAt = Number.NEGATIVE_INFINITY;
   #lentAt = Number.NEGATIVE_INFINITY;
-  /** Counts what may have brought tokens back, so that older answers are not believed to deny. */
+  /** Counts events that may have returned tokens to the store: decisions from before cannot deny. */
   #raises = 0;
 
   constructor(limit: Limit, key: string | undefined, lending: Lending) {
@@ -50,141 +49,230 @@ export class Lease {
     this.#demand = new Demand(lending);
   }
 
-  /** Whether the store has told anything yet. */
-  get known(): boolean {
-    return this.#kept !== undefined;
+  /** Whether the store has reported a state. */
+  get hasState(): boolean {
+    return this.#state !== undefined;
   }
 
-  /** Whether it is time to take more ahead. */
+  /** Whether to take more ahead. */
   get isLow(): boolean {
-    return this.#hand < this.#low;
+    return this.#balance < this.#low;
   }
 
-  /** The time on the store's clock, at the latest; a clock that was passed in is everybody's. */
+  /** The latest time that the store's clock can show; a limiter's own clock counts for both. */
   now(passed: number | undefined): number {
     return passed ?? this.#clock.latest() ?? Date.now();
   }
 
   /**
-   * Takes out of hand, or denies by what the store told a moment ago. `undefined`: only the store can tell. With `write`
-   * false nothing is taken.
+   * Spends leased tokens, or denies by the store's recent state. `undefined`: the store must decide. With `write` false
+   * nothing is spent.
    */
   spend(count: number, passed: number | undefined, write = true): Decision | undefined {
     const now = passed ?? this.#clock.usual() ?? Date.now();
     const decision = this.#spend(count, now, write);
     if (decision === undefined || decision.ok || passed !== undefined) return decision;
-    // A denial has to hold by the latest that the store's clock can be.
+    // A denial must hold at the latest time of the store's clock.
     const latest = this.now(passed);
     return latest > now ? this.#spend(count, latest, write) : decision;
   }
 
   #spend(count: number, now: number, write: boolean): Decision | undefined {
-    // No state tells more about what exceeds the capacity.
-    if (this.#kept === undefined) return this.limit.never({ op: "take", count, reserve: false }, now);
-    const spent = this.#settled(this.#kept, count, now);
+    // A count beyond the capacity is denied in any state.
+    if (this.#state === undefined) return this.limit.never({ op: "take", count, reserve: false }, now);
+    const spent = this.#settled(this.#state, count, now);
     if (spent === undefined) return undefined;
     if (write && spent.decision.ok) {
       this.usedAt = now;
-      this.#hand = spent.hand;
+      this.#balance = spent.hand;
       this.#demand.spent += count;
     }
     return spent.decision;
   }
 
-  /** What it comes to, unless only the store can tell. */
+  /** The decision, unless the store must make it. */
   #settled(kept: State, count: number, now: number): Spent | undefined {
     this.#age(now);
-    const spent = this.limit.spend(kept, this.#hand, count, now, this.#start);
+    const spent = this.limit.spend(kept, this.#balance, count, now, this.#start);
     if (!spent.settled) return undefined;
     const { ok, reason } = spent.decision;
-    const old = !ok && now - this.#toldAt >= this.#lending.ahead && reason !== "exceeds capacity";
+    const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
     return old ? undefined : spent;
   }
 
-  /** Denies whoever comes behind those who wait, where there is too little even if none of them is denied. */
+  /** Denies a request behind the waiting ones, where too little is left even if all of them are granted. */
   behind(count: number, passed: number | undefined): Decision | undefined {
-    // Somebody who waits for more may be denied, and leave this one what it needs.
-    if (this.#kept === undefined || count < this.waiting.most) return undefined;
-    const kept = { value: this.#kept.value - this.waiting.tokens, ts: this.#kept.ts };
+    // A larger waiting request may be denied, and leave enough for this one.
+    if (this.#state === undefined || count < this.waiting.most) return undefined;
+    const kept = { value: this.#state.value - this.waiting.tokens, ts: this.#state.ts };
     const decision = this.#settled(kept, count, this.now(passed))?.decision;
     return decision?.ok === false ? decision : undefined;
   }
 
-  /** What a request would come to if the store still holds what it told: after it was looked at just now. */
+  /** The decision if the store still holds its last state: right after that was read. */
   would(count: number, now: number): Decision {
-    return this.limit.spend(this.#kept as State, this.#hand, count, now, this.#start).decision;
+    return this.limit.spend(this.#state as State, this.#balance, count, now, this.#start).decision;
   }
 
-  /** How many tokens to ask the store for: what those who wait lack, and some ahead. 0: none. */
+  /** Tokens to request from the store: what waiting requests lack, and some ahead. 0: none. */
   size(now: number, firstOnly: boolean): number {
     this.#age(now);
-    const kept = this.#holds(now);
+    const kept = this.#most(now);
     const room = kept ?? this.limit.policy.capacity;
     let need = 0;
     for (const { call } of this.waiting) {
-      if (need + call.count <= this.#hand + room * (need === 0 ? 1 : this.#found)) need += call.count;
+      if (need + call.count <= this.#balance + room * (need === 0 ? 1 : this.#found)) need += call.count;
       if (firstOnly) break;
     }
-    const lacks = Math.max(need - this.#hand, 0);
-    // Whole tokens where there are so many: fractions in hand are of no use to anyone.
-    const asked = Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
-    if (firstOnly || kept === undefined) return asked;
-    const left = Math.max(kept * this.#found - asked, 0);
-    const wanted = this.#demand.ahead(now, need) - (this.#hand + asked - need);
+    const lacks = Math.max(need - this.#balance, 0);
+    // Integers where the store has so many: a leased fraction serves no request.
+    const missing = Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
+    if (firstOnly || kept === undefined) return missing;
+    const left = Math.max(kept * this.#found - missing, 0);
+    const wanted = this.#demand.ahead(now, need) - (this.#balance + missing - need);
     const share = Math.min(Math.max(this.#lending.share * left, this.#demand.perMs), left);
-    return asked + Math.max(Math.floor(Math.min(wanted, share)), 0);
+    return missing + Math.max(Math.floor(Math.min(wanted, share)), 0);
   }
 
-  /** Nothing more to take ahead for now: asked again when half of what is in hand is spent. */
+  /** Takes nothing ahead until half of the balance is spent. */
   rest(): void {
-    this.#low = this.#hand / 2;
+    this.#low = this.#balance / 2;
   }
 
-  /** Marks the moment before a request leaves. */
   mark(): Mark {
     return { ...this.#clock.mark(), raises: this.#raises };
   }
 
-  /** Learns what the store holds after a step in which it lent so many tokens. */
-  told({ value, ts, now, reason }: Decision, lent: number, mark: Mark): void {
+  /** Applies a decision of the store that leased `lent` tokens. */
+  learn({ value, ts, now, reason }: Decision, lent: number, mark: Mark): void {
     this.#clock.learn(mark, now);
-    // Decided before any state was read.
+    // Decided without reading a state.
     if (reason === "exceeds capacity") return;
     this.#age(now);
-    const most = this.#holds(now);
+    const most = this.#most(now);
     if (most !== undefined && most > 0) {
       this.#found = (this.#found + Math.min(Math.max((value + lent) / most, 0), 1)) / 2;
     }
-    this.#kept = { value, ts };
-    this.#toldAt = mark.raises === this.#raises ? now : Number.NEGATIVE_INFINITY;
+    this.#state = { value, ts };
+    this.#learnedAt = mark.raises === this.#raises ? now : Number.NEGATIVE_INFINITY;
     if (lent > 0) this.#lentAt = now;
     this.usedAt = Math.max(this.usedAt, now);
-    this.#hand += lent;
+    this.#balance += lent;
     this.#demand.begin(now);
     this.rest();
   }
 
-  /** Tokens may have come back to the store: what was asked before does not deny any more. */
+  /** Tokens may have returned to the store: its earlier decisions no longer deny. */
   raised(): void {
     this.#raises++;
-    this.#toldAt = Number.NEGATIVE_INFINITY;
+    this.#learnedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** What is in hand, given up: whoever calls brings it back. */
+  /** Clears the balance and returns it; the caller gives it to the store. */
   empty(now: number): number {
     this.#age(now);
-    const hand = this.#hand;
-    this.#hand = 0;
-    return hand;
+    const balance = this.#balance;
+    this.#balance = 0;
+    return balance;
   }
 
-  /** The most that the store can hold by now, where it has told anything. */
-  #holds(now: number): number | undefined {
-    return this.#kept === undefined ? undefined : this.limit.project(this.#kept, now, this.#start).value;
+  /** The most that the store can hold by now, if it has reported a state. */
+  #most(now: number): number | undefined {
+    return this.#state === undefined ? undefined : this.limit.project(this.#state, now, this.#start).value;
   }
 
-  /** What was lent long ago is not spent any more. */
+  /** Drops a balance that has expired. */
   #age(now: number): void {
-    if (now - this.#lentAt >= this.#lending.expiry) this.#hand = 0;
+    if (now - this.#lentAt >= this.#lending.expiry) this.#balance = 0;
+  }
+}
+
+/** A request that waits for the store. */
+export interface WaitingRequest {
+  readonly call: Call;
+  resolve(decision: Decision): void;
+  reject(error: unknown): void;
+}
+
+export class WaitingRequests {
+  #all: WaitingRequest[] = [];
+  #tokens = 0;
+  #most = 0;
+
+  get length(): number {
+    return this.#all.length;
+  }
+
+  get first(): WaitingRequest | undefined {
+    return this.#all[0];
+  }
+
+  /** The sum of their tokens. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** The largest request since the queue was empty. */
+  get most(): number {
+    return this.#most;
+  }
+
+  [Symbol.iterator](): Iterator<WaitingRequest> {
+    return this.#all[Symbol.iterator]();
+  }
+
+  push(request: WaitingRequest): void {
+    const { count } = request.call;
+    this.#all.push(request);
+    this.#tokens += count;
+    this.#most = Math.max(this.#most, count);
+  }
+
+  remove(request: WaitingRequest): void {
+    const at = this.#all.indexOf(request);
+    if (at < 0) return;
+    this.#all.splice(at, 1);
+    this.#tokens -= request.call.count;
+    if (this.#all.length === 0) this.clear();
+  }
+
+  /** Removes and returns all. */
+  clear(): WaitingRequest[] {
+    const all = this.#all;
+    this.#all = [];
+    this.#tokens = 0;
+    this.#most = 0;
+    return all;
+  }
+}
+
+/** Most growth from one refill to the next: on a stopped clock it would be unbounded. */
+const GROWTH = 8;
+
+/** The demand on a key: tokens granted in this process. */
+class Demand {
+  /** Tokens granted since the last refill. */
+  spent = 0;
+  #since: number | undefined;
+  /** A running mean of tokens per ms. */
+  perMs = 0;
+  readonly #lending: Lending;
+
+  constructor(lending: Lending) {
+    this.#lending = lending;
+  }
+
+  begin(now: number): void {
+    this.#since ??= now;
+  }
+
+  /** Tokens that the next `ahead` ms will need, by what was spent until `now` and what waiting requests `need`. */
+  ahead(now: number, need: number): number {
+    const spent = this.spent + need;
+    const perMs = spent / Math.max(now - (this.#since ?? now), 1);
+    this.perMs = (this.perMs + perMs) / 2;
+    this.#since = now;
+    this.spent = 0;
+    return Math.min(this.perMs * this.#lending.ahead, GROWTH * Math.max(spent, 1));
   }
 }

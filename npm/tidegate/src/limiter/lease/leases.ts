@@ -1,15 +1,15 @@
-/** All that is leased here: the store's calls, answered out of hand where they can be. */
+/** A store behind leases: calls are decided on leased tokens where possible. */
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { settle } from "../../stores/transactional.ts";
-import { ask, type Lender, wait } from "./ask.ts";
+import { type Lender, refill, wait } from "./refill.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
 
-/** One call in so many looks for a lease that nobody uses. */
+/** One call in 64 checks for an idle lease. */
 const SWEEP_ONE_IN = 64;
 
 export class Leases {
@@ -18,7 +18,7 @@ export class Leases {
   readonly #store: Lender;
   readonly #lending: Lending;
   readonly #named = new Map<string, Map<string | undefined, Lease>>();
-  /** The same, those looked at longest ago first. */
+  /** The same leases, those checked longest ago first. */
   readonly #all = new Set<Lease>();
   #untilSweep = SWEEP_ONE_IN;
   #last: Lease | undefined;
@@ -29,13 +29,13 @@ export class Leases {
     this.#lending = lending;
   }
 
-  /** Takes tokens that are there: out of hand, or else by asking the store. */
+  /** Takes available tokens: leased ones, or else from the store. */
   take(limit: Limit, key: string | undefined, count: number, now: number | undefined): Promise<Decision> {
     const lease = this.#lease(limit, key);
-    // Who waits goes first, as they would at the store.
+    // Waiting requests go first, as at the store.
     const decision = lease.waiting.length === 0 ? lease.spend(count, now) : lease.behind(count, now);
     if (decision === undefined) return wait(this.#store, lease, { op: "take", limit, key, count, reserve: false });
-    if (lease.isLow) ask(this.#store, lease);
+    if (lease.isLow) refill(this.#store, lease);
     return Promise.resolve(decision);
   }
 
@@ -49,49 +49,49 @@ export class Leases {
       const mark = lease.mark();
       const decision = await this.#store.resilient.decide(call, now);
       if (op === "give") lease.raised();
-      if (decision.degraded !== true && lease.known) lease.told(decision, 0, op === "give" ? lease.mark() : mark);
+      if (decision.degraded !== true && lease.hasState) lease.learn(decision, 0, op === "give" ? lease.mark() : mark);
       return decision;
     }
-    // What may be owed depends on all that there is: it has to be in one place.
+    // A reservation depends on all tokens, so they return to the store first.
     await this.#settle([lease]);
     return this.#store.resilient.decide(call, now);
   }
 
   async #check(lease: Lease, call: Call, now: number | undefined): Promise<Decision> {
-    const known = lease.spend(call.count, now, false);
-    if (known !== undefined) return known;
+    const decision = lease.spend(call.count, now, false);
+    if (decision !== undefined) return decision;
     try {
       const seen = await this.#look(lease, now);
       return lease.would(call.count, lease.now(now ?? seen.now));
     } catch (error) {
       if (isInputError(error)) throw error;
-      return this.#store.resilient.without(call, Math.floor(now ?? Date.now()), error);
+      return this.#store.resilient.without(call, now, error);
     }
   }
 
-  /** Asks the store what it holds. */
+  /** Reads the store's state. */
   async #look(lease: Lease, now: number | undefined): Promise<Decision> {
     const { limit, key } = lease;
     const mark = lease.mark();
     const seen = await this.#store.resilient.attempt({ op: "check", limit, key, count: 0, reserve: false }, now);
-    lease.told(seen, 0, mark);
+    lease.learn(seen, 0, mark);
     return seen;
   }
 
-  /** Out of hand where all of them are settled there; else in one step at the store, with all of it in one place. */
+  /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
   async decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
     const leases = calls.map(({ limit, key }) => this.#named.get(limit.name)?.get(key));
     const held = leases.filter((lease, i) => lease !== undefined && lease.limit === calls[i]?.limit) as Lease[];
     const plain = calls.every((call) => !call.reserve) && new Set(held).size === calls.length;
     if (plain) {
-      const known = held.map((lease, i) => lease.spend((calls[i] as Call).count, now, false));
-      const decisions = known.filter((decision) => decision !== undefined);
+      const tried = held.map((lease, i) => lease.spend((calls[i] as Call).count, now, false));
+      const decisions = tried.filter((decision) => decision !== undefined);
       if (decisions.length === calls.length) {
         const at = decisions.reduce((latest, decision) => Math.max(latest, decision.now), 0);
         const taken = calls[0]?.op === "take" && decisions.every((decision) => decision.ok);
         if (!taken) return settle(decisions, at);
         const spent = held.map((lease, i) => lease.spend((calls[i] as Call).count, now) as Decision);
-        for (const lease of held) if (lease.isLow) ask(this.#store, lease);
+        for (const lease of held) if (lease.isLow) refill(this.#store, lease);
         return settle(spent, at);
       }
     }
@@ -104,15 +104,15 @@ export class Leases {
     try {
       await this.#store.resilient.reset(limit, key);
     } finally {
-      // What was asked meanwhile may tell of the time before.
+      // A refill in flight may report the state from before.
       this.#drop(this.#named.get(limit.name)?.get(key));
     }
   }
 
-  /** What the store holds and what is in hand here; what others have in hand is nowhere told. */
+  /** The store's state and this process's balance. Other processes' balances are unknown. */
   async getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
     const lease = this.#named.get(limit.name)?.get(key);
-    if (lease === undefined || lease.limit !== limit || !lease.known) {
+    if (lease === undefined || lease.limit !== limit || !lease.hasState) {
       return this.#store.resilient.getValue(limit, key, now);
     }
     const seen = await this.#look(lease, now);
@@ -120,30 +120,30 @@ export class Leases {
     return { value, ts };
   }
 
-  /** Brings back all that is in hand. */
+  /** Returns all leased tokens to the store. */
   async release(): Promise<void> {
     await this.#settle([...this.#all]);
   }
 
-  /** Drops leases, once what is under way on them has ended and what they had in hand is back. */
+  /** Drops leases after their refills in flight, and returns their balances. */
   async #settle(leases: readonly Lease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
-        const { limit, key, asking } = lease;
+        const { limit, key, refilling } = lease;
         const call: Call = { op: "give", limit, key, count: 0, reserve: false };
-        if (asking !== undefined) await this.#store.resilient.within(call, asking).catch(() => {});
-        await this.#bringBack(lease);
+        if (refilling !== undefined) await this.#store.resilient.within(call, refilling).catch(() => {});
+        await this.#giveBack(lease);
       }),
     );
   }
 
-  async #bringBack(lease: Lease): Promise<void> {
+  async #giveBack(lease: Lease): Promise<void> {
     this.#drop(lease);
-    if (!lease.known) return;
+    if (!lease.hasState) return;
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#store.time()));
     if (count <= 0) return;
-    // Where the store does not answer they are gone until they refill.
+    // Where the store fails, the limit refills in time.
     const give: Call = { op: "give", limit, key, count, reserve: false };
     await this.#store.resilient.attempt(give, this.#store.time()).catch(() => {});
   }
@@ -156,7 +156,7 @@ export class Leases {
     this.#named.set(limit.name, keys);
     let lease = keys.get(key);
     if (lease?.limit !== limit) {
-      // Another config of this name: what the one before has in hand goes back.
+      // Another config of this name: the previous lease returns its balance.
       if (lease !== undefined) this.#inBackground(lease);
       lease = new Lease(limit, key, this.#lending);
       keys.set(key, lease);
@@ -167,14 +167,14 @@ export class Leases {
     return lease;
   }
 
-  /** Looks at the lease that was looked at longest ago: what nobody asks for any more goes back. */
+  /** Checks the lease that was checked longest ago: an idle one returns its balance. */
   #sweep(): void {
     this.#untilSweep = SWEEP_ONE_IN;
     const [lease] = this.#all;
     if (lease === undefined) return;
     this.#all.delete(lease);
     this.#all.add(lease);
-    if (lease.asking !== undefined) return;
+    if (lease.refilling !== undefined) return;
     const idle = lease.now(this.#store.time()) - lease.usedAt >= this.#lending.expiry / 2;
     if (idle || this.#all.size > this.#lending.maxKeys) this.#inBackground(lease);
   }

@@ -1,32 +1,32 @@
-import type { Config } from "../../limit/config.ts";
-import type { State } from "../../limit/decision.ts";
-import { evaluate } from "../../limit/evaluate.ts";
-import type { Pace } from "../queue.ts";
-import type { Told, ToldLimit } from "../told/read.ts";
+import type { Config } from "../limit/config.ts";
+import type { State } from "../limit/decision.ts";
+import { evaluate } from "../limit/evaluate.ts";
+import type { Pace } from "./queue.ts";
+import type { ServerLimit, ServerLimits } from "./rate-limit-fields.ts";
 
 /** One of the server's limits, of which little is left. */
 interface Low {
-  /** What is left, evenly over the time for which it must do; none where nothing is left. */
+  /** Spaces what is left evenly until the reset; absent where nothing is left. */
   readonly config: Config | undefined;
-  /** Epoch ms from which there is more. */
+  /** Epoch ms of the reset. */
   readonly until: number;
-  /** What was sent since, as a debt. */
+  /** The requests sent since, as a debt. */
   state: State | null;
 }
 
-/** Limits of one server that are minded: more than anybody tells. */
+/** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
-/** What a server told of its limits: requests wait by it before they would be denied. */
+/** Delays requests by the limits that a server reports, before it would deny them. */
 export class Restraint implements Pace {
   readonly #slowBelow: number;
   readonly #low: Map<string, Low> = new Map();
-  /** The most that was seen of limits whose size is not told. */
+  /** The sizes of limits; where the server does not report one, the most that was left. */
   readonly #most: Map<string, number> = new Map();
   #until = 0;
   #flying = 0;
   #sent = 0;
-  #heard = 0;
+  #learned = 0;
 
   constructor(slowBelow: number) {
     this.#slowBelow = slowBelow;
@@ -47,40 +47,40 @@ export class Restraint implements Pace {
     }
   }
 
-  /** A request is on its way: its number. */
+  /** Counts a request in flight, and returns its number. */
   send(): number {
     this.#flying++;
     return ++this.#sent;
   }
 
-  /** It is answered, or has failed. */
+  /** A request has its response, or failed. */
   landed(): void {
     this.#flying--;
   }
 
-  /** Nothing is sent before this, epoch ms. */
+  /** Delays all requests until then, epoch ms. */
   hold(until: number): void {
     this.#until = Math.max(this.#until, until);
   }
 
-  /** What the answer to the request of this number tells. An older one's is of an older time. */
-  hear(told: Told, sent: number, now: number): void {
-    if (sent < this.#heard) return;
-    this.#heard = sent;
-    for (const limit of told.limits) this.#learn(limit, now);
+  /** Applies the response to the request of this number, unless a later request's was applied. */
+  learn({ limits }: ServerLimits, sent: number, now: number): void {
+    if (sent < this.#learned) return;
+    this.#learned = sent;
+    for (const limit of limits) this.#apply(limit, now);
   }
 
-  #learn({ name, unit, limit, remaining, resetAfter }: ToldLimit, now: number): void {
+  #apply({ name, unit, limit, remaining, resetAfter }: ServerLimit, now: number): void {
     const requests = unit === "requests";
-    // What is on its way is not in the server's count yet.
+    // Requests in flight are not in the server's count yet.
     const left = requests ? Math.max(0, remaining - this.#flying) : remaining;
-    // A server that makes up names must not fill this memory.
+    // A server that invents names must not fill the memory.
     if (this.#most.size >= MOST_LIMITS && !this.#most.has(name)) return;
     const most = limit ?? Math.max(remaining, this.#most.get(name) ?? 0);
     this.#most.set(name, most);
     const before = this.#low.get(name);
     this.#low.delete(name);
-    // Of other units nobody knows how many a request takes: they hold it back where there are none.
+    // A request's cost in other units is unknown: they delay it only where nothing is left.
     const low = requests ? left < most * this.#slowBelow || left === 0 : left === 0;
     if (!low || resetAfter === undefined || resetAfter <= 0) return;
     const config: Config | undefined =
@@ -90,7 +90,7 @@ export class Restraint implements Pace {
 
   #next({ config, until, state }: Low, now: number): number {
     if (config === undefined) return until;
-    // A first one goes at once: what is left is there.
+    // The first request is not delayed.
     if (state === null) return now;
     const { retryAt } = evaluate(state, config, { now, count: 0, reserve: true }).decision;
     return Math.min(retryAt ?? now, until);

@@ -1,0 +1,73 @@
+import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, numberFrom, orFunction } from "../limit/checks.ts";
+import type { Clock } from "./clock.ts";
+import { SHARED, TOKENS } from "./options.ts";
+import type { Semaphore } from "./semaphore.ts";
+import type { ConfigOrLimit } from "./source.ts";
+
+export type Init = NonNullable<Parameters<typeof globalThis.fetch>[1]>;
+
+/** A retry that is about to wait. */
+export interface Retry {
+  readonly url: URL;
+  /** The response's status. */
+  readonly status: number;
+  /** How many times the request was sent: 1 before the first retry. */
+  readonly attempts: number;
+  /** ms until it is sent again, at the earliest. */
+  readonly wait: number;
+}
+
+/** Settings of {@link createFetch}. */
+export interface FetchOptions {
+  /** The client's own limit, one token per request: a config, or a limit of a limiter, which a fleet shares. Default none. */
+  limit?: ConfigOrLimit | undefined;
+  /** The key of the own limit and the server's: `"origin"` (default), or a function, such as one key per account. */
+  key?: "origin" | ((url: URL, init: Init | undefined) => string) | undefined;
+  /** Tokens of a request: 0 to 2^40, or a function that returns them; default 1. */
+  count?: number | ((url: URL, init: Init | undefined) => number) | undefined;
+  /** Most retries of one request: an integer from 0; default 3. */
+  retries?: number | undefined;
+  /** Whether a request may be sent twice; default by method, or where it has an `Idempotency-Key`. */
+  idempotent?: ((url: URL, init: Init | undefined) => boolean) | undefined;
+  /** Longest wait for one retry, ms; if the server requires more, its response is returned. Default 60,000. */
+  maxWait?: number | undefined;
+  /**
+   * ms that a request may wait in total: own tokens, server's limits, retries. Default unlimited: where a server reports
+   * that nothing is left for an hour, the next request waits an hour.
+   */
+  deadline?: number | undefined;
+  /** Random addition to waits, as a fraction of them: 0 to 1; default 0.5. A wait is never shortened. */
+  jitter?: number | undefined;
+  /** Where less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
+  slowBelow?: number | undefined;
+  /** Concurrent GETs of the same URL and headers, without a signal, share one request; default false. */
+  share?: boolean | undefined;
+  /** Most queued requests per key; default 10,000. */
+  maxQueued?: number | undefined;
+  /** Most requests in flight, over all keys; or a semaphore. Default unlimited. */
+  concurrency?: number | Semaphore | undefined;
+  /** Called with each retry before its wait. */
+  onRetry?: ((retry: Retry) => void) | undefined;
+  /** The function that sends; default the host's `fetch`. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** The clock and the timers; default the host's. */
+  clock?: Clock | undefined;
+}
+
+const FRACTION = numberFrom("a number from 0 to 1", 0, 1);
+const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
+  limit: ANY,
+  key: { expects: '"origin", or a function', accepts: (key) => key === "origin" || typeof key === "function" },
+  count: orFunction(TOKENS),
+  retries: integerFrom("a whole number from 0", 0),
+  idempotent: FUNCTION,
+  deadline: SHARED.maxWait,
+  jitter: FRACTION,
+  slowBelow: FRACTION,
+  share: FLAG,
+  onRetry: FUNCTION,
+  fetch: FUNCTION,
+  ...SHARED,
+};
+
+export const checkFetchOptions = (options: unknown): void => checkTable("createFetch", options, OPTIONS);

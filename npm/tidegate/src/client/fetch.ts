@@ -1,0 +1,177 @@
+import { check, STRING } from "../limit/checks.ts";
+import { jitter as spread } from "../limit/jitter.ts";
+import { systemClock } from "./clock.ts";
+import { checkFetchOptions, type FetchOptions, type Init } from "./fetch-options.ts";
+import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
+import { Queues } from "./queue.ts";
+import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
+import { Restraint } from "./restraint.ts";
+import { singleFlight } from "./single-flight.ts";
+import { sourcesOf } from "./source.ts";
+
+type Input = Parameters<typeof globalThis.fetch>[0];
+
+/** A `fetch` that waits, with the state of its queues. */
+export interface LimitedFetch {
+  (input: Input, init?: Init): Promise<Response>;
+  /** Requests that wait to be sent. */
+  readonly queued: number;
+  /** Requests in flight. */
+  readonly running: number;
+  /** Resolves once no request waits or is in flight. */
+  idle(): Promise<void>;
+  /** Refuses further requests; resolves once the queued ones have ended. */
+  drain(): Promise<void>;
+}
+
+/** A retry has waited already: it precedes later requests. */
+const RETRY_PRIORITY = 9;
+/** ms of the first wait where the server sets none; each further one is twice as long. */
+const FIRST_WAIT = 1000;
+/** Methods that may be repeated: RFC 9110, 9.2.2. */
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
+
+/**
+ * A `fetch` that waits for its own tokens, reads the limits that servers report, and slows down before they deny it.
+ *
+ * ```ts
+ * const fetch = createFetch({ limit: { kind: "token bucket", rate: 5000, period: HOUR, capacity: 100 } });
+ * const response = await fetch("https://api.example.com/things");
+ * ```
+ *
+ * Reads all forms of {@link readRateLimit}. Where little is left of a limit (`slowBelow`), requests are spaced until its
+ * reset; where nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
+ * where the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
+ * `Retry-After` plus `jitter`, or with exponential backoff where the server sets no wait. A denial that would wait longer
+ * than `maxWait` or `deadline` is returned as the response.
+ *
+ * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
+ * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
+ * is copied, so its body stays in memory until the response. Throws an `InputError` immediately where an option is wrong.
+ */
+export function createFetch(options: FetchOptions = {}): LimitedFetch {
+  checkFetchOptions(options);
+  const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3, maxWait = 60_000 } = options;
+  const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED, clock = systemClock } = options;
+  const semaphore = semaphoreOf(options.concurrency);
+  const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
+  const queues = new Queues((key) => ({
+    clock,
+    maxQueued,
+    semaphore,
+    pace: new Restraint(slowBelow),
+    source: sources?.(key),
+  }));
+  const identity = crypto.randomUUID();
+
+  async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
+    const { url, signal } = facts;
+    const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
+    const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
+    const queue = queues.get(key);
+    const restraint = queue.pace as Restraint;
+    const notAfter = options.deadline === undefined ? undefined : clock.now() + options.deadline;
+    const mayRepeat = facts.replayable && (options.idempotent?.(url, init) ?? isIdempotent(facts));
+    const retries = mayRepeat ? maxRetries : 0;
+    /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
+    async function exchange(attempt: number): Promise<{ response: Response; at: number | undefined }> {
+      const number = restraint.send();
+      let response: Response;
+      try {
+        // The global is looked up for each request, so that a replacement takes effect.
+        const request = attempt < retries ? copyOf(input) : input;
+        response = await (options.fetch ?? globalThis.fetch)(request, init);
+      } finally {
+        restraint.landed();
+      }
+      const now = clock.now();
+      const reported = readRateLimit(response.headers, now);
+      restraint.learn(reported, number, now);
+      if (!isDenied(response, reported)) return { response, at: undefined };
+      const at = retryTime(reported, now, { attempt, jitter, key: `${identity} ${key} ${attempt}` });
+      if (at - now > maxWait) return { response, at: undefined };
+      restraint.hold(at);
+      return { response, at };
+    }
+    for (let attempt = 0; ; attempt++) {
+      const priority = attempt === 0 ? DEFAULT_PRIORITY : RETRY_PRIORITY;
+      const { response, at } = await queue.run({ count, priority, signal, notAfter }, () => exchange(attempt));
+      if (at === undefined || attempt >= retries || (notAfter !== undefined && at > notAfter)) return response;
+      options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() });
+      // An unread body would hold its connection.
+      await response.body?.cancel();
+    }
+  }
+
+  const identityOf = ({ url, headers }: Facts): string => JSON.stringify([url.href, [...headers()].sort()]);
+  const sharing = singleFlight(send, { key: (_input, _init, facts) => identityOf(facts) });
+  return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
+    const facts = factsOf(input, init);
+    const shares = share && facts.method === "GET" && facts.signal === undefined;
+    // Each caller reads a body of its own.
+    return shares ? (await sharing(input, init, facts)).clone() : send(input, init, facts);
+  });
+}
+
+/** A request's properties, read without making a `Request`. */
+interface Facts {
+  readonly url: URL;
+  readonly method: string;
+  readonly signal: AbortSignal | undefined;
+  /** Whether the same body can be sent again. */
+  readonly replayable: boolean;
+  readonly headers: () => Headers;
+}
+
+const isRequest = (input: Input): input is Request =>
+  typeof input === "object" && "url" in input && typeof input.clone === "function";
+
+/** A stream can be read once; any other body is read anew each time. */
+function isReplayable(body: unknown): boolean {
+  if (body === undefined || body === null || typeof body === "string") return true;
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return true;
+  return [globalThis.Blob, globalThis.FormData, globalThis.URLSearchParams].some((kind) => body instanceof kind);
+}
+
+function factsOf(input: Input, init: Init | undefined): Facts {
+  const request = isRequest(input) ? input : undefined;
+  const base = (globalThis as { location?: { href?: string } }).location?.href;
+  return {
+    url: new URL(request?.url ?? String(input), base),
+    method: (init?.method ?? request?.method ?? "GET").toUpperCase(),
+    signal: init?.signal ?? request?.signal ?? undefined,
+    replayable: isReplayable(init?.body),
+    headers: () => new Headers(init?.headers ?? request?.headers),
+  };
+}
+
+const isIdempotent = ({ method, headers }: Facts): boolean =>
+  IDEMPOTENT.has(method) || headers().has("Idempotency-Key");
+
+/** A `Request` with a body can be sent once, so all attempts but the last send copies. */
+const copyOf = (input: Input): Input => (isRequest(input) && input.body !== null ? input.clone() : input);
+
+/**
+ * Whether the server denied the request for its rate, or is overloaded: 429, 503; and 403 with nothing left or a wait
+ * (GitHub). `…-Should-Retry: false` (Stripe, OpenAI) rules a retry out.
+ */
+function isDenied({ status, headers }: Response, { limits, retryAfter }: ServerLimits): boolean {
+  if ((headers.get("Stripe-Should-Retry") ?? headers.get("X-Should-Retry")) === "false") return false;
+  if (status === 429 || status === 503) return true;
+  return status === 403 && (retryAfter !== undefined || limits.some(({ remaining }) => remaining === 0));
+}
+
+/**
+ * Epoch ms of the next attempt: never before the server's wait (`Retry-After`, else the resets of its empty limits), and
+ * up to `jitter` of the wait later; where it sets none, exponential backoff, of which at least half is waited.
+ */
+function retryTime(
+  { limits, retryAfter }: ServerLimits,
+  now: number,
+  { attempt, jitter, key }: { attempt: number; jitter: number; key: string },
+): number {
+  const resets = limits.flatMap(({ remaining, resetAfter }) => (remaining === 0 ? (resetAfter ?? []) : []));
+  const required = retryAfter ?? (resets.length === 0 ? undefined : Math.max(...resets));
+  const wait = required ?? (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
+  return spread({ retryAt: now + wait, retryAfter: wait }, { key, fraction: jitter }) as number;
+}

@@ -1,0 +1,177 @@
+import { parseDictionary, parseList, Token } from "structured-headers";
+import { InputError } from "../limit/errors.ts";
+
+/** One of a server's limits, as its response reports it. */
+export interface ServerLimit {
+  /** The limit's name; `"default"` where it has none. */
+  readonly name: string;
+  /** What is counted: `"requests"`, or the server's own name (`"tokens"`, `"content-bytes"`, …). */
+  readonly unit: string;
+  /** The limit's size, if reported. */
+  readonly limit: number | undefined;
+  /** What is left: from 0. */
+  readonly remaining: number;
+  /** ms from the response for which no more than `remaining` may be used, if reported. */
+  readonly resetAfter: number | undefined;
+}
+
+/** The limits that a response reports. */
+export interface ServerLimits {
+  readonly limits: readonly ServerLimit[];
+  /** ms from the response to wait before the next request, if reported. */
+  readonly retryAfter: number | undefined;
+}
+
+/** A `Headers`, or an object with its `get`. */
+export interface FieldSource {
+  get(name: string): string | null;
+}
+
+/** The value where it is malformed: such a field is ignored as a whole (RFC 9651, 4.2). */
+function orNothing<T>(read: () => T, nothing: T): T {
+  try {
+    return read();
+  } catch {
+    return nothing;
+  }
+}
+
+const count = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined);
+
+const inMs = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1000);
+
+/** The first number of a field: `100` and `100, 100;w=60` are both 100. */
+function numberIn(text: string | null): number | undefined {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:$|[,;])/.exec(text ?? "");
+  return match === null ? undefined : Number(match[1]);
+}
+
+type Member = ReturnType<typeof parseList>[number];
+
+const nameOf = ([value]: Member): string | undefined =>
+  typeof value === "string" || value instanceof Token ? String(value) : undefined;
+
+/** draft-8 to -11: `RateLimit: "name";r=50;t=30`, with its policies by name in `RateLimit-Policy`. */
+function drafts(fields: FieldSource): ServerLimit[] {
+  const members = (field: string): Member[] => orNothing(() => parseList(fields.get(field) ?? ""), []);
+  const policies = members("RateLimit-Policy");
+  return members("RateLimit").flatMap((member): ServerLimit[] => {
+    const name = nameOf(member);
+    const [, parameters] = member;
+    const remaining = count(parameters.get("r"));
+    if (name === undefined || remaining === undefined) return [];
+    // A single policy is the limit's, whatever its name.
+    const policy =
+      policies.findLast((other) => nameOf(other) === name) ?? (policies.length === 1 ? policies[0] : undefined);
+    const unit = policy?.[1].get("qu") ?? "requests";
+    const limit = count(policy?.[1].get("q"));
+    return [{ name, unit: String(unit), limit, remaining, resetAfter: inMs(count(parameters.get("t"))) }];
+  });
+}
+
+/** draft-7: `RateLimit: limit=100, remaining=50, reset=30`. */
+function draft7(fields: FieldSource): ServerLimit[] {
+  const members = orNothing(() => parseDictionary(fields.get("RateLimit") ?? ""), new Map());
+  const [limit, remaining, reset] = ["limit", "remaining", "reset"].map((name) => count(members.get(name)?.[0]));
+  if (remaining === undefined) return [];
+  return [{ name: "default", unit: "requests", limit, remaining, resetAfter: inMs(reset) }];
+}
+
+/** Families of single fields, with a place for Limit, Remaining and Reset; and what they count. */
+const FAMILIES: readonly (readonly [name: string, unit: string, field: string])[] = [
+  ["default", "requests", "RateLimit-*"],
+  ["default", "requests", "X-RateLimit-*"],
+  ["default", "requests", "X-Rate-Limit-*"],
+  ["requests", "requests", "X-RateLimit-*-Requests"],
+  ["tokens", "tokens", "X-RateLimit-*-Tokens"],
+  ["requests", "requests", "Anthropic-RateLimit-Requests-*"],
+  ["tokens", "tokens", "Anthropic-RateLimit-Tokens-*"],
+  ["input-tokens", "tokens", "Anthropic-RateLimit-Input-Tokens-*"],
+  ["output-tokens", "tokens", "Anthropic-RateLimit-Output-Tokens-*"],
+];
+
+/** draft-6, `X-RateLimit-*`, and the fields of vendors with several limits. */
+function single(fields: FieldSource, serverNow: number): ServerLimit[] {
+  const found = FAMILIES.flatMap(([name, unit, pattern]): ServerLimit[] => {
+    const get = (part: string): string | null => fields.get(pattern.replace("*", part));
+    const remaining = numberIn(get("Remaining"));
+    if (remaining === undefined) return [];
+    const reset = get("Reset-After") ?? get("Reset");
+    return [{ name, unit, limit: numberIn(get("Limit")), remaining, resetAfter: waitIn(reset, serverNow, true) }];
+  });
+  // The same limit in an older family is a repetition.
+  return found.filter(({ name }, i) => found.findIndex((other) => other.name === name) === i);
+}
+
+/** ms in the units of durations such as `6m0s`, `1h30m`, `820ms`. */
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g;
+const DURATION = new RegExp(`^(?:${PART.source})+$`);
+const NUMBER = /^\d+(?:\.\d+)?$/;
+/** From 31 years on, a number of seconds is no wait but an epoch in seconds; and from `EPOCH_MS` on, in ms. */
+const EPOCH_SECONDS = 1e9;
+const EPOCH_MS = 1e11;
+
+/**
+ * A wait in ms: of seconds, or of a date on the server's clock, `serverNow`. A reset may also be a duration with units, or
+ * an epoch in seconds or ms. `undefined` where it is none of these.
+ */
+function waitIn(text: string | null, serverNow: number, isReset: boolean): number | undefined {
+  const trimmed = text?.trim() ?? "";
+  if (NUMBER.test(trimmed)) {
+    const number = Number(trimmed);
+    if (!isReset || number < EPOCH_SECONDS) return Math.ceil(number * 1000 - 1e-6);
+    return Math.max(0, (number < EPOCH_MS ? number * 1000 : number) - serverNow);
+  }
+  if (isReset && DURATION.test(trimmed)) {
+    let ms = 0;
+    for (const [, amount, unit] of trimmed.matchAll(PART)) ms += Number(amount) * (UNITS[unit as string] as number);
+    return Math.ceil(ms - 1e-6);
+  }
+  const at = dateOf(trimmed);
+  return at === undefined ? undefined : Math.max(0, at - serverNow);
+}
+
+/** An HTTP date or one of RFC 3339. `Date.parse` alone accepts much more. */
+function dateOf(text: string | null): number | undefined {
+  if (text === null || !/^([A-Z][a-z]{2,8}, ?\d|\d{4}-\d\d-\d\dT)/.test(text)) return undefined;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/**
+ * The server's limits that a response reports, in any form in use: `RateLimit` of the IETF drafts 6 to 11,
+ * `X-RateLimit-*` with its many kinds of reset, those of vendors with several limits, and `Retry-After`.
+ *
+ * ```ts
+ * const { limits, retryAfter } = readRateLimit(response.headers);
+ * ```
+ *
+ * Malformed fields are ignored. So is everything but `Retry-After` in a cached response (`Age`), which is out of date.
+ * Dates are of the server's clock, as its `Date` field has it; `now` (epoch ms) is the fallback.
+ *
+ * Throws an `InputError` where `fields` has no `get`, never because of what a server sends.
+ */
+export function readRateLimit(fields: FieldSource, now: number = Date.now()): ServerLimits {
+  if (typeof (fields as Partial<FieldSource> | null | undefined)?.get !== "function") {
+    throw new InputError("fields", "a Headers, such as response.headers", fields);
+  }
+  if (typeof now !== "number" || !Number.isFinite(now)) throw new InputError("now", "a finite number of ms", now);
+  const serverNow = dateOf(fields.get("Date")) ?? now;
+  const retryAfter = numberIn(fields.get("Retry-After-Ms")) ?? waitIn(fields.get("Retry-After"), serverNow, false);
+  const isCached = (numberIn(fields.get("Age")) ?? 0) > 0;
+  for (const read of isCached ? [] : [drafts, draft7, single]) {
+    const limits = read(fields, serverNow);
+    if (limits.length > 0) return { limits, retryAfter };
+  }
+  return { limits: [], retryAfter };
+}

@@ -1,0 +1,116 @@
+/** Levels of priority: 0 to 9, the highest first. */
+export const LEVELS = 10;
+/** How many later calls may precede an earlier one, for each level above it. */
+const PLACES_PER_LEVEL = 100;
+
+/** A call as {@link WaitingCalls} links it. */
+export interface Waiting {
+  readonly priority: number;
+  /** Its place in the order, the lowest first; -1 once it is removed. */
+  rank: number;
+  previous: Waiting | undefined;
+  next: Waiting | undefined;
+}
+
+interface Level {
+  first: Waiting | undefined;
+  last: Waiting | undefined;
+}
+
+const arrival = ({ rank, priority }: Waiting): number => rank - (LEVELS - 1 - priority) * PLACES_PER_LEVEL;
+
+/**
+ * Queued calls in the order in which they run. Each level is first in, first out; between levels a call precedes those
+ * that arrived at most {@link PLACES_PER_LEVEL} calls earlier for each level below it, so no call starves. Every step
+ * takes constant time, which is why the levels are linked lists and not arrays.
+ */
+export class WaitingCalls<T extends Waiting> {
+  readonly #levels: Level[] = Array.from({ length: LEVELS }, () => ({ first: undefined, last: undefined }));
+  #arrived = 0;
+  length = 0;
+
+  push(call: T): void {
+    const level = this.#levels[call.priority] as Level;
+    call.rank = this.#arrived++ + (LEVELS - 1 - call.priority) * PLACES_PER_LEVEL;
+    call.previous = level.last;
+    if (level.last === undefined) level.first = call;
+    else level.last.next = call;
+    level.last = call;
+    this.length++;
+  }
+
+  /** The call that runs next. */
+  first(): T | undefined {
+    let found: Waiting | undefined;
+    for (const { first } of this.#levels) {
+      if (first !== undefined && (found === undefined || first.rank < found.rank)) found = first;
+    }
+    return found as T | undefined;
+  }
+
+  /** The call that arrived last. */
+  newest(): T | undefined {
+    let found: Waiting | undefined;
+    for (const { last } of this.#levels) {
+      if (last !== undefined && (found === undefined || arrival(last) > arrival(found))) found = last;
+    }
+    return found as T | undefined;
+  }
+
+  /** All calls in order, if each is removed before the next is requested. */
+  *[Symbol.iterator](): Generator<T> {
+    for (let first = this.first(); first !== undefined; first = this.first()) yield first;
+  }
+
+  has(call: T): boolean {
+    return call.rank !== -1;
+  }
+
+  remove(call: T): void {
+    if (call.rank === -1) return;
+    const level = this.#levels[call.priority] as Level;
+    if (call.previous === undefined) level.first = call.next;
+    else call.previous.next = call.next;
+    if (call.next === undefined) level.last = call.previous;
+    else call.next.previous = call.previous;
+    call.previous = undefined;
+    call.next = undefined;
+    call.rank = -1;
+    this.length--;
+  }
+}
+
+/** Calls by abort signal: one listener per signal, however many calls share it. */
+export class Signals<T> {
+  readonly #aborted: (calls: ReadonlySet<T>, reason: unknown) => void;
+  readonly #bySignal: Map<AbortSignal, { calls: Set<T>; listener: () => void }> = new Map();
+
+  /** `aborted` gets all calls of a signal together. */
+  constructor(aborted: (calls: ReadonlySet<T>, reason: unknown) => void) {
+    this.#aborted = aborted;
+  }
+
+  add(signal: AbortSignal, call: T): void {
+    let entry = this.#bySignal.get(signal);
+    if (entry === undefined) {
+      const calls = new Set<T>();
+      const listener = (): void => {
+        this.#bySignal.delete(signal);
+        this.#aborted(calls, signal.reason);
+      };
+      entry = { calls, listener };
+      this.#bySignal.set(signal, entry);
+      signal.addEventListener("abort", listener, { once: true });
+    }
+    entry.calls.add(call);
+  }
+
+  remove(signal: AbortSignal, call: T): void {
+    const entry = this.#bySignal.get(signal);
+    if (entry === undefined) return;
+    entry.calls.delete(call);
+    if (entry.calls.size > 0) return;
+    this.#bySignal.delete(signal);
+    signal.removeEventListener("abort", entry.listener);
+  }
+}

@@ -1,0 +1,58 @@
+/** Tables of options: one row per option is its bounds, its check and the words of its error. */
+import { unknownField } from "./config.ts";
+import { InputError } from "./errors.ts";
+
+/** What an option must be: as a phrase after "must be", and as a predicate. */
+export interface Check {
+  readonly expects: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+export const numberFrom = (expects: string, min: number, max: number = Number.POSITIVE_INFINITY): Check => ({
+  expects,
+  accepts: (value) => typeof value === "number" && value >= min && value <= max,
+});
+export const integerFrom = (expects: string, min: number, max: number = Number.POSITIVE_INFINITY): Check => ({
+  expects,
+  accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+});
+/** The same, or a function that returns such a value for each call. */
+export const orFunction = ({ expects, accepts }: Check): Check => ({
+  expects,
+  accepts: (value) => typeof value === "function" || accepts(value),
+});
+export const functionThat = (expects: string): Check => ({ expects, accepts: (value) => typeof value === "function" });
+
+export const FUNCTION: Check = functionThat("a function");
+export const FLAG: Check = { expects: "true or false", accepts: (value) => typeof value === "boolean" };
+export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
+export const SIGNAL: Check = {
+  expects: "an AbortSignal",
+  accepts: (value) => {
+    const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>;
+    return typeof aborted === "boolean" && typeof addEventListener === "function";
+  },
+};
+/** For an option that is checked where it is used. */
+export const ANY: Check = { expects: "", accepts: () => true };
+
+/** Returns the value, or throws an `InputError` that names the field. */
+export function check<T>(field: string, value: T, { expects, accepts }: Check): T {
+  if (accepts(value)) return value;
+  throw new InputError(field, expects, value);
+}
+
+/** Throws where `options` is no object, has a field outside the table, or a value that its row does not accept. */
+export function checkTable(
+  what: string,
+  options: unknown,
+  table: Readonly<Record<string, Check>>,
+  expects = "an object",
+): void {
+  if (typeof options !== "object" || options === null) throw new InputError("options", expects, options);
+  for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);
+  for (const field of Object.keys(table)) {
+    const value = (options as Record<string, unknown>)[field];
+    if (value !== undefined) check(field, value, table[field] as Check);
+  }
+}

@@ -1,0 +1,112 @@
+/** Refills of a lease, one at a time: for all waiting requests, and some ahead. */
+import type { Decision } from "../../limit/decision.ts";
+import { isInputError } from "../../limit/errors.ts";
+import type { ResilientStore } from "../resilience.ts";
+import type { Call, Op } from "../../stores/contract.ts";
+import type { Lease, WaitingRequest } from "./lease.ts";
+
+/** The store, the limiter's clock, and the host's `waitUntil`. */
+export interface Lender {
+  readonly resilient: ResilientStore;
+  readonly time: () => number | undefined;
+  readonly during: (work: Promise<unknown>) => void;
+}
+
+/** ms without taking ahead after a failure of the store. */
+const QUIET = 100;
+/** ms after which a round trip counts as lost, as where a Worker's request was cut off. */
+const LOST = 10_000;
+/**
+ * Round trips lost to other processes, after which only the first waiting request's tokens are requested; and after which
+ * the balance returns to the store, which decides on the request itself.
+ */
+const FOR_ALL = 2;
+const FOR_ONE = 4;
+
+/** Starts a refill, unless one is in flight. */
+export function refill(lender: Lender, lease: Lease): void {
+  const now = Date.now();
+  if (lease.refilling !== undefined && now - lease.refillingSince < LOST) return;
+  if (lease.waiting.length === 0 && now < lease.quietUntil) return;
+  lease.refillingSince = now;
+  const refilling = run(lender, lease).finally(() => {
+    if (lease.refilling !== refilling) return;
+    lease.refilling = undefined;
+    if (lease.waiting.length > 0) refill(lender, lease);
+  });
+  lease.refilling = refilling;
+  lender.during(refilling);
+}
+
+/**
+ * Waits for a refill within the call's deadline. Each request has a timer of its own: Workers cancel a request that
+ * waits for nothing but another request.
+ */
+export async function wait(lender: Lender, lease: Lease, call: Call): Promise<Decision> {
+  let request: WaitingRequest | undefined;
+  const decided = new Promise<Decision>((resolve, reject) => {
+    request = { call, resolve, reject };
+    lease.waiting.push(request);
+  });
+  refill(lender, lease);
+  try {
+    return await lender.resilient.within(call, decided);
+  } catch (error) {
+    lease.waiting.remove(request as WaitingRequest);
+    if (isInputError(error)) throw error;
+    const passed = lender.time();
+    return lease.spend(call.count, passed) ?? lender.resilient.without(call, passed, error);
+  }
+}
+
+async function run(lender: Lender, lease: Lease): Promise<void> {
+  // Calls of the same turn are included.
+  await undefined;
+  try {
+    let first = lease.waiting.first;
+    for (let tries = 1; ; tries++) {
+      const passed = lender.time();
+      const count = lease.size(lease.now(passed), tries > FOR_ALL);
+      if (first === undefined && count === 0) return lease.rest();
+      if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count)).now);
+      else await straight(lender, lease);
+      if (lease.waiting.length === 0) return;
+      if (first !== lease.waiting.first) tries = 0;
+      first = lease.waiting.first;
+    }
+  } catch (error) {
+    lease.quietUntil = Date.now() + QUIET;
+    for (const { reject } of lease.waiting.clear()) reject(error);
+  }
+}
+
+/** One step at the store; with `lends`, what it takes joins the balance. */
+async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = true): Promise<Decision> {
+  const { limit, key } = lease;
+  const mark = lease.mark();
+  lease.refillingSince = mark.wall;
+  const decision = await lender.resilient.attempt({ op, limit, key, count, reserve: false }, lender.time());
+  lease.learn(decision, lends && op === "take" && decision.ok ? count : 0, mark);
+  return decision;
+}
+
+/** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
+function answer(lease: Lease, now: number): void {
+  for (let next = lease.waiting.first; next !== undefined; next = lease.waiting.first) {
+    const decision = lease.spend(next.call.count, now);
+    if (decision === undefined) return;
+    lease.waiting.remove(next);
+    next.resolve(decision);
+  }
+}
+
+/** Lets the store decide on the first waiting request, after the balance has returned to it. */
+async function straight(lender: Lender, lease: Lease): Promise<void> {
+  const back = lease.empty(lease.now(lender.time()));
+  if (back > 0) await put(lender, lease, "give", back);
+  const first = lease.waiting.first;
+  if (first === undefined) return;
+  const decision = await put(lender, lease, "take", first.call.count, false);
+  lease.waiting.remove(first);
+  first.resolve(decision);
+}
