@@ -10,6 +10,7 @@ import {
   RateLimitError,
   StoreError,
 } from "../src/index.ts";
+import { rateLimitHeaders, statusOf } from "../src/http/index.ts";
 import type { AsyncStore, SyncStore } from "../src/stores/contract.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
@@ -96,6 +97,41 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
       ok: false,
       degraded: true,
     });
+  });
+
+  test("a grant without the store has no numbers of a state: none are in its headers", async () => {
+    const { cause: _, policy, ...granted } = await limiter("allow").limit("one");
+    expect(granted).toEqual({
+      ok: true,
+      value: 0,
+      ts: 1_000_000,
+      remaining: 0,
+      limit: 10,
+      retryAt: undefined,
+      retryAfter: undefined,
+      resetAt: 1_000_000,
+      reserved: false,
+      reason: undefined,
+      now: 1_000_000,
+      degraded: true,
+    });
+    expect(rateLimitHeaders({ ...granted, policy })).toEqual({ "RateLimit-Policy": '"one";q=10;w=1' });
+  });
+
+  test("a denial of a local limit has a retry time, so its status is 429; any other is 503", async () => {
+    const local = limiter({ local: 0.1 });
+    await local.limit("one");
+    const denied = await local.limit("one");
+    expect([denied.ok, denied.degraded, denied.retryAfter, statusOf(denied)]).toEqual([false, true, 1000, 429]);
+    expect(statusOf(await limiter("deny").limit("one"))).toBe(503);
+  });
+
+  test("a local fixed window opens where the limit's `start` says", async () => {
+    const window = { kind: "fixed window", rate: 2, period: 1000, start: 300 } as const;
+    const limits = defineLimits({ window }, { store, onStoreError: { local: 0.5 } });
+    expect((await limits.limit("window")).ok).toBe(true);
+    // The clock is at a multiple of the period.
+    expect(await limits.limit("window")).toMatchObject({ ok: false, retryAfter: 300 });
   });
 
   test("a limit's own setting goes before the limiter's", async () => {
@@ -328,6 +364,19 @@ describe("a store that answers at once, and throws", () => {
         .limitMany("one", ["a", "b"])
         .map(({ ok }) => ok),
     ).toEqual([true, true]);
+  });
+
+  test("a reservation stays one in the local limit, also on the path without a call object", () => {
+    const decideFast = (): never => {
+      throw new Error("the disk is gone");
+    };
+    for (const store of [failing(), { ...failing(), decideFast } as SyncStore]) {
+      const local = defineLimits({ one: bucket }, { store, onStoreError: { local: 1 }, now: () => 1_000_000 });
+      local.limit("one", { count: 10 });
+      const reserved = local.limit("one", { count: 5, reserve: true });
+      expect(reserved).toMatchObject({ ok: true, reserved: true, retryAfter: 500, degraded: true });
+      expect(local.limit("one", { count: 5 })).toMatchObject({ ok: false, reserved: false });
+    }
   });
 
   test("is heard where there is nothing to answer in its place", () => {

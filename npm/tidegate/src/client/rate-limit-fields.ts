@@ -114,8 +114,9 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 };
-const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g;
-const DURATION = new RegExp(`^(?:${PART.source})+$`);
+/** Sticky: it reads the parts of what `DURATION` matched, in order. */
+const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy;
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d))+$/;
 const NUMBER = /^\d+(?:\.\d+)?$/;
 /** From 31 years on, a number of seconds is no wait but an epoch in seconds; and from `EPOCH_MS` on, in ms. */
 const EPOCH_SECONDS = 1e9;
