@@ -152,7 +152,7 @@ describe("a step", () => {
     return { clock, adaptive, second };
   }
 
-  test("adds where at least half of the rate was used, and nothing where nobody asked", () => {
+  test("increases where at least half of the rate was used, and not without requests", () => {
     const { second } = stepping();
     expect([second({ good: 24 }), second({ good: 25 }), second({}), second({ good: 30 })]).toEqual([50, 60, 60, 70]);
   });
@@ -178,7 +178,7 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(25);
   });
 
-  test("one late request counts once, whatever it says when it ends", () => {
+  test("a late request counts once, however it ends", () => {
     const { adaptive, second } = stepping({ latency: 300, tolerance: 0.5 });
     const done = adaptive.begin();
     expect(second({ good: 29 })).toBe(60);
@@ -204,7 +204,7 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(30);
   });
 
-  test("never leaves floor and ceiling, whatever it is told", () => {
+  test("stays between floor and ceiling for any outcomes", () => {
     const told = fc.record({ failed: fc.boolean(), ends: fc.boolean(), wait: fc.integer({ min: -5000, max: 5000 }) });
     fc.assert(
       fc.property(fc.array(told, { maxLength: 200 }), (all) => {
@@ -260,7 +260,7 @@ test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
   expect(() => adaptiveRate({ ...USUAL, ...wrong } as AdaptiveOptions)).toThrow(message);
 });
 
-test("a mistake in what is told is an error, and changes nothing", () => {
+test("an invalid argument throws, and changes nothing", () => {
   const adaptive = adaptiveRate(USUAL);
   expect(() => adaptive.begin(-1)).toThrow("`count` must be a finite number of tokens");
   const done = adaptive.begin();

@@ -53,7 +53,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(spent.decided.decisions.map(({ ok }) => ok)).toEqual([true, false]);
   });
 
-  test("work that says nothing used the estimate; work that fails used what it said, or nothing", async () => {
+  test("work without `used` used the estimate; work that fails used what it set, or nothing", async () => {
     const { limits, left } = budget(make());
     await spend(limits, { limits: BOTH, estimate: 100 }, () => "done");
     expect(await left()).toEqual([900, 4900]);
@@ -68,7 +68,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(await left()).toEqual([860, 4860]);
   });
 
-  test("mistakes are told before anything is taken, and at the call that made them", async () => {
+  test("a wrong argument throws before tokens are taken, and at the call that has it", async () => {
     const { limits, left } = budget(make());
     for (const estimate of [Number.NaN, -1, 1e308, "1" as never]) {
       await expect(spend(limits, { limits: BOTH, estimate }, () => 0)).rejects.toThrow(
@@ -95,7 +95,7 @@ describe.each<[string, () => Store | undefined]>([
       return { ...made, slept, sleep };
     }
 
-    test("runs at once where there is enough, and else when its turn is paid for, in the order of the calls", async () => {
+    test("runs immediately where tokens suffice, and otherwise at its turn, in the order of the calls", async () => {
       const { clock, limits, left, slept, sleep } = waiting();
       const started = clock.now();
       const ran: number[] = [];
@@ -109,7 +109,7 @@ describe.each<[string, () => Store | undefined]>([
       expect((await left())[0]).toBe(0);
     });
 
-    test("whoever asks meanwhile waits behind it, and nobody's tokens are there twice", async () => {
+    test("a call made meanwhile waits behind it, and no token is used twice", async () => {
       const { limits, left, sleep } = waiting();
       await limits.charge("perMinute", { count: 1000 });
       const asleep = async (ms: number) => {
@@ -129,7 +129,7 @@ describe.each<[string, () => Store | undefined]>([
       expect((await left())[0]).toBe(500);
     });
 
-    test("a turn that would come too late is given back, and told", async () => {
+    test("a turn beyond `wait` is returned, and the decision has its time", async () => {
       const { limits, left, slept, sleep } = waiting();
       await limits.charge("perMinute", { count: 900 });
       const before = await left();
@@ -158,7 +158,7 @@ describe.each<[string, () => Store | undefined]>([
       expect(await left()).toEqual(before);
     });
 
-    test("mistakes are told before anything is taken", async () => {
+    test("a wrong option throws before tokens are taken", async () => {
       const { limits, left } = waiting();
       for (const [wrong, message] of [
         [{ wait: Number.NaN }, "`wait` must be a number of ms from 0 to 2147483647; got NaN"],

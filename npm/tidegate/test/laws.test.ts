@@ -46,7 +46,7 @@ function bound(one: Config, end: number): number {
   return most + one.rate * (window(end) - window(START));
 }
 
-describe("bound: whatever the history, no more is granted than the policy says", () => {
+describe("bound: in any history, no more is granted than the limit allows", () => {
   test.each([
     ["a clock that goes on", forward],
     ["a clock that steps back and forth", steps],

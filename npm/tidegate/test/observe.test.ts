@@ -26,7 +26,7 @@ function observed() {
 }
 
 describe("observe", () => {
-  test("tells every decision once, and answers as the limiter does: at once, from the same state", () => {
+  test("emits every decision once, and returns what the limiter does: synchronously, from the same state", () => {
     const { events, plain, limits } = observed();
     const decision = limits.limit("api", { key: "a" });
     expect(decision.remaining).toBe(1);
@@ -59,7 +59,7 @@ describe("observe", () => {
     ]);
   });
 
-  test("a denial that is thrown is told first; a mistake is no decision", () => {
+  test("the event of a denial precedes its error; a mistake emits no event", () => {
     const { events, limits } = observed();
     expect(() => limits.limit("api", { count: 3, throws: true })).toThrow(expect.toSatisfy(isRateLimitError));
     expect(events.map(({ decision }) => decision.ok)).toEqual([false]);
@@ -113,7 +113,7 @@ describe("observe", () => {
   });
 });
 
-test("a channel is published to while somebody listens", () => {
+test("a channel is published to while it has subscribers", () => {
   const decisions = channel("tidegate:decision");
   const limits = observe(defineLimits(POLICIES), publish(decisions));
   const heard: unknown[] = [];

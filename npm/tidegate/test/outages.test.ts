@@ -272,7 +272,7 @@ describe("the log", () => {
     expect(await limits.limit("one", { key: "a" })).toMatchObject({ ok: false, degraded: true });
   });
 
-  test("has a line of a store that answers synchronously, too", () => {
+  test("has a line for a synchronous store, too", () => {
     let failing = true;
     const log = kept();
     const states = memory();
@@ -299,7 +299,7 @@ describe("the log", () => {
     expect(log.lines.slice(1)).toEqual(["tidegate: disk answers again"]);
   });
 
-  test("has one line for a middleware that answers 503", async () => {
+  test("has one line for a middleware that responds with 503", async () => {
     const log = kept();
     const limits = defineLimits(configs, { store: noded(() => refused), log });
     const handler = rateLimit(limits, { name: "one", key: () => "a" }, () => new Response("ok"));

@@ -56,7 +56,7 @@ afterEach(() => {
 const limiter = (onStoreError?: OnStoreError, more: Partial<Config> = {}, timeout?: number) =>
   defineLimits({ one: { ...bucket, ...more } as Config, two: bucket }, { store, onStoreError, timeout });
 
-test("a store that answers is asked, and nothing else is said", async () => {
+test("a store that answers decides, and the decision has no `degraded`", async () => {
   const d = await limiter().limit("one", { count: 4 });
   expect(d).toMatchObject({ ok: true, value: 6 });
   expect(d).not.toHaveProperty("degraded");
@@ -68,7 +68,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     store.mode = mode;
   });
 
-  test("denies by default, and says why", async () => {
+  test("denies by default, with the cause", async () => {
     const d = await limiter().limit("one", { key: "k" });
     expect(d).toMatchObject({ ok: false, degraded: true, remaining: 0, limit: 10, now: 1_000_000 });
     expect(d.retryAt).toBeUndefined();
@@ -84,7 +84,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     await expect(limiter().limit("one", { throws: true })).rejects.toBeInstanceOf(RateLimitError);
   });
 
-  test("allows where it is told to, but never what could never be granted", async () => {
+  test("allows where `onStoreError` does, except a count beyond the capacity", async () => {
     const limits = limiter("allow");
     expect(await limits.limit("one")).toMatchObject({ ok: true, degraded: true });
     expect(await limits.limit("one", { count: 11 })).toMatchObject({
@@ -239,7 +239,7 @@ describe("the deadline", () => {
     expect(await asked).toMatchObject({ ok: false, degraded: true });
   });
 
-  test("a rejection that comes too late is nobody's", async () => {
+  test("a rejection after the deadline is handled", async () => {
     let reject: (error: Error) => void = () => {};
     store.decide = () => new Promise((_, no) => (reject = no));
     const asked = limiter().limit("one");
@@ -253,7 +253,7 @@ describe("the deadline", () => {
 });
 
 describe("the breaker", () => {
-  test("after repeated failures nobody waits; one in a while asks; then all is as before", async () => {
+  test("after repeated failures no call waits; single probes reach the store; then all calls do", async () => {
     const limits = limiter("deny");
     store.mode = "hang";
     const first = Promise.all(Array.from({ length: 5 }, () => limits.limit("one")));
@@ -281,7 +281,7 @@ describe("the breaker", () => {
     expect((await limits.limit("one")).ok).toBe(false);
   });
 
-  test("asks ever more rarely, but at least every five seconds", async () => {
+  test("probes at growing intervals of at most five seconds", async () => {
     const limits = limiter();
     store.mode = "reject";
     for (let i = 0; i < 5; i++) await limits.limit("one");
@@ -304,7 +304,7 @@ describe("the breaker", () => {
     expect(store.asked).toBe(20);
   });
 
-  test("a mistake that the store finds is the caller's: told as it is, and no failure", async () => {
+  test("an InputError of the store rejects as it is, and is no failure", async () => {
     const limits = limiter("allow");
     const mistake = new InputError("key", "a string that this store can keep", "k");
     store.decide = () => Promise.reject(mistake);
@@ -315,7 +315,7 @@ describe("the breaker", () => {
     }
   });
 
-  test("a mistake of the caller's is neither a failure nor asked of the store", async () => {
+  test("a caller's mistake is no failure, and does not reach the store", async () => {
     const limits = limiter("allow");
     for (let i = 0; i < 10; i++) expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be");
     expect(store.asked).toBe(0);
@@ -340,7 +340,7 @@ test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("ti
   expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
 });
 
-describe("a store that answers at once, and throws", () => {
+describe("a synchronous store that throws", () => {
   const failing = (): SyncStore => {
     const fail = (): never => {
       throw new Error("the disk is gone");
@@ -350,7 +350,7 @@ describe("a store that answers at once, and throws", () => {
   const limits = (onStoreError?: OnStoreError) =>
     defineLimits({ one: bucket, two: bucket }, { store: failing(), onStoreError });
 
-  test("is answered for at once, as onStoreError says", () => {
+  test("is replaced synchronously, as `onStoreError` sets", () => {
     const denied = limits().limit("one");
     expect(denied).toMatchObject({ ok: false, degraded: true });
     expect((denied.cause as Error).message).toBe("the disk is gone");
@@ -379,7 +379,7 @@ describe("a store that answers at once, and throws", () => {
     }
   });
 
-  test("is heard where there is nothing to answer in its place", () => {
+  test("throws its error where no decision can replace it", () => {
     expect(() => limits().reset("one")).toThrow("the disk is gone");
     expect(() => limits().getValue("one")).toThrow("the disk is gone");
     expect(() => limits("allow").limit("one", { count: -1 })).toThrow("`count` must be");

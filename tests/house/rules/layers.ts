@@ -68,7 +68,6 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],
   [/^node:url$/, /^stores\/file\.ts$/],
   [/^node:stream$/, /^client\/node\.ts$/],
-  [/^structured-headers$/, /^client\/rate-limit-fields\.ts$/],
   [/^@opentelemetry\/api$/, /^observe\/metrics\.ts$/],
   [/^node:/, /^cli\//],
   [/^react$/, /^react\/index\.ts$/],

@@ -1,5 +1,5 @@
-import { parseDictionary, parseList, Token } from "structured-headers";
 import { InputError } from "../limit/errors.ts";
+import { dictionary, type Item, list } from "./structured-fields.ts";
 
 /** One of a server's limits, as its response reports it. */
 export interface ServerLimit {
@@ -27,15 +27,6 @@ export interface FieldSource {
   get(name: string): string | null;
 }
 
-/** The value where it is malformed: such a field is ignored as a whole (RFC 9651, 4.2). */
-function orNothing<T>(read: () => T, nothing: T): T {
-  try {
-    return read();
-  } catch {
-    return nothing;
-  }
-}
-
 const count = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined);
 
 const inMs = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1000);
@@ -46,33 +37,28 @@ function numberIn(text: string | null): number | undefined {
   return match === null ? undefined : Number(match[1]);
 }
 
-type Member = ReturnType<typeof parseList>[number];
-
-const nameOf = ([value]: Member): string | undefined =>
-  typeof value === "string" || value instanceof Token ? String(value) : undefined;
+const nameOf = ({ kind, value }: Item): string | undefined =>
+  kind === "string" || kind === "token" ? String(value) : undefined;
 
 /** draft-8 to -11: `RateLimit: "name";r=50;t=30`, with its policies by name in `RateLimit-Policy`. */
 function drafts(fields: FieldSource): ServerLimit[] {
-  const members = (field: string): Member[] => orNothing(() => parseList(fields.get(field) ?? ""), []);
-  const policies = members("RateLimit-Policy");
-  return members("RateLimit").flatMap((member): ServerLimit[] => {
-    const name = nameOf(member);
-    const [, parameters] = member;
-    const remaining = count(parameters.get("r"));
+  const policies = new Map(list(fields.get("RateLimit-Policy"))?.map((policy) => [nameOf(policy), policy]));
+  return (list(fields.get("RateLimit")) ?? []).flatMap((item): ServerLimit[] => {
+    const name = nameOf(item);
+    const remaining = count(item.parameters.get("r"));
     if (name === undefined || remaining === undefined) return [];
     // A single policy is the limit's, whatever its name.
-    const policy =
-      policies.findLast((other) => nameOf(other) === name) ?? (policies.length === 1 ? policies[0] : undefined);
-    const unit = policy?.[1].get("qu") ?? "requests";
-    const limit = count(policy?.[1].get("q"));
-    return [{ name, unit: String(unit), limit, remaining, resetAfter: inMs(count(parameters.get("t"))) }];
+    const policy = policies.get(name) ?? (policies.size === 1 ? [...policies.values()][0] : undefined);
+    const unit = policy?.parameters.get("qu") ?? "requests";
+    const limit = count(policy?.parameters.get("q"));
+    return [{ name, unit: String(unit), limit, remaining, resetAfter: inMs(count(item.parameters.get("t"))) }];
   });
 }
 
 /** draft-7: `RateLimit: limit=100, remaining=50, reset=30`. */
 function draft7(fields: FieldSource): ServerLimit[] {
-  const members = orNothing(() => parseDictionary(fields.get("RateLimit") ?? ""), new Map());
-  const [limit, remaining, reset] = ["limit", "remaining", "reset"].map((name) => count(members.get(name)?.[0]));
+  const members = dictionary(fields.get("RateLimit"));
+  const [limit, remaining, reset] = ["limit", "remaining", "reset"].map((name) => count(members?.get(name)?.value));
   if (remaining === undefined) return [];
   return [{ name: "default", unit: "requests", limit, remaining, resetAfter: inMs(reset) }];
 }

@@ -51,7 +51,7 @@ async function meet(config: Config, fields: HeaderFamily, requests: number, opti
   }
 }
 
-describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("a server that says %s", (fields) => {
+describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("a server with %s fields", (fields) => {
   test("a client without tokens of its own hears it, slows down, and gets all it asks for", async () => {
     const { statuses, denied } = await meet(bucket, fields, 30, { concurrency: 1 });
     expect(statuses).toEqual(Array.from({ length: 30 }, () => 200));
@@ -59,7 +59,7 @@ describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("
     expect(denied).toBe(0);
   });
 
-  test("one that sends all at once is denied once for each too many, then waits as told", async () => {
+  test("a concurrent burst is denied once per excess request, and retries after `Retry-After`", async () => {
     const { statuses, granted, denied } = await meet(bucket, fields, 14);
     expect(statuses).toEqual(Array.from({ length: 14 }, () => 200));
     expect([granted.length, denied >= 4]).toEqual([14, true]);

@@ -85,7 +85,7 @@ describe("own tokens", () => {
     expect(times()).toEqual([0, 1000]);
   });
 
-  test("a deadline that own tokens would miss rejects at once", async () => {
+  test("rejects immediately where its own tokens come after the deadline", async () => {
     const { make } = serving({});
     const fetch = make({ limit, deadline: 1500 });
     void fetch(URL_);
@@ -94,7 +94,7 @@ describe("own tokens", () => {
   });
 });
 
-describe("what the server tells", () => {
+describe("limits that the server reports", () => {
   test("little is left: the rest is spread over the time it must do, before anything is denied", async () => {
     const fields = { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "4", "X-RateLimit-Reset": "8" };
     const { clock, times, make } = serving({ fields });
@@ -263,7 +263,7 @@ describe("retries", () => {
     }
   });
 
-  test("what cannot be waited for is passed on at once: `maxWait`, `deadline`, `retries: 0`", async () => {
+  test("returns the denial immediately beyond `maxWait`, beyond `deadline`, and with `retries: 0`", async () => {
     for (const options of [{ maxWait: 5000 }, { deadline: 5000 }, { retries: 0 }]) {
       const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "6" } }, {});
       const response = await make(options)(URL_);

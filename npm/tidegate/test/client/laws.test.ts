@@ -95,7 +95,7 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
   }
 }
 
-describe("whatever is asked", () => {
+describe("any sequence of calls", () => {
   test("without aborts, calls run in order, each at the very ms that its reservation told", async () => {
     await fc.assert(
       fc.asyncProperty(config, calls(fc.constant(5), never), async (one, history) => {
@@ -147,7 +147,7 @@ describe("whatever is asked", () => {
     );
   });
 
-  test("tokens are conserved: those of aborted calls are all there again, to the last", async () => {
+  test("tokens are conserved: aborted calls return all of theirs", async () => {
     await fc.assert(
       fc.asyncProperty(
         config,
@@ -227,7 +227,7 @@ test("urgent calls go first, each level in order", async () => {
   expect(ran).toEqual(["5a", "9a", "9b", "5b", "5c", "1a"]);
 });
 
-test("a blocked event loop does not make calls run in a heap: they catch up by one, and go on as the policy says", async () => {
+test("after a blocked event loop, calls catch up by one and then keep the limit's spacing", async () => {
   const clock = fakeClock(START);
   const ran: number[] = [];
   const ask = throttle(

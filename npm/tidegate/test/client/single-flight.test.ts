@@ -42,7 +42,7 @@ test("calls that differ in type alone, or in `this`, are different", async () =>
   expect(ends).toHaveLength(12);
 });
 
-test("a key says which are the same; without one, objects are refused", async () => {
+test("calls with equal keys are identical; without `key`, object arguments are refused", async () => {
   const { ends, fn } = held();
   const load = singleFlight(fn, { key: (...args) => (args[0] as { id: string }).id });
   void load({ id: "a", seen: 1 });
@@ -53,7 +53,7 @@ test("a key says which are the same; without one, objects are refused", async ()
   expect(() => singleFlight(1 as never)).toThrow("`fn` must be a function");
 });
 
-test("a function that throws at once rejects, and is not held against the next call", async () => {
+test("a function that throws synchronously rejects, and the next call runs it again", async () => {
   let calls = 0;
   const load = singleFlight(() => {
     if (++calls === 1) throw new Error("at once");

@@ -93,7 +93,7 @@ describe.each([
     expect(flow.biggest).toBe(Math.min(size, bytesPerSecond / 10));
   });
 
-  test("holds whoever writes back: what it keeps is a few chunks, however long it runs", async () => {
+  test("applies backpressure: it buffers a few chunks, however long it runs", async () => {
     const clock = fakeClock(START);
     const bytes = new Uint8Array(1000);
     const flow = run({ bytesPerSecond: 10_000, burst: 1000, clock }, () => bytes);
@@ -118,7 +118,7 @@ describe.each([
     for (const one of out) expect(one).toBeGreaterThan(30_000);
   });
 
-  test("what is no bytes ends it with an error that says so", async () => {
+  test("a chunk that is no bytes ends it with an InputError", async () => {
     const clock = fakeClock(START);
     const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
     await pass(clock, 100);

@@ -98,7 +98,7 @@ describe.each<[string, () => Store | undefined]>([
     expect((await policy.limiter.getValue("api")).value).toBe(1);
   });
 
-  test("aborted all at once, the limit is as if they had never been made", async () => {
+  test("after aborting all calls together, the limit is as before them", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), { ...spaced, capacity: 20 }, clock.now);
     const ask = throttle(fn, policy, { clock });
@@ -159,7 +159,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(ran.map(([, at]) => at)).toEqual([0, 100, 200, 300]);
   });
 
-  test("a call whose time would come too late is refused at once, and gives its tokens back", async () => {
+  test("a call that would run after `maxWait` rejects immediately, and returns its tokens", async () => {
     const { clock, ran, fn } = noted();
     const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock, maxWait: 250 });
     const calls = ["a", "b", "c"].map((name) => ask(name));
@@ -188,7 +188,7 @@ describe.each<[string, () => Store | undefined]>([
     expect([ran.length, ask.queued, ask.running, clock.timers]).toEqual([2, 0, 0, 0]);
   });
 
-  test("so many run at once, and their tokens wait with them", async () => {
+  test("at most `concurrency` calls run, and the tokens of the others stay reserved", async () => {
     const clock = fakeClock(START);
     const ends: (() => void)[] = [];
     let most = 0;
@@ -210,7 +210,7 @@ describe.each<[string, () => Store | undefined]>([
 });
 
 describe("a throttled function", () => {
-  test("keeps `this`, its name and its length, and passes errors on", async () => {
+  test("keeps `this`, name and length, and rejects with the function's errors", async () => {
     const { clock } = noted();
     class Service {
       readonly greeting = "hello";

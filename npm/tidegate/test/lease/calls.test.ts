@@ -28,7 +28,7 @@ test("a denial holds at the store: it counts what is in hand here too, and tells
   expect((await node.limit("hot", { count: 91 })).ok).toBe(true);
 });
 
-test("a denial that the store told is not asked for again for a while, and then is", async () => {
+test("a denial of the store is reused for `ahead` ms, and then refreshed", async () => {
   const slow = new World({ kind: "token bucket", rate: 1, period: 3_600_000 });
   const node = slow.node({ ahead: 200 });
   await slow.limit(node);
@@ -42,7 +42,7 @@ test("a denial that the store told is not asked for again for a while, and then 
   expect((await slow.limit(node)).ok).toBe(true);
 });
 
-test("check tells what limit would, and takes nothing; what exceeds the capacity is never granted", async () => {
+test("check returns what limit would, and takes nothing; a count beyond the capacity is never granted", async () => {
   const { world, node } = await leased();
   for (const count of [1, 50, 90, 91]) {
     const told = await node.check("hot", { count });
@@ -54,7 +54,7 @@ test("check tells what limit would, and takes nothing; what exceeds the capacity
   expect((await world.node().limit("hot", { key: "fresh", count: 101 })).reason).toBe("exceeds capacity");
 });
 
-test("give is seen at once, charge is owed before what is in hand is spent", async () => {
+test("give takes effect immediately; a charge is owed before leased tokens are spent", async () => {
   const { world, node } = await leased();
   expect((await node.limit("hot", { count: 90 })).ok).toBe(true);
   expect((await node.limit("hot")).ok).toBe(false);
@@ -78,7 +78,7 @@ test("a reservation is made with all tokens in one place", async () => {
 });
 
 describe("limitAll", () => {
-  test("is decided out of hand where all of it is there", async () => {
+  test("is decided on leased tokens where they suffice", async () => {
     const { world, node } = await leased("a");
     for (let i = 0; i < 10; i++) await world.limit(node, { key: "b" });
     await world.settle();
@@ -93,7 +93,7 @@ describe("limitAll", () => {
     expect((await node.getValue("hot", { key: "a" })).value).toBe(89);
   });
 
-  test("is one step at the store where not, with what was in hand back there", async () => {
+  test("is otherwise one step at the store, after the leased tokens have returned", async () => {
     const { world, node } = await leased("a");
     const all = [
       { name: "hot", key: "a", count: 90 },
@@ -113,7 +113,7 @@ describe("limitAll", () => {
   });
 });
 
-test("reset forgets what is in hand too: the limit is full, and no more", async () => {
+test("reset drops the leased tokens too: the limit is exactly full", async () => {
   const { world, node } = await leased();
   await node.reset("hot");
   expect((await node.limit("hot", { count: 100 })).ok).toBe(true);
@@ -130,7 +130,7 @@ test("an inline config leases for itself; another one of the name gives back fir
   expect((await world.node(false).getValue("hot")).value).toBe(89);
 });
 
-test("release brings back all that is in hand", async () => {
+test("release returns all leased tokens", async () => {
   const { world, node } = await leased();
   expect((await world.node(false).getValue("hot")).value).toBeLessThan(90);
   await node.release();
@@ -138,7 +138,7 @@ test("release brings back all that is in hand", async () => {
   await defineLimits({ hot: config }).release();
 });
 
-test("a store that is down: what is in hand is spent, then onStoreError decides; it is used again when it is back", async () => {
+test("while the store is down, leased tokens are spent, then onStoreError decides; later the store is used again", async () => {
   const { world, node } = await leased();
   const held = inHand(world);
   world.down = true;
@@ -166,7 +166,7 @@ test("no more keys are looked after than maxKeys", async () => {
 
 const never = (): Promise<never> => Promise.reject(new Error("asked"));
 
-describe("what cannot be is refused, before anything is asked", () => {
+describe("impossible settings are refused without a call of the store", () => {
   const store = (lease: unknown) => ({ ...transactional({ name: "far", transaction: never }), lease: lease as true });
 
   test.each([

@@ -39,7 +39,7 @@ test("of 50 decisions in each ms on one key, not one in a hundred reaches the st
   expect(world.calls).toBeLessThan(500);
 });
 
-test("where there is too little, it is used up, by all nodes alike, and asked for seldom", {
+test("a scarce limit is used up, in equal shares, with few calls of the store", {
   timeout: 60_000,
 }, async () => {
   const world = new World(bucket(50_000, 5000), network());
@@ -106,7 +106,7 @@ test("a lease that is not used goes back, and one that is too old is not spent",
   expect(world.calls).toBe(calls + 1);
 });
 
-test("only hot keys are leased: one that is asked for now and then costs what it did", async () => {
+test("only hot keys are leased: a rare key costs one call of the store per request", async () => {
   const world = new World(bucket(100));
   const node = world.node();
   for (let i = 0; i < 20; i++) {

@@ -10,7 +10,7 @@ const HOUR = 3_600_000;
 /** Of which nothing refills while a test looks. */
 const still = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: HOUR, capacity });
 
-test("who cannot get anything behind those who wait is denied without waiting", async () => {
+test("a request that cannot be granted behind the waiting ones is denied without waiting", async () => {
   const world = new World({ kind: "token bucket", rate: 1000, period: 1000, capacity: 100 }, () => 5);
   const node = world.node();
   void world.limit(node, { count: 100 });
@@ -27,7 +27,7 @@ test("who cannot get anything behind those who wait is denied without waiting", 
   expect(answers.filter((ok) => ok).length).toBeGreaterThanOrEqual(55);
 });
 
-test("a denial behind those who wait tells when there is enough for all of them", async () => {
+test("`retryAt` of a denial behind waiting requests is when the tokens suffice for all", async () => {
   const world = new World({ kind: "token bucket", rate: 1000, period: 1000, capacity: 100 }, () => 5);
   const node = world.node();
   void world.limit(node, { count: 100 });
@@ -39,7 +39,7 @@ test("a denial behind those who wait tells when there is enough for all of them"
   expect(behind.retryAt).toBe(world.clock.now() + 70 - 35);
 });
 
-test("at one moment, one node decides on any calls as their order says", async () => {
+test("at one instant, one node decides on calls in their order", async () => {
   const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 80 });
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 200 }), counts, counts, counts, async (capacity, ...rounds) => {
@@ -61,7 +61,7 @@ test("at one moment, one node decides on any calls as their order says", async (
   );
 }, 120_000);
 
-test("what others took is learned: then no more is asked for than is likely there", async () => {
+test("a lease learns what other nodes take, and then requests no more than is likely left", async () => {
   const config: Config = { kind: "token bucket", rate: 100_000, period: 1000, capacity: 1000 };
   const world = new World(config, () => 1);
   const nodes = [world.node(), world.node(), world.node(), world.node()];
@@ -74,7 +74,7 @@ test("what others took is learned: then no more is asked for than is likely ther
   expect(world.granted).toBeGreaterThan(0.97 * (1000 + 100 * 200));
 });
 
-test("who waits for less than somebody before them is not denied for it: the store may deny the other one", async () => {
+test("a smaller request behind a larger one is not denied early: the store may deny the larger one", async () => {
   const world = new World(still(101), () => 1);
   const node = world.node();
   void world.limit(node);
@@ -88,7 +88,7 @@ test("who waits for less than somebody before them is not denied for it: the sto
   expect((await Promise.all(asked)).map(({ ok }) => ok)).toEqual([false, true, true]);
 });
 
-test("what was asked before something came back denies nobody", async () => {
+test("a decision from before tokens returned denies no request", async () => {
   const ways: number[] = [];
   const world = new World(still(10), () => ways.shift() ?? 0);
   const node = world.node({ ahead: 200 });
@@ -103,7 +103,7 @@ test("what was asked before something came back denies nobody", async () => {
   expect((await slow).ok).toBe(true);
 });
 
-test("on a clock that stands, no more is taken ahead than a few times of what was asked for", async () => {
+test("on a stopped clock, at most a few times the demand is taken ahead", async () => {
   const world = new World(still(1_000_000));
   const node = world.node();
   for (let i = 0; i < 40; i++) {
@@ -113,7 +113,7 @@ test("on a clock that stands, no more is taken ahead than a few times of what wa
   }
 });
 
-test("a queue knows what those ask for who still wait", () => {
+test("the queue sums the tokens of the requests that still wait", () => {
   const queue = new WaitingRequests();
   const waiting = [3, 5, 2].map(
     (count): WaitingRequest => ({ call: { count } as WaitingRequest["call"], resolve() {}, reject() {} }),

@@ -24,7 +24,7 @@ describe("legal documents", () => {
 });
 
 describe("documents with mistakes", () => {
-  test.each(INVALID)("$about: the sentences are the ones that Rust says natively", ({ document, text, sentences }) => {
+  test.each(INVALID)("$about: the messages equal those of the native Rust check", ({ document, text, sentences }) => {
     const told = checkPolicies(text ?? JSON.stringify(document));
     expect(told.map(({ message }) => message)).toEqual(sentences);
     if (text === undefined) expect(checkPolicies(document as object)).toEqual(told);
