@@ -20,6 +20,7 @@ function install(name, folder) {
 export const installRuntimes = () => {
   install("hosts", "tests/hosts");
   install("pool-workers", "tests/hosts/pool-workers");
+  install("react-native", "tests/hosts/react-native");
 };
 export const installStranger = () => install("stranger", "tests/packaging/stranger");
 export const installSite = () => install("site", "npm/site");

@@ -28,6 +28,10 @@ const RUNTIMES = {
     places: [join(here, "pool-workers/node_modules/vitest/vitest.mjs")],
     install: `${FROM_NPM}/pool-workers`,
   },
+  "react-native": {
+    places: [join(here, "react-native/node_modules/metro/package.json")],
+    install: `${FROM_NPM}/react-native`,
+  },
   convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
   chromium: {
     places: chromium.places,

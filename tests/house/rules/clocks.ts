@@ -5,7 +5,7 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 /** What may be read where, by the path below `npm/tidegate/src`. */
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
-  ["Date.now", /^limiter\/(limiter|adaptive|resilience|lease\/(refill|lease|leases))\.ts$/],
+  ["Date.now", /^limiter\/(limiter|adaptive|resilience|steady|lease\/(refill|lease|leases))\.ts$/],
   [
     "Date.now",
     /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|memcached\/line|web-storage\/database)\.ts)$/,
@@ -17,7 +17,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // How long something takes, which no step of the host's clock may change.
   [
     "performance.now",
-    /^(limiter\/resilience|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
+    /^(limiter\/steady|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
   ],
   // Which two shards are looked at, and how long a loser waits.
   ["Math.random", /^stores\/(memory|addon-store|addon-calls|spread|transactional)\.ts$/],
@@ -25,9 +25,9 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
     "Math.random",
     /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
   ],
-  // The seed of the table's hash; the name of a client among a server's.
+  // The seed of the table's hash; what tells one client's retries from another's.
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
-  ["crypto.randomUUID", /^client\/fetch\.ts$/],
+  ["Math.random", /^client\/fetch\.ts$/],
   // Deadlines and pauses: none of them outlives the call that it is for.
   ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
   [

@@ -62,7 +62,8 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
     pace: new Restraint(slowBelow),
     source: sources?.(key),
   }));
-  const identity = crypto.randomUUID();
+  // Spreads the retries of different clients; React Native has no `crypto`.
+  const identity = String(Math.random());
 
   async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
     const { url, signal } = facts;

@@ -3,7 +3,7 @@ import { InputError } from "../limit/errors.ts";
 import type { Exports } from "./exports.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, NUMBERS, SHORT_KEY_BYTES } from "./generated/wire.ts";
-import { generalizedUtf8 } from "./utf8.ts";
+import { generalizedUtf8, utf8Length } from "./utf8.ts";
 
 /** Before ES2024 a host has no such method. The slow path below is right for every string. */
 const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean => text.isWellFormed?.() ?? false;
@@ -24,7 +24,8 @@ export class Engine {
   #views: Views;
   readonly #keyAt: number;
   readonly #numbersAt: number;
-  readonly #encoder: TextEncoder = new TextEncoder();
+  /** Absent in older Hermes and QuickJS. */
+  readonly #encoder: TextEncoder | undefined = typeof TextEncoder === "undefined" ? undefined : new TextEncoder();
   /** Counts what has overwritten the key, so that no store takes another store's key for its last. */
   writes = 0;
 
@@ -107,13 +108,14 @@ export class Engine {
 
   #encode(key: string): number {
     const view = this.#current().key;
-    const { read, written } = this.#encoder.encodeInto(key, view);
-    if (read === key.length && (written === read || isWellFormed(key))) return written;
-    // A lone surrogate, or too long; or both.
+    if (this.#encoder !== undefined) {
+      const { read, written } = this.#encoder.encodeInto(key, view);
+      if (read === key.length && (written === read || isWellFormed(key))) return written;
+    }
+    // Without an encoder; or a lone surrogate, or too long.
     const bytes = key.length > MAX_KEY_BYTES ? undefined : generalizedUtf8(key);
     if (bytes === undefined || bytes.length > MAX_KEY_BYTES) {
-      const length = bytes?.length ?? new TextEncoder().encode(key).length;
-      throw new InputError("key", KEY_EXPECTS, key, `${length} bytes`);
+      throw new InputError("key", KEY_EXPECTS, key, `${utf8Length(key)} bytes`);
     }
     view.set(bytes);
     return bytes.length;

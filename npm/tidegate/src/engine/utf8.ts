@@ -1,20 +1,26 @@
+/** Bytes of the code point that begins at `text[i]`. */
+const width = (point: number): number => (point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4);
+
+/** Length of {@link generalizedUtf8} in bytes. */
+export function utf8Length(text: string): number {
+  let length = 0;
+  for (const character of text) length += width(character.codePointAt(0) as number);
+  return length;
+}
+
 /**
  * A string's bytes in generalized UTF-8: UTF-8, in which a lone surrogate is encoded like any other code point (three
- * bytes), so that no two strings have the same bytes.
+ * bytes), so that no two strings have the same bytes. Own code, because `TextEncoder` replaces lone surrogates, and older
+ * Hermes and QuickJS have none.
  */
 export function generalizedUtf8(text: string): Uint8Array {
-  const parts = text.split(/(\p{Surrogate})/u);
-  const encoder = new TextEncoder();
-  const encoded = parts.map((part) => {
-    const unit = part.length === 1 ? part.charCodeAt(0) : 0;
-    if (unit < 0xd800 || unit > 0xdfff) return encoder.encode(part);
-    return Uint8Array.of(0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f));
-  });
-  const bytes = new Uint8Array(encoded.reduce((sum, part) => sum + part.length, 0));
+  const bytes = new Uint8Array(utf8Length(text));
   let at = 0;
-  for (const part of encoded) {
-    bytes.set(part, at);
-    at += part.length;
+  for (const character of text) {
+    const point = character.codePointAt(0) as number;
+    const more = width(point) - 1;
+    bytes[at++] = more === 0 ? point : ((0xf0 << (3 - more)) & 0xff) | (point >> (6 * more));
+    for (let shift = 6 * (more - 1); shift >= 0; shift -= 6) bytes[at++] = 0x80 | ((point >> shift) & 0x3f);
   }
   return bytes;
 }

@@ -8,6 +8,7 @@ import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/co
 import { MemoryStore } from "../stores/memory.ts";
 import { settle } from "../stores/transactional.ts";
 import { checkLog, type Log, Outages } from "./outages.ts";
+import { steadyNow } from "./steady.ts";
 
 /** What a limiter does about a store that fails. */
 export interface Resilience {
@@ -162,7 +163,7 @@ const HALF_OPEN =
 /** Counts a failure of the store. A mistake of the caller's is thrown on. */
 function failed(outages: Outages, node: string, error: unknown, instead: string): void {
   if (isInputError(error)) throw error;
-  const now = performance.now();
+  const now = steadyNow();
   if (isStoreError(error) && error.scope === "key") outages.keyFailed(node, now, error, instead);
   else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
@@ -206,7 +207,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     send: (deadline: number) => Promise<T>,
   ): Promise<T> {
     const timeout = Math.min(...targets.map(timeoutOf));
-    const now = performance.now();
+    const now = steadyNow();
     const node = nodeOf(targets);
     const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
     if (!outages.admits(node, now)) {
@@ -214,7 +215,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     }
     try {
       const result = await inTime(timeout, details, send(now + timeout));
-      if (!outages.none) outages.succeeded(node, performance.now());
+      if (!outages.none) outages.succeeded(node, steadyNow());
       return result;
     } catch (error) {
       const isOurs = isInputError(error) || isStoreError(error);
@@ -270,7 +271,7 @@ export function resilientSync(
   function attempt<T>(limit: Limit | undefined, run: () => T, instead?: (cause: unknown) => T): T {
     try {
       const result = run();
-      if (!outages.none) outages.succeeded("", performance.now());
+      if (!outages.none) outages.succeeded("", steadyNow());
       return result;
     } catch (error) {
       failed(outages, "", error, fallback.insteadOf(limit));
@@ -302,7 +303,7 @@ export function resilientSync(
     guarded.decideFast = (limit, key, count, flags, now) => {
       try {
         const decision = (store as Fast).decideFast(limit, key, count, flags, now);
-        if (!outages.none) outages.succeeded("", performance.now());
+        if (!outages.none) outages.succeeded("", steadyNow());
         return decision;
       } catch (error) {
         failed(outages, "", error, fallback.insteadOf(limit));

@@ -186,7 +186,11 @@ export class MemoryStore implements SyncStore {
     if (this.#table >= 0) return;
     const { wasm } = this.#engine;
     if (this.#restore === undefined) {
-      this.#engine.writeBytes(crypto.getRandomValues(new Uint8Array(16)));
+      // Hashes depend on a secret, so that no client can provoke collisions. Hosts without a random source (React Native,
+      // QuickJS) limit their own user, and have no such clients.
+      const secret = new Uint8Array(16);
+      globalThis.crypto?.getRandomValues(secret);
+      this.#engine.writeBytes(secret);
       this.#table = wasm.table_new(this.#maxKeys);
     } else {
       const { length } = this.#restore;
