@@ -1,4 +1,4 @@
-// `npm run bench`: the figures of the README. tests/bench has the peers it compares with as dependencies of its own.
+// `npm run bench`: the figures of the site and the README. tests/bench has the peers it compares with as dependencies of its own.
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { run } from "./run.mjs";

@@ -23,9 +23,11 @@ function documents() {
   const at = (name) => join(root, "npm", "tidegate", name);
   copyFileSync(join(root, "LICENSE"), at("LICENSE"));
   const { repository } = JSON.parse(readFileSync(at("package.json"), "utf8"));
-  const files = `${repository.url.replace(/^git\+|\.git$/g, "")}/blob/main/`;
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  writeFileSync(at("README.md"), readme.replace(/\]\((?![a-z]+:|#)/g, `](${files}`));
+  const url = repository.url.replace(/^git\+|\.git$/g, "");
+  const readme = readFileSync(join(root, "README.md"), "utf8")
+    .replace(/\]\((?![a-z]+:|#)/g, `](${url}/blob/main/`)
+    .replace(/ (src|srcset)="(?![a-z]+:)/g, ` $1="${url}/raw/main/`);
+  writeFileSync(at("README.md"), readme);
 }
 
 /** The package without its addon: enough to run it in memory, and on stores behind a client. */

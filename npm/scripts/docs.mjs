@@ -3,9 +3,11 @@
 //
 //   npm run docs -- --serve             and serves it (PORT chooses the port)
 //   npm run docs -- --base /tidegate/   where it is not at the root of its host
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { FOLDERS } from "../site/folders.mjs";
+import { linked } from "../site/linked.mjs";
 import { build } from "./build.mjs";
 import { installSite } from "./install.mjs";
 import { root, run } from "./run.mjs";
@@ -41,8 +43,22 @@ function rust(into) {
 
 export function docs(base = "/") {
   installSite();
-  const own = [".vitepress", "guide", "migrate", "public", "recipes", "start", "index.md", "api", "package-lock.json"];
-  const others = ["examples/playground/src", "examples/server/sandbox.mjs", "npm/tidegate/dist"];
+  const pages = Object.keys(FOLDERS).filter((folder) => existsSync(join(root, site, folder)));
+  const own = [
+    ".vitepress",
+    ...pages,
+    "folders.mjs",
+    "linked.mjs",
+    "search.mjs",
+    "source",
+    "public",
+    "index.md",
+    "api",
+    "package-lock.json",
+  ];
+  // The site shows the files that its pages link to.
+  const shown = linked().filter((path) => statSync(join(root, path)).isFile());
+  const others = ["examples/playground/src", "examples/server/sandbox.mjs", "npm/tidegate/dist", ...shown];
   const crates = CRATES.map((crate) => `crates/${crate.replace("tidegate-", "")}/src`);
   api();
   const inputs = [...own.map((path) => `${site}/${path}`), ...others, ...crates, "npm/scripts/docs.mjs"];

@@ -60,6 +60,7 @@ const MORE = {
   client: OUTSIDE,
   react: OUTSIDE,
   examples: { prepare: playground, ...OUTSIDE },
+  readme: { prepare: playground, ...OUTSIDE },
   site: { prepare: () => docs(), ...OUTSIDE },
   packaging: { prepare: installStranger },
 };

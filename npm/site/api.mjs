@@ -40,6 +40,8 @@ const app = await Application.bootstrapWithPlugins({
   parametersFormat: "table",
   interfacePropertiesFormat: "table",
   expandObjects: true,
+  // A page starts with what its entry is for; types come last.
+  groupOrder: ["Functions", "Variables", "Classes", "Interfaces", "Type Aliases", "*"],
   sidebar: { autoConfiguration: true, format: "vitepress", pretty: false, collapsed: true },
   logLevel: "Warn",
 });
@@ -52,6 +54,33 @@ app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     module.name = name;
   }
 });
+/** The function that an entry is for: of its own name, or one of these. */
+const MAIN = [
+  "defineLimits",
+  "rateLimit",
+  "transactional",
+  "definePolicies",
+  "useRateLimit",
+  "throttle",
+  "limitNodeStream",
+  "rateLimitHeaders",
+  "spend",
+  "adaptiveRate",
+  "storeSuite",
+];
+const camel = (entry) => entry.replace(/^.*\//, "").replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+// After typedoc has made its groups.
+app.converter.on(
+  Converter.EVENT_RESOLVE_END,
+  ({ project }) => {
+    for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
+      const functions = module.groups?.find(({ title }) => title === "Functions")?.children ?? [];
+      const main = [camel(module.name), ...MAIN].find((name) => functions.some((it) => it.name === name));
+      functions.sort((a, b) => Number(b.name === main) - Number(a.name === main));
+    }
+  },
+  -1000,
+);
 const project = await app.convert();
 if (project === undefined) process.exit(1);
 await app.generateOutputs(project);

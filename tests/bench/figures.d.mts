@@ -1,4 +1,4 @@
-/** The figures as text, for what results.json holds. */
-export function figures(suites: unknown): string;
-/** The README with the figures between its marks. */
-export function withFigures(text: string, suites: unknown): string;
+export const PAGE: URL;
+export const README: URL;
+export function withFigures(page: string, suites: unknown): string;
+export function withThree(page: string, suites: unknown): string;

@@ -1,12 +1,12 @@
-// The README's figures, from what `npm run bench -- --keep` left in results.json.
+// The site's page of figures and the three in the README, from results.json, which `npm run bench -- --keep` writes.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { inProcess } from "./process/figures.mjs";
 import { markdown } from "./tables.mjs";
 
-const readme = new URL("../../README.md", import.meta.url);
+export const PAGE = new URL("../../npm/site/reference/figures.md", import.meta.url);
+export const README = new URL("../../README.md", import.meta.url);
 const results = new URL("results.json", import.meta.url);
-const MARKS = ["<!-- figures -->", "<!-- /figures -->"];
 
 /** The headings of the suites, in this order. */
 const SUITES = {
@@ -38,16 +38,45 @@ export function figures(suites) {
   return parts.join("\n\n");
 }
 
-/** The README with the figures between its marks. */
-export function withFigures(text, suites) {
-  const [from, to] = MARKS.map((mark) => text.indexOf(mark));
-  if (from < 0 || to < from) throw new Error(`README.md has no ${MARKS.join(" … ")}`);
-  return `${text.slice(0, from + MARKS[0].length)}\n${figures(suites)}\n${text.slice(to)}`;
+/** A cell of a table of a suite, by the table's title, the row's name and the column. */
+function cell(suite, title, name, column = 1) {
+  const found = suite.tables.find((table) => table.title === title)?.rows.find(([first]) => first === name)?.[column];
+  if (found === undefined) throw new Error(`results.json has no row "${name}" under "${title}"`);
+  return found;
 }
 
-export function writeReadme() {
+const on = ({ machine }) =>
+  `${machine.cpu.replaceAll("(R)", "").replace(" Processor", "")}, Node.js ${machine.node.slice(1)}`;
+
+/** Three figures, each with the machine that it was measured on. */
+export function three({ process: inMemory, redis, sizes }) {
+  const million = new Map(inMemory.cases.find(({ id }) => id === "million-allow").rows.map((row) => [row.id, row]));
+  const ns = (id) => Math.round(million.get(id).figures[0].median).toLocaleString("en-US");
+  const perSecond = (name) => cell(redis, "256 callers, 10,000 keys", name);
+  return [
+    "| what | Tidegate | beside it | measured on |",
+    "|---|---:|---|---|",
+    `| CPU per decision in memory, 10⁶ keys | ${ns("tidegate")} ns | express-rate-limit ${ns("express")} ns | ${on(inMemory)} |`,
+    `| decisions per second on one Redis, 256 callers | ${perSecond("tidegate (ioredis)")} | \`GET\` alone ${perSecond("GET (ioredis)")} | ${on(redis)} |`,
+    `| added to a browser bundle, gzip | ${cell(sizes, "A program's bundle", "tidegate: a page, in memory")} kB | @convex-dev/rate-limiter ${cell(sizes, "A program's bundle", "@convex-dev/rate-limiter")} kB | any machine |`,
+  ].join("\n");
+}
+
+/** A page with a text between two marks. */
+function between(page, begin, end, text) {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has no ${begin} … ${end}`);
+  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`;
+}
+
+export const withFigures = (page, suites) => between(page, "<!-- figures -->", "<!-- /figures -->", figures(suites));
+export const withThree = (page, suites) =>
+  between(page, "<!-- figures:begin -->", "<!-- figures:end -->", three(suites));
+
+export function writePages() {
   const suites = JSON.parse(readFileSync(results, "utf8"));
-  writeFileSync(readme, withFigures(readFileSync(readme, "utf8"), suites));
+  writeFileSync(PAGE, withFigures(readFileSync(PAGE, "utf8"), suites));
+  writeFileSync(README, withThree(readFileSync(README, "utf8"), suites));
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) writeReadme();
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) writePages();

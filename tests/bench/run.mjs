@@ -1,13 +1,13 @@
 // `npm run bench [-- --suite process,redis] [--quick] [--rounds n] [--json file] [--keep]`
 //
-// Every table of the README, one suite after another. `--keep` puts what was measured into results.json and the README.
+// Every table of the site's figures, one suite after another. `--keep` writes results.json, and from it the pages.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { writeReadme } from "./figures.mjs";
+import { writePages } from "./figures.mjs";
 import { ourVersion } from "./installed.mjs";
 import { machine } from "./machine.mjs";
 
@@ -73,6 +73,6 @@ const write = (path, of) => writeFileSync(path, `${JSON.stringify(of, null, 2)}\
 if (values.json !== undefined) write(resolve(process.env.INIT_CWD ?? "", values.json), suites);
 if (values.keep) {
   write(kept, { ...JSON.parse(readFileSync(kept, "utf8")), ...suites });
-  writeReadme();
+  writePages();
 }
 process.exitCode = failed === 0 ? 0 : 1;

@@ -55,7 +55,7 @@ export function text({ title, head, rows }) {
   return `\n${title}\n${lines.map((line) => line.map(pad).join("  ")).join("\n")}\n`;
 }
 
-/** A table for the README. */
+/** A table for a page. */
 export function markdown({ title, head, rows }) {
   const line = (cells) => `| ${cells.join(" | ")} |`;
   const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));

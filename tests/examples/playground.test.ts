@@ -38,7 +38,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
   /** Decisions compared so far; throws where two differed. */
   async function compared(): Promise<number> {
     const verdict = (await page.locator(".verdict").textContent()) ?? "";
-    if (verdict.includes("Nothing asked yet")) return 0;
+    if (verdict.includes("No decisions yet")) return 0;
     const count = /([\d,]+) decisions, identical to the bit/.exec(verdict)?.[1];
     if (count === undefined) throw new Error(verdict);
     return Number(count.replaceAll(",", ""));
@@ -104,7 +104,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     await hold.uncheck();
   });
 
-  test("asked at the same time, both sides have the same bits", async () => {
+  test("compared at one instant, both sides have the same bits", async () => {
     await button("Compare now").click();
     const pair = page.locator(".pair");
     await pair.waitFor();

@@ -51,8 +51,9 @@ describe("the tarball", () => {
     const ours = (name: string) => readFileSync(join(root, name), "utf8");
     expect(packed("LICENSE")).toBe(ours("LICENSE"));
     const readme = packed("README.md");
-    expect(readme.match(/\]\((?!https:|#)/g)).toBeNull();
-    expect(readme.replaceAll("](https://github.com/tidegate/tidegate/blob/main/", "](")).toBe(ours("README.md"));
+    expect(readme.match(/\]\((?!https:|#)| (src|srcset)="(?!https:)/g)).toBeNull();
+    const ofRepository = /(\]\(|src(?:set)?=")https:\/\/github\.com\/tidegate\/tidegate\/(?:blob|raw)\/main\//g;
+    expect(readme.replace(ofRepository, "$1")).toBe(ours("README.md"));
   });
 
   test("runs nothing when it is installed, and brings no dependency along", () => {

@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { withFigures } from "../bench/figures.mjs";
+import { PAGE, README, withFigures, withThree } from "../bench/figures.mjs";
 
-const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
+const suites = JSON.parse(readFileSync(new URL("../bench/results.json", import.meta.url), "utf8"));
 
-test("the README's figures are those of the last run that was kept", () => {
-  const readme = read("../../README.md");
-  expect(readme).toBe(withFigures(readme, JSON.parse(read("../bench/results.json"))));
+test.each([
+  ["the page of figures has", PAGE, withFigures],
+  ["the README has three of", README, withThree],
+])("%s the figures of the last kept run", (_, file, write) => {
+  const page = readFileSync(file, "utf8");
+  expect(page).toBe(write(page, suites));
 });

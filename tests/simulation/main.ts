@@ -11,7 +11,7 @@ import { summary, withTables } from "./report/markdown.ts";
 import { json, plan, report, type Report } from "./report/report.ts";
 import type { Result, Task } from "./tasks.ts";
 
-/** The one task in which a file is read: what the report and the README are made of. */
+/** The one task in which a file is read: the report and the site's tables are made of it. */
 const WORK: { readonly [K in Task["task"]]: (task: Task & { task: K }) => Result[K] | Promise<Result[K]> } = {
   fleet: ({ scenario }) => run(scenario),
   herd: ({ seed, limit, clients, back }) => herd(seed, limit, clients, back),
@@ -36,7 +36,7 @@ export async function main(args: readonly string[], root: string): Promise<void>
   }
 }
 
-/** Writes the report, and the README's tables. */
+/** Writes the report, and its tables on the site. */
 async function writeReport(root: string): Promise<void> {
   const began = performance.now();
   const progress = (name: string): void => {
@@ -45,6 +45,6 @@ async function writeReport(root: string): Promise<void> {
   const all = await report(progress);
   progress("done");
   writeFileSync(join(root, "tests/simulation/report.json"), json(all));
-  const readme = join(root, "README.md");
-  writeFileSync(readme, withTables(readFileSync(readme, "utf8"), summary(all)));
+  const page = join(root, "npm/site/reference/figures.md");
+  writeFileSync(page, withTables(readFileSync(page, "utf8"), summary(all)));
 }

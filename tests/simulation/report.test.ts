@@ -1,4 +1,4 @@
-/** The committed report is what a run comes to, to the byte, and the README quotes it. */
+/** The committed report is what a run comes to, to the byte, and the site's figures quote it. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { faulty, MODES, SEED } from "./fleet/cases.ts";
@@ -58,7 +58,7 @@ test("nothing in the committed report is granted beyond the limit, late or from 
   }
 });
 
-test("the README quotes the committed report", async () => {
+test("the page of figures quotes the committed report", async () => {
   const [tables = ""] = await simulate([{ task: "summary", report: committed }]);
-  expect(text("../../README.md")).toContain(`<!-- simulation -->\n${tables}\n<!-- /simulation -->`);
+  expect(text("../../npm/site/reference/figures.md")).toContain(`<!-- simulation -->\n${tables}\n<!-- /simulation -->`);
 });

@@ -1,18 +1,19 @@
-/** The site as `npm run docs` builds it: whole, and on its own. */
+/** The site as `npm run docs` builds it: complete and self-contained. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { folders } from "./pages.ts";
 import { dist, fileOf } from "./served.ts";
 
 const files = readdirSync(dist, { recursive: true }).map((file) => String(file).replaceAll("\\", "/"));
 const read = (file: string): string => readFileSync(join(dist, file), "utf8");
 const html = files.filter((file) => file.endsWith(".html"));
-/** Rust's documentation is rustdoc's; what leads into it is ours. */
+/** Pages under rust/ are rustdoc's. */
 const ours = html.filter((file) => !file.startsWith("rust/"));
 
 test("has every page", () => {
   const source = join(dist, "..");
-  const pages = ["start", "guide", "recipes", "migrate", "api"].flatMap((folder) =>
+  const pages = [...folders, "api"].flatMap((folder) =>
     readdirSync(join(source, folder), { recursive: true })
       .map((file) => `${folder}/${String(file).replaceAll("\\", "/")}`)
       .filter((file) => file.endsWith(".md"))
@@ -21,6 +22,31 @@ test("has every page", () => {
   expect(pages.length).toBeGreaterThan(40);
   expect(ours).toEqual(expect.arrayContaining([...pages, "index.html", "playground/index.html"]));
   for (const crate of ["core", "table", "policy"]) expect(html).toContain(`rust/tidegate_${crate}/index.html`);
+});
+
+test("an API page starts with the function that its entry is for, and ends with types", () => {
+  const api = join(dist, "..", "api/tidegate");
+  for (const [file, first] of Object.entries({
+    "../tidegate.md": "defineLimits()",
+    "express.md": "rateLimit()",
+    "redis.md": "redis()",
+    "durable-object.md": "durableObject()",
+    "client.md": "throttle()",
+  })) {
+    const page = readFileSync(join(api, file), "utf8");
+    expect(/^### (.*)$/m.exec(page)?.[1], file).toBe(first);
+    const groups = [...page.matchAll(/^## (.*)$/gm)].map(([, title = ""]) => title);
+    expect(groups.indexOf("Functions"), file).toBeLessThan(groups.indexOf("Interfaces"));
+  }
+});
+
+test("no link leads to a source file on the web", () => {
+  const found = ours.flatMap((page) => {
+    const links = [...read(page).matchAll(/href="(https:\/\/github\.com\/tidegate\/tidegate\/(?:blob|tree)\/[^"]+)"/g)];
+    // What a shown file links to is that file's.
+    return page.startsWith("source/") ? [] : links.map(([, url]) => `${page}: ${url}`);
+  });
+  expect(found).toEqual([]);
 });
 
 test("loads nothing from elsewhere", () => {
@@ -33,17 +59,17 @@ test("loads nothing from elsewhere", () => {
   const found = files
     .filter((file) => /\.(html|css|js)$/.test(file))
     .flatMap((file) => {
-      // What is shown as code is not run.
+      // Code that is shown is not run.
       const text = file.endsWith(".html") ? read(file).replace(/<pre[\s\S]*?<\/pre>/g, "") : read(file);
-      // The pages' text is in scripts too; what an example asks for there is text.
+      // The pages' text is in scripts too, with the requests of examples.
       const patterns = /^assets\/.*\.md\./.test(file) ? LOADS.slice(0, 3) : LOADS;
       return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, url]) => `${file}: ${url}`));
     });
-  // VitePress would ask there for an icon that it lacks; there is none on these pages, and looks.test.ts sees who is asked.
+  // VitePress loads missing icons from there. These pages have none, and looks.test.ts checks every request.
   expect(found.filter((line) => !/theme\.[^/]*\.js: https:\/\/api\.iconify\.design\//.test(line))).toEqual([]);
 });
 
-test("every link within it leads to a page that is there, and to a heading of it", () => {
+test("every link leads to a page that exists, and to a heading of it", () => {
   const ids = new Map<string, Set<string>>();
   const idsOf = (file: string): Set<string> => {
     let known = ids.get(file);

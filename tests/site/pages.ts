@@ -1,6 +1,7 @@
 /** The site's pages, as they are written. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { FOLDERS } from "../../npm/site/folders.mjs";
 import { root } from "../readme/blocks.ts";
 
 export interface Page {
@@ -16,10 +17,15 @@ const inside = (folder: string): string[] =>
     .sort()
     .map((name) => `${folder}/${name}`);
 
+/** The folders of pages that exist. */
+export const folders: readonly string[] = Object.keys(FOLDERS).filter((folder) =>
+  existsSync(join(root, "npm/site", folder)),
+);
+
 export const pages: readonly Page[] = [
   "npm/site/index.md",
-  ...["start", "guide", "recipes", "migrate"].flatMap((folder) => inside(`npm/site/${folder}`)),
+  ...folders.flatMap((folder) => inside(`npm/site/${folder}`)),
 ].map(at);
 
-/** What GitHub shows besides, and links among. */
+/** Other documents of the repository. */
 export const others: readonly Page[] = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(at);

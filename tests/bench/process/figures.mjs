@@ -1,4 +1,4 @@
-// The tables of the README about limits in process, from a run of this suite.
+// The tables about limits in process, from a run of this suite.
 import { markdown } from "../tables.mjs";
 
 const SPEED = {

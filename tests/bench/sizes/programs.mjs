@@ -1,4 +1,4 @@
-// Programs whose bundles are weighed: ours by host, as the README's table of ceilings names them, and the peers'.
+// Programs whose bundles are weighed: ours by host, as the table of ceilings in reference/figures.md names them, and the peers'.
 import { createRequire } from "node:module";
 
 // The workspace's, whatever a peer brings along.

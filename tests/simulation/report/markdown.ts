@@ -1,4 +1,4 @@
-/** The tables of the README that are made of the report. */
+/** The tables of the site's figures that are made of the report. */
 import type { Herd } from "../experiments/herd.ts";
 import type { Report, Run } from "./report.ts";
 
@@ -43,7 +43,7 @@ const table = (columns: readonly Column[], runs: readonly Run[]): string =>
     runs.map((run) => columns.map(([, cell]) => cell(run))),
   );
 
-/** What the README has between its marks. */
+/** What the page has between its marks. */
 export function summary(report: Report): string {
   const largest = (runs: readonly Run[]): Run[] => runs.filter(({ scenario }) => scenario.nodes === 1_000);
   const sizes = [report.fleet, report.hot, report.scarce].flatMap(largest);
@@ -111,9 +111,9 @@ function herds(rows: readonly Herd[]): string {
 const BEGIN = "<!-- simulation -->\n";
 const END = "<!-- /simulation -->";
 
-/** The README with these tables between its marks. */
-export function withTables(readme: string, tables: string): string {
-  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`README.md must have ${BEGIN.trim()} before ${END}`);
-  return `${readme.slice(0, begin)}${BEGIN}${tables}\n${readme.slice(end)}`;
+/** The page with these tables between its marks. */
+export function withTables(page: string, tables: string): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`the page of figures must have ${BEGIN.trim()} before ${END}`);
+  return `${page.slice(0, begin)}${BEGIN}${tables}\n${page.slice(end)}`;
 }

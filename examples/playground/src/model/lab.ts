@@ -113,13 +113,13 @@ export class Lab {
     this.config = config;
     void defined.then(() => {
       this.here = new Reading(config, this.#sandbox.rows());
-      this.#tell();
+      this.#notify();
     });
     if (this.away !== undefined) return;
     this.remote.define(config).then(
       ({ body }) => {
         this.there = new Reading(config, (body as Answer).rows);
-        this.#tell();
+        this.#notify();
       },
       (error) => this.#lose(error),
     );
@@ -129,7 +129,7 @@ export class Lab {
   reset(): void {
     void this.#sandbox.reset().then(() => {
       this.here = new Reading(this.config, []);
-      this.#tell();
+      this.#notify();
     });
     this.timeline.clear();
     this.counts = { ...NO_COUNTS };
@@ -137,7 +137,7 @@ export class Lab {
     this.remote.reset().then(
       ({ body }) => {
         this.there = new Reading(this.config, (body as Answer).rows);
-        this.#tell();
+        this.#notify();
       },
       (error) => this.#lose(error),
     );
@@ -162,19 +162,19 @@ export class Lab {
 
   #add(entry: Entry): void {
     this.entries = [entry, ...this.entries.slice(0, MOST_ENTRIES - 1)];
-    this.#tell();
+    this.#notify();
   }
 
   #replace(old: Entry, entry: Entry): void {
     this.entries = this.entries.map((other) => (other.number === old.number ? entry : other));
-    this.#tell();
+    this.#notify();
   }
 
-  /** The server failed: from here on it is asked nothing, until both sides can begin anew. */
+  /** The server failed: from here on it gets no requests, until both sides can begin anew. */
   #lose(error: unknown): void {
     if (this.away !== undefined) return;
     this.away = error instanceof Away ? error.message : `It failed: ${(error as Error).message}`;
-    this.#tell();
+    this.#notify();
     setTimeout(() => void this.#connect(), RECONNECT_MS);
   }
 
@@ -186,15 +186,15 @@ export class Lab {
       // It may have changed meanwhile; and what was decided here alone is forgotten.
       this.define(this.config);
       this.reset();
-      this.#tell();
+      this.#notify();
     } catch (error) {
       this.away = (error as Error).message;
-      this.#tell();
+      this.#notify();
       setTimeout(() => void this.#connect(), RECONNECT_MS);
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -22,7 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     ...base,
     title: "A burst, and filling again",
-    look: "Thirty requests at once. Twenty tokens were there; then ten come back every second, evenly.",
+    look: "Thirty requests at once. Twenty are granted; then ten tokens return every second, evenly.",
     burst: 30,
   },
   {
@@ -49,7 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     ...base,
     title: "A herd",
-    look: "Forty clients come back at the very time that they were told: all of them, in one millisecond.",
+    look: "Forty denied clients retry at their `retryAt`: all of them, in one millisecond.",
     draft: { ...window, rate: 10, capacity: 10 },
     traffic: { ...OFF, pattern: "herd", size: 40 },
   },

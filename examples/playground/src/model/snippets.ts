@@ -63,7 +63,7 @@ const STORES = {
       "declare const env: { LIMITS: ObjectNamespace }; // what your handler is given",
     ],
     store: "durableObject(env.LIMITS)",
-    note: "One call to the object; durable, near whoever asks first.",
+    note: "One call to the object; durable, near the first caller.",
   },
   "deno kv": {
     title: "Deno KV",

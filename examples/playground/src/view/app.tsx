@@ -69,7 +69,7 @@ export function App({ lab }: { lab: Lab }) {
   };
   const reset = (): void => {
     lab.reset();
-    say("Both sides forgot what was taken.");
+    say("Both sides are full again.");
   };
   const choose = (index: number): void => {
     const { draft: policy, traffic: pattern, count, reserve, burst, title } = SCENARIOS[index] as Scenario;

@@ -100,7 +100,7 @@ function Agreement({ lab }: { lab: Lab }) {
   const said = {
     away: `${away} This side goes on alone; both begin anew when it is back.`,
     differ: `${differing} of ${compared} decisions differ.`,
-    agree: compared === 0 ? "Nothing asked yet." : `${compared.toLocaleString("en")} decisions, identical to the bit.`,
+    agree: compared === 0 ? "No decisions yet." : `${compared.toLocaleString("en")} decisions, identical to the bit.`,
   }[state];
   const [entry] = lab.entries;
   const clock = `${remote.offset >= 0 ? "+" : "−"}${Math.abs(remote.offset).toFixed(1)} ms`;

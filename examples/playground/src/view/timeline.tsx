@@ -44,14 +44,14 @@ export function TimelinePanel({ lab }: { lab: Lab }) {
   const { granted, reserved, denied, never } = lab.counts;
   const said = `So far ${granted} granted, ${reserved} reserved, ${denied + never} denied. The table of decisions has each.`;
   return (
-    <Panel title="Timeline" hint="Half a minute back, and ahead what will come if nobody asks: the same projection.">
+    <Panel title="Timeline" hint="The last half minute, and the projection without further requests.">
       <figure>
         <figcaption>value, tokens</figcaption>
         <div ref={above} role="img" aria-label={`The value over time. ${said}`} className="plot" />
       </figure>
       <figure>
         <figcaption>
-          tokens asked for, each quarter of a second
+          tokens requested, per 250 ms
           <ul className="legend">
             <li className="granted">granted {granted}</li>
             <li className="reserved">reserved {reserved}</li>
@@ -59,7 +59,7 @@ export function TimelinePanel({ lab }: { lab: Lab }) {
             <li className="retry">retryAt of the last denial</li>
           </ul>
         </figcaption>
-        <div ref={below} role="img" aria-label={`Tokens asked for over time. ${said}`} className="plot" />
+        <div ref={below} role="img" aria-label={`Tokens requested over time. ${said}`} className="plot" />
       </figure>
     </Panel>
   );

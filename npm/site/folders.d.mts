@@ -1,0 +1,1 @@
+export const FOLDERS: Readonly<Record<string, { text: string; first: string[] }>>;

@@ -1,0 +1,3 @@
+import { sources } from "../.vitepress/links.mts";
+
+export default { paths: sources };
