@@ -59,7 +59,7 @@ describe("a record", () => {
   test("is the state's bytes, and until when it is kept", () => {
     const bytes = writeRecord({ value: 1, ts: 2 }, 1);
     expect(hex(bytes)).toBe("000000000000f03f0000000000000040000000000000f03f");
-    expect(readRecord(bytes)).toEqual({ value: 1, ts: 2, dropAt: 1 });
+    expect(readRecord(bytes)).toEqual({ state: { value: 1, ts: 2 }, dropAt: 1 });
     expect(() => readRecord(bytes.subarray(1))).toThrow("got 23 bytes");
   });
 });

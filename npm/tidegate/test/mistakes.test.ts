@@ -205,7 +205,7 @@ describe("a client", () => {
     [
       "Memcached: copies that are none",
       () => memcached(any(new MemcacheClient({ server: { servers: [{ server: "a:1" }, { server: "b:1" }] } }))),
-      "`client` must be one of a single server; got one that asks any of 2",
+      "`client` must be one of a single server; got one that uses any of 2",
     ],
     [
       "Memcached: a prefix with a space",

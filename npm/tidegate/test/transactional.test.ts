@@ -280,7 +280,7 @@ test("wrong options are named", () => {
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");
   expect(() => transactional({ ...sound, name: 5 } as never)).toThrow("`name` must be a short name, for errors; got 5");
   expect(() => transactional({ name: "rows" } as never)).toThrow("`transaction` must be a function");
-  expect(() => transactional({ ...sound, now: 5 } as never)).toThrow("`now` must be a function that tells ms; got 5");
+  expect(() => transactional({ ...sound, now: 5 } as never)).toThrow("`now` must be a function that returns ms; got 5");
   expect(() => transactional({ ...sound, within: 5 } as never)).toThrow(
     "`within` must be the handle of a transaction, an object; got 5",
   );

@@ -4,38 +4,25 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 
 /** What may be read where, by the path below `npm/tidegate/src`. */
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
-  // A call that is handed no `now`: the store's own clock, or the clock of whoever stands in for the store.
-  ["Date.now", /^limiter\/(limiter|adaptive|resilience|steady|lease\/(refill|lease|leases))\.ts$/],
-  [
-    "Date.now",
-    /^stores\/([\w-]+\.ts|(durable-object\/object|redis\/recall|memcached\/line|web-storage\/database)\.ts)$/,
-  ],
+  // A store's own clock and pauses, and which shards it reads.
+  ["Date.now", /^stores\//],
+  ["performance.now", /^stores\//],
+  ["Math.random", /^stores\//],
+  ["setTimeout", /^stores\//],
+  // The seed of the table's hash.
+  ["crypto.getRandomValues", /^stores\/memory\.ts$/],
+  // Where a call has no `now`.
+  ["Date.now", /^limiter\/(limiter|adaptive|resilience|steady|lease\/\w+)\.ts$/],
   [
     "Date.now",
     /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/,
   ],
-  // How long something takes, which no step of the host's clock may change.
-  [
-    "performance.now",
-    /^(limiter\/steady|stores\/(server-clock|turns|redis\/(denials|outbox|sharded))|stores\/postgres\/(queue|carrier|sender|pending|conflict)|stores\/memcached\/line|react\/(server-clock|remote))\.ts$/,
-  ],
-  // Which two shards are looked at, and how long a loser waits.
-  ["Math.random", /^stores\/(memory|addon-store|addon-calls|spread|transactional)\.ts$/],
-  [
-    "Math.random",
-    /^stores\/(redis\/(several|sharded)|postgres\/(program|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
-  ],
-  // The seed of the table's hash; what tells one client's retries from another's.
-  ["crypto.getRandomValues", /^stores\/memory\.ts$/],
-  ["Math.random", /^client\/fetch\.ts$/],
-  // Deadlines and pauses: none of them outlives the call that it is for.
+  // Durations, which no correction of the host's clock may change.
+  ["performance.now", /^(limiter\/steady|react\/(server-clock|remote))\.ts$/],
+  // Deadlines: each ends with the call that it is for.
   ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
-  [
-    "setTimeout",
-    /^stores\/(turns|redis\/turn|postgres\/(queue|sender|pending|conflict)|deno-kv\/transaction|memcached\/line)\.ts$/,
-  ],
-  // A test's own clock.
-  ["Math.random", /^testing\/vectors\.ts$/],
+  // What tells one client's retries from another's; the values of generated tests.
+  ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];
 
 const GLOBALS = new Set(["setTimeout", "setInterval", "setImmediate"]);

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
-import { keyOf } from "../../../npm/tidegate/src/stores/memcached/key.ts";
+import { keyOf } from "../../../npm/tidegate/src/stores/memcached/protocol.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 import { freePort } from "../../support/ports.ts";
 

@@ -11,7 +11,7 @@ import {
   checkOptions,
   checkRequest,
   checkRequests,
-  checkSums,
+  distinct,
   type LimiterOptions,
   type LimitOptions,
   type LimitRequest,
@@ -158,8 +158,8 @@ export class Limiter<N extends string, S extends Store> {
   }
 
   /**
-   * Takes from several limits in one atomic step: from all or from none. Two requests on one limit and key take their
-   * sum.
+   * Takes from several limits in one atomic step: from all or from none. Requests on one limit and key are one request
+   * for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
     return this.#all("take", requests);
@@ -254,14 +254,21 @@ export class Limiter<N extends string, S extends Store> {
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
-    const calls = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
+    const given = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
       checkRequest(request);
       const { name, key, count = 1, reserve, config } = request;
       const limit = this.#limit(name, config);
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
     });
-    return this.#layered.decideAll(checkSums(calls), this.#time()) as Answer<S, AllDecision>;
+    const { calls, indexes } = distinct(given);
+    const answer = this.#layered.decideAll(calls, this.#time());
+    if (calls.length === given.length) return answer as Answer<S, AllDecision>;
+    const spread = (all: AllDecision): AllDecision => ({
+      ...all,
+      decisions: indexes.map((index) => all.decisions[index] as Decision),
+    });
+    return (answer instanceof Promise ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
   }
 
   #target(operation: string, name: string, options: Target = NONE): { limit: Limit; key: string | undefined } {

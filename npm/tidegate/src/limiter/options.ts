@@ -145,17 +145,38 @@ export function checkCount(count: unknown): number {
   throw numberError("count", count);
 }
 
-/** Refuses requests on one limit and key that take more together than one request may, before a store has any of them. */
-export function checkSums(calls: readonly Call[]): readonly Call[] {
-  // Below the bound all together, so each of them is: nearly every call ends here, without a string of its own.
-  if (calls.reduce((sum, { count }) => sum + count, 0) <= MAX_COUNT) return calls;
-  const sums = new Map<string, number>();
-  for (const { limit, key, count } of calls) {
-    const identity = limit.identity(key);
-    sums.set(identity, checkCount((sums.get(identity) ?? 0) + count));
-  }
-  return calls;
+/** Calls on different limits and keys, and for each request the index of its call. */
+export interface Distinct {
+  readonly calls: readonly Call[];
+  readonly indexes: readonly number[];
 }
+
+/**
+ * Requests on one limit and key become one call for their sum, with `reserve` where each of them has it. Throws where the
+ * sum is more than a count may be, or the requests have different configs.
+ */
+export function distinct(requests: readonly Call[]): Distinct {
+  const calls: Call[] = [];
+  const indexes = requests.map((request) => {
+    const { limit, key, count, reserve } = request;
+    // At most 100 requests: a search is cheaper than a map of strings.
+    const index = calls.findIndex((call) => call.key === key && call.limit.name === limit.name);
+    const before = calls[index];
+    if (before === undefined) return calls.push(request) - 1;
+    if (!isSame(before.limit, limit)) {
+      throw new InputError(
+        "config",
+        `the same in all requests on ${JSON.stringify(limit.identity(key))}`,
+        limit.policy,
+      );
+    }
+    calls[index] = { ...before, count: checkCount(before.count + count), reserve: before.reserve && reserve };
+    return index;
+  });
+  return { calls, indexes };
+}
+
+const isSame = (a: Limit, b: Limit): boolean => a === b || JSON.stringify(a.policy) === JSON.stringify(b.policy);
 
 export function checkNow(now: unknown): number {
   if (typeof now === "number" && now >= 0 && now <= MAX_NOW_MS) return Math.floor(now);

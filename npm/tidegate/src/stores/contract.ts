@@ -25,7 +25,10 @@ interface StoreOf<Async extends boolean> {
    * store holds back, in a queue of its own, must not be sent once `deadline` has passed: its caller has been answered.
    */
   decide(call: Call, now: number | undefined, deadline?: Deadline): Async extends true ? Promise<Decision> : Decision;
-  /** One atomic step on several limits: all are taken or none is. The calls' `op` is `"take"` or `"check"`, all the same. */
+  /**
+   * One atomic step on several limits: all are taken or none is. The calls' `op` is `"take"` or `"check"`, all the same,
+   * and no two calls are on the same limit and key.
+   */
   decideAll(
     calls: readonly Call[],
     now: number | undefined,

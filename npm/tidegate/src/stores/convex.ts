@@ -8,7 +8,8 @@ import type { State } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { type Transaction, transactional } from "./transactional.ts";
+import type { Transaction } from "./steps.ts";
+import { transactional } from "./transactional.ts";
 
 /** What is used of a mutation's (or, for `check` and `getValue`, a query's) `ctx.db`, by shape. */
 export interface ConvexDatabase {

@@ -3,16 +3,40 @@
  *
  * @module
  */
+import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkFields, fieldTable } from "../limit/config.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
-import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, Deadline } from "./contract.ts";
-import type { Kv, KvLike } from "./deno-kv/kv.ts";
-import { transaction } from "./deno-kv/transaction.ts";
-import { transactional } from "./transactional.ts";
-import { Turns } from "./turns.ts";
+import type { AsyncStore } from "./contract.ts";
+import { wellFormed } from "./record.ts";
+import { storeOf } from "./steps.ts";
+import { Swaps } from "./swap.ts";
 
-export type { KvLike } from "./deno-kv/kv.ts";
+type KvKey = readonly string[];
+
+/** The part of `Deno.Kv` that the store uses. */
+export interface KvLike {
+  // As `Deno.Kv` declares them, so that it is one.
+  get(key: never): Promise<KvEntry>;
+  atomic(): unknown;
+}
+
+interface KvEntry {
+  readonly value: unknown;
+  readonly versionstamp: string | null;
+}
+
+/** The same, as it is called here. */
+interface Kv {
+  get(key: KvKey): Promise<KvEntry>;
+  atomic(): KvAtomic;
+}
+
+interface KvAtomic {
+  check(...checks: { key: KvKey; versionstamp: string | null }[]): KvAtomic;
+  set(key: KvKey, value: unknown, options?: { expireIn?: number }): KvAtomic;
+  delete(key: KvKey): KvAtomic;
+  commit(): Promise<{ ok: boolean }>;
+}
 
 /** Settings of {@link denoKv}. */
 export interface DenoKvOptions {
@@ -21,21 +45,26 @@ export interface DenoKvOptions {
 }
 
 const OPTIONS = fieldTable("prefix");
-const NAME = "deno-kv";
-/** As many entries as one atomic step can check. */
+/** The most entries that one atomic step can check. */
 const MAX_STATES = 100;
+/** Ms of a step without a deadline, its attempts included. */
+const STEP_TIMEOUT = 10_000;
+/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
+const SLACK = 60_000;
+/** Entries that would expire later than this (ten years) do not expire. */
+const EXPIRY_MOST = 315_360_000_000;
 
 /**
- * A store in a Deno KV database: one atomic check-and-set a call, `limitAll` included.
+ * A store in a Deno KV database: a read and an atomic check-and-set for a batch of calls on a key, `limitAll` included.
  *
  * ```ts
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: denoKv(await Deno.openKv()) });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
  *
- * A state is 16 bytes under `[prefix, identity]` and expires when it is full. Calls on one key wait for each other in
- * this process; against other processes a call that lost is made again, and so it is while the file is locked. A call
- * may touch 100 states at most (a limit has one for each shard): more reject with an `InputError`, before anything is
+ * A state is 16 bytes under `[prefix, identity]` and expires a minute after it is full. Concurrent calls of this process
+ * on a key share one step. A step that lost against another process is repeated, and so is one on a locked file. A call
+ * may touch at most 100 states (a limit has one for each shard): more reject with an `InputError`, before anything is
  * read. Calls reject with a `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
  */
 export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
@@ -46,40 +75,41 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   checkFields(options, OPTIONS, "denoKv");
   const { prefix = "tidegate" } = options;
   if (typeof prefix !== "string") throw new InputError("prefix", "a string", prefix);
-  const turns = new Turns();
+  const database = kv as unknown as Kv;
+  const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];
 
-  /** The step on all those limits, in its turn. */
-  async function step<T>(
-    on: readonly Pick<Call, "limit" | "key">[],
-    passed: number | undefined,
-    deadline: Deadline,
-    body: Step<T>,
-  ): Promise<T> {
-    const states = on.reduce((sum, { limit }) => sum + limit.policy.shards, 0);
-    if (states > MAX_STATES) {
-      const rule = `at most ${MAX_STATES} in all that one call touches: Deno KV checks no more in one atomic step`;
-      throw new InputError("shards", rule, states);
-    }
-    const ids = [...new Set(on.map(({ limit, key }) => limit.identity(key)))];
-    const inTurn = (): Promise<T> => {
-      const now = passed ?? Date.now();
-      const run = <R>(work: Parameters<typeof transaction<R>>[3]): Promise<R> =>
-        transaction(kv as unknown as Kv, [prefix], now, work);
-      return body(transactional({ name: NAME, transaction: run }), now);
-    };
-    return turns.run(ids, inTurn, deadline);
-  }
-
-  const of = (limit: Limit, key: string | undefined): Pick<Call, "limit" | "key">[] => [{ limit, key }];
-  return {
-    name: NAME,
-    sync: false,
-    decide: (call, now, deadline) => step([call], now, deadline, (store, at) => store.decide(call, at)),
-    decideAll: (calls, now, deadline) => step(calls, now, deadline, (store, at) => store.decideAll(calls, at)),
-    reset: (limit, key, deadline) => step(of(limit, key), undefined, deadline, (store) => store.reset(limit, key)),
-    getValue: (limit, key, now, deadline) =>
-      step(of(limit, key), now, deadline, (store, at) => store.getValue(limit, key, at)),
-  };
+  const swaps = new Swaps<string | null>({
+    name: "deno-kv",
+    stepTimeout: STEP_TIMEOUT,
+    random: () => Math.random(),
+    read: (ids) =>
+      Promise.all(
+        ids.map(async (id) => {
+          const { value, versionstamp } = await database.get(keyOf(id));
+          return { value: versionstamp === null ? undefined : value, version: versionstamp };
+        }),
+      ),
+    decode(value: unknown) {
+      if (value instanceof Uint8Array) return decode(value);
+      throw new NotAState("what is stored is not bytes");
+    },
+    async swap(seen, writes) {
+      const atomic = database.atomic();
+      for (const [id, { version }] of seen) atomic.check({ key: keyOf(id), versionstamp: version });
+      for (const [id, { state, fullIn }] of writes) {
+        const expireIn = fullIn + SLACK;
+        if (state === null) atomic.delete(keyOf(id));
+        else atomic.set(keyOf(id), encode(state), expireIn > EXPIRY_MOST ? {} : { expireIn });
+      }
+      return (await atomic.commit()).ok;
+    },
+    // SQLite reports a lock before it has changed anything.
+    isBusy: (error) => error instanceof Error && /database is (locked|busy)/i.test(error.message),
+  });
+  return storeOf("deno-kv", async (targets, ...step) => {
+    const states = targets.reduce((sum, { limit }) => sum + limit.policy.shards, 0);
+    if (states <= MAX_STATES) return swaps.run(targets, ...step);
+    const rule = `at most ${MAX_STATES} in all that one call touches: Deno KV checks no more in one atomic step`;
+    throw new InputError("shards", rule, states);
+  });
 }
-
-type Step<T> = (store: AsyncStore, now: number) => Promise<T>;

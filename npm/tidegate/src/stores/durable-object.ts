@@ -5,11 +5,11 @@
  */
 import { during } from "#durable-object";
 import { checkFields, fieldTable } from "../limit/config.ts";
-import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import type { State } from "../limit/decision.ts";
 import { InputError, showInstead, StoreError } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call } from "./contract.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
 import {
   type Request,
@@ -20,7 +20,7 @@ import {
   withPolicy,
 } from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
-import { decide, read, type Shards } from "./spread.ts";
+import { spreading } from "./spread.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
@@ -86,9 +86,10 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return name;
   }
 
-  async function ask(name: string, identity: string, request: Request): Promise<unknown> {
+  async function ask(name: string, identity: string, request: Request, deadline: Deadline): Promise<unknown> {
     const stub = namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub;
-    const reply = await stub.ask(request);
+    const timeout = deadline === undefined ? undefined : deadline - performance.now();
+    const reply = await stub.ask({ ...request, timeout });
     if ("answer" in reply) return reply.answer;
     if ("failure" in reply) {
       const { what, identity: of, scope } = reply.failure;
@@ -99,73 +100,70 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
 
   /** Whether the shards of a limit and key have objects of their own. */
-  function isSpread(limit: Limit, key: string | undefined): boolean {
+  function isApart(limit: Limit, key: string | undefined): boolean {
     return limit.policy.shards > 1 && objectOf(limit, key, 0) !== objectOf(limit, key, 1);
   }
 
-  /** Where the limit stands: all of it, where its shards are together. */
+  /** The object of a limit and key; of all its shards, where they are together. */
   function placeOf(limit: Limit, key: string | undefined): string {
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
-  const shards: Shards = {
-    async step({ shard, ...call }, now) {
-      const { limit, key } = call;
-      const request = { ask: "decide", calls: [sent(call)], shard, now } as const;
-      const name = objectOf(limit, key, shard);
-      const { before, decision } = (await ask(name, limit.identity(key, shard), request)) as WireStep;
-      return { before, decision: withPolicy(decision, limit), now: decision.now };
-    },
-  };
-
-  /** The calls that only look at or forget one limit travel as calls that take nothing. */
-  function of(limit: Limit, key: string | undefined): Call {
-    return { op: "check", limit, key, count: 0, reserve: false };
+  /** One call on one limit: where `shard` is absent, on the object of all its shards. */
+  function askOne(request: Pick<Request, "ask" | "now" | "shard">, call: Call, deadline: Deadline): Promise<unknown> {
+    const { limit, key } = call;
+    const { shard } = request;
+    const name = shard === undefined ? placeOf(limit, key) : objectOf(limit, key, shard);
+    return ask(name, limit.identity(key, shard), { ...request, calls: [sent(call)] }, deadline);
   }
 
-  return {
+  /** `reset` and `getValue` are sent as calls that take nothing. */
+  const nothing = (limit: Limit, key: string | undefined): Call => ({
+    op: "check",
+    limit,
+    key,
+    count: 0,
+    reserve: false,
+  });
+
+  const store: AsyncStore = {
     name: NAME,
     sync: false,
+    async decide(call, now, deadline) {
+      return withPolicy((await askOne({ ask: "decide", now }, call, deadline)) as WireDecision, call.limit);
+    },
+    async decideAll(calls, now, deadline) {
+      const objects = new Set(calls.map(({ limit, key }) => placeOf(limit, key)));
+      const [first = ""] = objects;
+      if (objects.size > 1 || calls.some(({ limit, key }) => isApart(limit, key))) {
+        const rule = "on limits of one object, which durableObject's option `object` can put them in";
+        const got = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
+        throw new InputError("requests", rule, calls, got);
+      }
+      const identity = calls.map(({ limit, key }) => limit.identity(key)).join(",");
+      const all = (await ask(first, identity, { ask: "decideAll", calls: calls.map(sent), now }, deadline)) as WireAll;
+      return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
+    },
+    reset: async (limit, key, deadline) =>
+      void (await askOne({ ask: "reset", now: undefined }, nothing(limit, key), deadline)),
+    getValue: (limit, key, now, deadline) =>
+      askOne({ ask: "getValue", now }, nothing(limit, key), deadline) as Promise<State>,
+  };
+
+  return {
+    ...spreading(store, {
+      isApart,
+      async step(call, shard, now, deadline) {
+        const { before, decision } = (await askOne({ ask: "decide", now, shard }, call, deadline)) as WireStep;
+        return { before, decision: withPolicy(decision, call.limit), now: decision.now };
+      },
+      reset: async (limit, key, shard, deadline) =>
+        void (await askOne({ ask: "reset", now: undefined, shard }, nothing(limit, key), deadline)),
+    }),
     lease,
     during,
     nodeOf: (limit, key) =>
-      isSpread(limit, key) ? "the objects of all shards" : `object group ${groupOf(placeOf(limit, key))}`,
-    async decide(call, now): Promise<Decision> {
-      const { limit, key } = call;
-      if (isSpread(limit, key))
-        return limit.never(call, now ?? Date.now()) ?? decide(shards, call, limit.start(key), now);
-      const request = { ask: "decide", calls: [sent(call)], now } as const;
-      return withPolicy((await ask(placeOf(limit, key), limit.identity(key), request)) as WireDecision, limit);
-    },
-    async decideAll(calls, now): Promise<AllDecision> {
-      const objects = new Set(calls.map(({ limit, key }) => placeOf(limit, key)));
-      const [first = ""] = objects;
-      if (objects.size > 1 || calls.some(({ limit, key }) => isSpread(limit, key))) {
-        const rule = "on limits of one object, which durableObject's option `object` can put them in";
-        const spread = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
-        throw new InputError("requests", rule, calls, spread);
-      }
-      const identity = calls.map(({ limit, key }) => limit.identity(key)).join(",");
-      const answer = (await ask(first, identity, { ask: "decideAll", calls: calls.map(sent), now })) as WireAll;
-      return { ...answer, decisions: answer.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
-    },
-    async reset(limit, key): Promise<void> {
-      const request = { ask: "reset", calls: [sent(of(limit, key))], now: undefined } as const;
-      if (!isSpread(limit, key)) return void (await ask(placeOf(limit, key), limit.identity(key), request));
-      const each = Array.from({ length: limit.policy.shards }, (_, shard) =>
-        ask(objectOf(limit, key, shard), limit.identity(key, shard), { ...request, shard }),
-      );
-      await Promise.all(each);
-    },
-    async getValue(limit, key, now): Promise<State> {
-      if (isSpread(limit, key)) {
-        const start = limit.start(key);
-        const seen = await read(shards, limit, key, start, now);
-        return limit.sum(seen.states, seen.now, start);
-      }
-      const request = { ask: "getValue", calls: [sent(of(limit, key))], now } as const;
-      return (await ask(placeOf(limit, key), limit.identity(key), request)) as State;
-    },
+      isApart(limit, key) ? "the objects of all shards" : `object group ${groupOf(placeOf(limit, key))}`,
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a store is, for people who write one.
+ * The contract of a store, for authors of one.
  *
  * @module
  */
@@ -10,4 +10,5 @@ export type { Evaluation } from "../limit/limit.ts";
 export { Limit } from "../limit/limit.ts";
 export type { LeaseOptions } from "../limiter/lease/options.ts";
 export type { AsyncStore, Call, Deadline, OnStoreError, Op, Store, SyncStore } from "./contract.ts";
-export { type Transaction, transactional } from "./transactional.ts";
+export type { Transaction } from "./steps.ts";
+export { type TransactionalOptions, transactional } from "./transactional.ts";

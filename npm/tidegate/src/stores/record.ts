@@ -1,4 +1,4 @@
-/** What a store with no expiry of its own keeps: a state's 16 bytes, then the ms (a double) from which it may be dropped. */
+/** What a store without expiry keeps: a state's 16 bytes, then the epoch ms (a double) from which it may be dropped. */
 import { decode, encode, NotAState, STATE_BYTES } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
@@ -12,22 +12,30 @@ export function writeRecord(state: State, dropAt: number): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Throws a `TypeError` where the bytes are no record. */
-export function readRecord(bytes: Uint8Array): State & { dropAt: number } {
+/** Throws a `NotAState` where the bytes are no record. */
+export function readRecord(bytes: unknown): { state: State; dropAt: number } {
   if (!(bytes instanceof Uint8Array) || bytes.length !== RECORD_BYTES) {
     const got = bytes instanceof Uint8Array ? `${bytes.length} bytes` : typeof bytes;
     throw new NotAState(`what is stored must be a state and until when it is kept, ${RECORD_BYTES} bytes; got ${got}`);
   }
   const dropAt = new DataView(bytes.buffer, bytes.byteOffset).getFloat64(STATE_BYTES, true);
-  return { ...decode(bytes.subarray(0, STATE_BYTES)), dropAt };
+  return { state: decode(bytes.subarray(0, STATE_BYTES)), dropAt };
+}
+
+/** The ms from which it may be dropped: never where it is no record, so that the next call reports it. */
+export function dropAtOf(bytes: unknown): number {
+  try {
+    return readRecord(bytes).dropAt;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * An identity as a string that a host can encode as UTF-8 and still tell from every other: itself, unless there are lone
- * surrogates in it, which all become the same character. Then a quote, with which no identity begins, and its bytes in
- * base64.
+ * An identity as a string that stays distinct in UTF-8. Lone surrogates would all become one character: an identity with
+ * any is a quote, with which no identity begins, and its bytes in base64.
  */
 export function wellFormed(id: string): string {
   if (!LONE_SURROGATE.test(id)) return id;

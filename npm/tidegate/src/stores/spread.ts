@@ -12,7 +12,7 @@
 
 import type { Decision, State } from "../limit/decision.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { Call, Op } from "./contract.ts";
+import type { AsyncStore, Call, Deadline, Op } from "./contract.ts";
 import { drain, fill, type Part } from "./level.ts";
 
 /** What came of a step on one shard. */
@@ -61,6 +61,41 @@ export async function read(
   return {
     states: steps.map(({ before }) => before),
     now: steps.reduce((latest, one) => Math.max(latest, one.now), 0),
+  };
+}
+
+/** A store some of whose limits have shards that live apart. */
+export interface Apart {
+  /** Whether the shards of this limit and key live apart. */
+  isApart(limit: Limit, key: string | undefined): boolean;
+  /** One atomic step on one shard. */
+  step(call: Call, shard: number, now: number | undefined, deadline: Deadline): Promise<Step>;
+  /** Deletes one shard. */
+  reset(limit: Limit, key: string | undefined, shard: number, deadline: Deadline): Promise<void>;
+}
+
+/** The operations of `store`, with its limits spread over their shards where these live apart. */
+export function spreading(store: AsyncStore, apart: Apart): AsyncStore {
+  const shards = (deadline: Deadline): Shards => ({
+    step: ({ shard, ...call }, now) => apart.step(call, shard, now, deadline),
+  });
+  return {
+    ...store,
+    async decide(call, now, deadline) {
+      const { limit, key } = call;
+      if (!apart.isApart(limit, key)) return store.decide(call, now, deadline);
+      return limit.never(call, now ?? Date.now()) ?? decide(shards(deadline), call, limit.start(key), now);
+    },
+    async reset(limit, key, deadline) {
+      if (!apart.isApart(limit, key)) return store.reset(limit, key, deadline);
+      const all = Array.from({ length: limit.policy.shards }, (_, shard) => apart.reset(limit, key, shard, deadline));
+      await Promise.all(all);
+    },
+    async getValue(limit, key, now, deadline) {
+      if (!apart.isApart(limit, key)) return store.getValue(limit, key, now, deadline);
+      const seen = await read(shards(deadline), limit, key, limit.start(key), now);
+      return limit.sum(seen.states, seen.now, limit.start(key));
+    },
   };
 }
 

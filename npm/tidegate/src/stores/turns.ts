@@ -3,6 +3,7 @@
  * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
 import type { Deadline } from "./contract.ts";
+import { steadyNow } from "../limiter/steady.ts";
 
 export class Turns {
   readonly #last = new Map<string, Turn>();
@@ -36,7 +37,7 @@ interface Turn {
 const ignore = (): void => {};
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
-  if (deadline === undefined || performance.now() < deadline) return body();
+  if (deadline === undefined || steadyNow() < deadline) return body();
   return Promise.reject(new Error("the call was not sent: its deadline passed while earlier calls on its key ran"));
 }
 
@@ -44,7 +45,7 @@ function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
 function over({ ended, deadline }: Turn): Promise<void> {
   if (deadline === undefined) return ended;
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, Math.max(deadline - performance.now(), 0));
+    const timer = setTimeout(resolve, Math.max(deadline - steadyNow(), 0));
     (timer as { unref?: () => void }).unref?.();
     void ended.then(() => {
       clearTimeout(timer);

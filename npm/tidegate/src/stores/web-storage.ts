@@ -5,9 +5,9 @@
  */
 import { checkFields, fieldTable } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
-import type { AsyncStore } from "./contract.ts";
-import { memory } from "./memory.ts";
-import { transactional } from "./transactional.ts";
+import type { AsyncStore, Store } from "./contract.ts";
+import { memory, type MemoryStore } from "./memory.ts";
+import { Steps, storeOf } from "./steps.ts";
 import { open, transact } from "./web-storage/database.ts";
 
 /** Settings of {@link webStorage}. */
@@ -32,7 +32,7 @@ const NAME = "web-storage";
  * if (!(await limits.limit("save")).ok) showHint();
  * ```
  *
- * It throttles a client that plays along: whoever sits before the browser can delete what it stores. Calls reject with
+ * It throttles a cooperating client: its user can delete what the browser stores. A limit with `shards` is one state. Calls reject with
  * a `StoreError` where the database fails. Throws an `InputError` where an option is wrong.
  */
 export function webStorage(options: WebStorageOptions = {}): AsyncStore {
@@ -42,11 +42,11 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   if (typeof name !== "string") throw new InputError("name", "a string", name);
   if (typeof onFallback !== "function") throw new InputError("onFallback", "a function", onFallback);
   let database: Promise<IDBDatabase | undefined> | undefined;
-  let local: AsyncStore | undefined;
+  let local: MemoryStore | undefined;
 
   async function opened(): Promise<IDBDatabase | undefined> {
     try {
-      // Absent outside browsers; in some sandboxes asking for it throws.
+      // Absent outside browsers; in some sandboxes reading the property throws.
       const { indexedDB } = globalThis as { indexedDB?: IDBFactory };
       if (indexedDB === undefined) throw new Error("there is no IndexedDB");
       const found = await open(indexedDB, name);
@@ -54,7 +54,7 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
         found.close();
         database = undefined;
       };
-      // Somebody deletes or replaces it; the next call opens it anew.
+      // It is deleted or replaced: the next call opens it again.
       found.onversionchange = forget;
       found.onclose = forget;
       return found;
@@ -65,37 +65,23 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     }
   }
 
-  /** The step on the database, or in memory where there is none. */
-  async function step<T>(passed: number | undefined, body: (store: AsyncStore, now: number) => Promise<T>): Promise<T> {
+  const stored = storeOf(NAME, async (_targets, now = Date.now(), deadline, body) => {
+    const states = (await database) as IDBDatabase;
+    return transact(states, deadline, (transaction) => body(new Steps(transaction, NAME, now)));
+  });
+  async function use<T>(call: (store: Store) => T | Promise<T>): Promise<T> {
     database ??= opened();
-    const found = await database;
-    const now = passed ?? Date.now();
-    if (found === undefined) {
-      local ??= later();
-      return body(local, now);
-    }
-    return body(transactional({ name: NAME, transaction: (work) => transact(found, now, work) }), now);
+    if ((await database) !== undefined) return call(stored);
+    local ??= memory();
+    return call(local);
   }
 
   return {
     name: NAME,
     sync: false,
-    decide: (call, now) => step(now, (store, at) => store.decide(call, at)),
-    decideAll: (calls, now) => step(now, (store, at) => store.decideAll(calls, at)),
-    reset: (limit, key) => step(undefined, (store) => store.reset(limit, key)),
-    getValue: (limit, key, now) => step(now, (store, at) => store.getValue(limit, key, at)),
-  };
-}
-
-/** The in-memory store, answering with promises. */
-function later(): AsyncStore {
-  const store = memory();
-  return {
-    name: NAME,
-    sync: false,
-    decide: async (call, now) => store.decide(call, now),
-    decideAll: async (calls, now) => store.decideAll(calls, now),
-    reset: async (limit, key) => store.reset(limit, key),
-    getValue: async (limit, key, now) => store.getValue(limit, key, now),
+    decide: (call, now, deadline) => use((store) => store.decide(call, now, deadline)),
+    decideAll: (calls, now, deadline) => use((store) => store.decideAll(calls, now, deadline)),
+    reset: (limit, key, deadline) => use((store) => store.reset(limit, key, deadline)),
+    getValue: (limit, key, now, deadline) => use((store) => store.getValue(limit, key, now, deadline)),
   };
 }

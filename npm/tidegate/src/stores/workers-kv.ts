@@ -11,7 +11,7 @@ import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { settle } from "./transactional.ts";
+import { settle } from "./steps.ts";
 
 /** What is used of a KV namespace, by shape. */
 export interface KvNamespaceLike {
@@ -28,18 +28,18 @@ export interface WorkersKvOptions {
   approximate?: boolean | undefined;
 }
 
-/** A store that does not keep the exact count; nowhere else is one needed that says so. */
+/** A store that does not keep the exact count. */
 export interface ApproximateStore extends AsyncStore {
   readonly approximate: true;
 }
 
-/** What this isolate knows of a state. */
+/** What this isolate has cached of a state. */
 interface Known {
   state: State | null;
   /** When it was last read from KV, and written to it; ms on this isolate's clock. */
   readAt: number;
   writtenAt: number;
-  /** Whether KV has not been told of the last change. */
+  /** Whether the last change is still to be written to KV. */
   isAhead: boolean;
 }
 
@@ -47,18 +47,18 @@ const OPTIONS = fieldTable("prefix", "approximate");
 const NAME = "workers-kv";
 /** KV takes one write a second for a key. */
 const WRITE_EVERY = 1000;
-/** ms for which KV itself may answer with what it has read before; asking more often tells nothing new. */
+/** Ms for which KV itself may serve a cached value: a second read within them returns nothing new. */
 const READ_EVERY = 60_000;
 /** The shortest time, in seconds, that KV keeps an entry. */
 const LEAST_TTL = 60;
-/** A year, in seconds: by then a limit that is still not full is its own problem. */
+/** A year, in seconds: the longest time that an entry is kept. */
 const MOST_TTL = 31_536_000;
 const MAX_KEY_BYTES = 512;
 const MAX_KNOWN = 10_000;
 
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
- * of two writes the later one wins. So each location grants what it knows to be there, and **in the worst case the
+ * of two writes the later one wins. So each location grants what it has read, and **in the worst case the
  * limit is granted once per isolate and minute**. That is right for a coarse quota (a thousand calls a day, no harm in
  * some more), and wrong for anything that costs money or protects a password: use `tidegate/durable-object` there.
  *
@@ -68,7 +68,7 @@ const MAX_KNOWN = 10_000;
  *
  * An isolate reads a key once a minute and writes it once a second at most; what it granted in the last second before
  * it ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
- * `InputError` unless `approximate: true`, limits with `shards` always. Throws an `InputError` where an argument is wrong.
+ * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` where an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
   if (typeof namespace !== "object" || namespace === null || typeof namespace.put !== "function") {
@@ -86,7 +86,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   if (typeof approximate !== "boolean") throw new InputError("approximate", "true or false", approximate);
   const known = new Map<string, Known>();
 
-  /** KV's keys have 512 bytes at most; a longer one is told by its hash. */
+  /** KV's keys have 512 bytes at most; a longer one becomes its hash. */
   function keyOf(id: string): string {
     const key = prefix + wellFormed(id);
     if (new TextEncoder().encode(key).length <= MAX_KEY_BYTES) return key;
@@ -106,7 +106,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     }
   }
 
-  /** What this isolate knows, read anew where that is old. */
+  /** What this isolate has cached, read again after a minute. */
   async function look(limit: Limit, key: string | undefined, now: number): Promise<Known> {
     const id = limit.identity(key);
     const before = known.get(id);
@@ -119,7 +119,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       const details = { store: NAME, operation: "read", identity: id, cause, scope: "key" } as const;
       throw new StoreError((cause as Error).message, details);
     }
-    // Others may have asked meanwhile.
+    // Another call may have read meanwhile.
     const own = known.get(id);
     if (own === undefined) {
       if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string);
@@ -127,15 +127,15 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       known.set(id, fresh);
       return fresh;
     }
-    // What other locations took and what this one took: whichever leaves less.
+    // Other locations took some, and so did this one: the lower value counts.
     const start = limit.start(key);
     if (limit.project(stored, now, start).value < limit.project(own.state, now, start).value) own.state = stored;
     own.readAt = Date.now();
     return own;
   }
 
-  /** Tells KV, once a second at most. */
-  async function tell(limit: Limit, key: string | undefined, at: Known, now: number): Promise<void> {
+  /** Writes to KV, at most once a second. */
+  async function write(limit: Limit, key: string | undefined, at: Known, now: number): Promise<void> {
     const time = Date.now();
     if (!at.isAhead || at.state === null || Math.abs(time - at.writtenAt) < WRITE_EVERY) return;
     at.isAhead = false;
@@ -161,7 +161,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       refuse(call, call.reserve);
       const at = await look(call.limit, call.key, now);
       const decision = change(call, at, now);
-      await tell(call.limit, call.key, at, now);
+      await write(call.limit, call.key, at, now);
       return decision;
     },
     async decideAll(calls, now = Date.now()) {
@@ -174,28 +174,18 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       }
       for (const call of calls) refuse(call, call.reserve);
       const all = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
-      const asked = new Map<Known, number>();
-      const summed = calls.map((call, i): Call => {
-        const at = all[i] as Known;
-        asked.set(at, (asked.get(at) ?? 0) + call.count);
-        return { ...call, count: asked.get(at) as number };
-      });
-      const answer = settle(
-        summed.map((call, i) => change({ ...call, op: "check" }, all[i] as Known, now)),
-        now,
-      );
+      const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Known, now));
+      const answer = settle(checks, now);
       if (!answer.ok || calls[0]?.op === "check") return answer;
-      // The last of those on one state has their sum.
-      const last = new Map(summed.map((call, i) => [all[i] as Known, call]));
-      for (const [at, call] of last) change(call, at, now);
-      await Promise.all([...last].map(([at, call]) => tell(call.limit, call.key, at, now)));
+      for (const [i, call] of calls.entries()) change(call, all[i] as Known, now);
+      await Promise.all(calls.map((call, i) => write(call.limit, call.key, all[i] as Known, now)));
       return answer;
     },
     async reset(limit, key) {
       refuse({ limit }, false);
       const id = limit.identity(key);
       await namespace.delete(keyOf(id));
-      // KV may go on telling the old one for a minute.
+      // KV may go on serving the old one for a minute.
       known.set(id, { state: null, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false });
     },
     async getValue(limit, key, now = Date.now()) {

@@ -1,13 +1,9 @@
 import { Base } from "#durable-object";
-import type { State } from "../../limit/decision.ts";
-import { NotAState } from "../../limit/codec.ts";
-import { messageOf, StoreError } from "../../limit/errors.ts";
-import type { Call } from "../contract.ts";
-import { readRecord, wellFormed, writeRecord } from "../record.ts";
-import { type Transaction, transactional } from "../transactional.ts";
+import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
+import { Steps, type Transaction } from "../steps.ts";
 import { Turns } from "../turns.ts";
 import type { ObjectContext, ObjectStorage } from "./shapes.ts";
-import { type Answer, received, refused, type Reply, type Request, type WireStep, withoutPolicy } from "./wire.ts";
+import { type Answer, received, refused, type Reply, type Request, withoutPolicy } from "./wire.ts";
 
 /** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
@@ -54,42 +50,34 @@ export class TidegateObject extends Base {
 
   /** One atomic step; for the store that {@link durableObject} makes. */
   async ask(request: Request): Promise<Reply> {
+    const { timeout = Number.POSITIVE_INFINITY } = request;
+    const until = performance.now() + timeout;
     try {
-      return { answer: await this.#turns.run(OBJECT, () => this.#answer(request)) };
+      const answer = await this.#turns.run(OBJECT, () => {
+        if (performance.now() < until) return this.#answer(request);
+        return Promise.reject(new Error("the call was not run: its deadline passed while earlier calls ran"));
+      });
+      return { answer };
     } catch (error) {
       return refused(error);
     }
   }
 
   async #answer({ ask, calls, shard, now = Date.now() }: Request): Promise<Answer> {
-    const asked = calls.map(received);
-    if (shard !== undefined) return this.#step(ask, asked[0], shard, now);
-    const store = transactional({ name: "durable-object", transaction: (body) => this.#transaction(body, now) });
-    if (ask === "decideAll") {
-      const { decisions, ...all } = await store.decideAll(asked, now);
-      return { ...all, decisions: decisions.map(withoutPolicy) };
-    }
-    const [call] = asked;
+    const all = calls.map(received);
+    const [call] = all;
     if (call === undefined) throw new TypeError("a call is missing");
-    if (ask === "decide") return withoutPolicy(await store.decide(call, now));
-    if (ask === "getValue") return store.getValue(call.limit, call.key, now);
-    await store.reset(call.limit, call.key);
-    return undefined;
-  }
-
-  /** One call on one shard, under the shard's own rule. */
-  async #step(ask: Request["ask"], call: Call | undefined, shard: number, now: number): Promise<WireStep | undefined> {
-    if (call === undefined) throw new TypeError("a call is missing");
-    const { limit, key } = call;
-    const id = limit.identity(key, shard);
-    return this.#transaction(async (transaction) => {
-      if (ask === "reset") return void transaction.delete(id);
-      const before = await stateIn(transaction, id);
-      const at = { start: limit.start(key), shard: true };
-      const { decision, state } = limit.evaluate(before, call, now, at);
-      if (state !== null && state !== before) await transaction.set(id, state, limit.fullAt(state, now, at));
+    return this.#transaction(now, async (steps): Promise<Answer> => {
+      if (ask === "reset") return void (await steps.reset(call.limit, call.key, shard));
+      if (ask === "getValue") return steps.getValue(call.limit, call.key);
+      if (ask === "decideAll") {
+        const { decisions, ...rest } = await steps.decideAll(all);
+        return { ...rest, decisions: decisions.map(withoutPolicy) };
+      }
+      if (shard === undefined) return withoutPolicy(await steps.decide(call));
+      const { before, decision } = await steps.decideShard(call, shard);
       return { before, decision: withoutPolicy(decision) };
-    }, now);
+    });
   }
 
   /** Deletes what is full, and sets the next alarm where something is left. */
@@ -128,24 +116,24 @@ export class TidegateObject extends Base {
     };
   }
 
-  /** `asked` is the time of the call, which the caller's clock may have told. */
-  async #transaction<T>(body: (states: States) => Promise<T>, asked: number): Promise<T> {
+  async #transaction<T>(at: number, body: (steps: Steps) => Promise<T>): Promise<T> {
     const storage = this.#storage;
     const writes = new Map<string, Uint8Array | undefined>();
     const now = Date.now();
     let nextAt = Number.POSITIVE_INFINITY;
-    const result = await body({
+    const states: Transaction = {
       async get(id) {
         const bytes = await storage.get(wellFormed(id));
-        return bytes === undefined ? null : readRecord(bytes as Uint8Array);
+        return bytes === undefined ? null : readRecord(bytes as Uint8Array).state;
       },
       set(id, state, fullAt) {
-        const dropAt = now + Math.max(fullAt - asked, 0) + SLACK;
+        const dropAt = now + Math.max(fullAt - at, 0) + SLACK;
         writes.set(wellFormed(id), writeRecord(state, dropAt));
         nextAt = Math.min(nextAt, dropAt);
       },
       delete: (id) => void writes.set(wellFormed(id), undefined),
-    });
+    };
+    const result = await body(new Steps(states, "durable-object", at, () => Math.random()));
     if (writes.size === 0) return result;
     this.#written++;
     if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();
@@ -173,11 +161,6 @@ export class TidegateObject extends Base {
 /** The latest ms, rounded down (the year 2255), whose nanoseconds fit into 64 bits, which is how alarms are kept. */
 const MAX_ALARM = 9_000_000_000_000;
 
-/** A transaction on this object's storage, where an identity has one entry. */
-interface States extends Transaction {
-  get(id: string): Promise<State | null>;
-}
-
 /** What came of a page of the storage. */
 interface Page {
   /** When the first of its other states may be dropped, ms. */
@@ -185,24 +168,4 @@ interface Page {
   /** Whether nothing of it is left. */
   isEmpty: boolean;
   last: string | undefined;
-}
-
-async function stateIn(transaction: States, id: string): Promise<State | null> {
-  try {
-    const state = await transaction.get(id);
-    return state === null ? null : { value: state.value, ts: state.ts };
-  } catch (error) {
-    const scope = error instanceof NotAState ? "key" : "store";
-    const details = { store: "durable-object", operation: "read", identity: id, cause: error, scope } as const;
-    throw new StoreError(messageOf(error), details);
-  }
-}
-
-/** What does not decode stays, to be reported by whoever asks for it. */
-function dropAtOf(bytes: unknown): number {
-  try {
-    return readRecord(bytes as Uint8Array).dropAt;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
 }

@@ -1,7 +1,7 @@
-/** The clients that can compare and swap, told apart by their shape; and one way to ask each of them. */
+/** The clients that can compare and swap, recognized by their shape, behind one interface. */
 import { InputError, showInstead } from "../../limit/errors.ts";
 
-/** The npm package `memcached`, which answers by callbacks. */
+/** The npm package `memcached`, which calls back. */
 export interface CallbackMemcached {
   gets(key: string, done: (error: unknown, found: unknown) => void): void;
   add(key: string, value: string, lifetime: number, done: (error: unknown, stored: boolean) => void): void;
@@ -9,13 +9,13 @@ export interface CallbackMemcached {
   del(key: string, done: (error: unknown, deleted: boolean) => void): void;
 }
 
-/** The npm package `memcache-client`, which answers with promises. */
+/** The npm package `memcache-client`, which returns promises. */
 export interface PromiseMemcached {
   gets(key: string): Promise<unknown>;
   add(key: string, value: string, options: { lifetime: number }): Promise<unknown>;
   cas(key: string, value: string, options: { lifetime: number; casUniq: string }): Promise<unknown>;
   delete(key: string): Promise<unknown>;
-  /** Tells it from clients whose `gets` keeps the version to itself. */
+  /** Clients without it have a `gets` that returns no version. */
   cmd(line: string): Promise<unknown>;
 }
 
@@ -28,45 +28,45 @@ export interface Found {
   readonly version: string;
 }
 
-/** A client, as the store uses it. `exptime` is the protocol's: see `expiry.ts`. */
-export interface Link {
+/** A client, as the store uses it. `exptime` is the protocol's: see `protocol.ts`. */
+export interface Connection {
   find(key: string): Promise<Found | undefined>;
-  /** Stores what is not there. `false`: it is, or there was no room. */
+  /** Stores a key that is absent. `false`: it is present, or there was no room. */
   add(key: string, value: string, exptime: number): Promise<boolean>;
-  /** Stores over this version. `false`: it is another by now, or gone. */
+  /** Replaces this version. `false`: it has changed, or is gone. */
   swap(key: string, value: string, exptime: number, version: string): Promise<boolean>;
   delete(key: string): Promise<void>;
-  /** The server that has a key; absent where there is one. */
+  /** The server that has a key; absent with a single server. */
   serverOf?: (key: string) => string;
 }
 
 const CLIENTS = "a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes";
 
-/** Says how to ask this client, or throws where it is none that is known. */
-export function linkTo(client: MemcachedLike): Link {
+/** The connection through this client; throws where the client is not supported. */
+export function connectionTo(client: MemcachedLike): Connection {
   const at = Object(client) as Record<string, unknown>;
   const has = (...methods: string[]): boolean => methods.every((method) => typeof at[method] === "function");
   if (has("gets", "add", "cas", "del")) return byCallback(client as CallbackMemcached);
   if (!has("gets", "add", "cas", "delete", "cmd")) throw new InputError("client", CLIENTS, client, showInstead(client));
   const { server } = Object(at["options"]) as { server?: { servers?: unknown[] } };
   const many = server?.servers?.length ?? 1;
-  // It asks any of them, each time another: they are meant to be copies, and memcached copies nothing.
-  if (many > 1) throw new InputError("client", "one of a single server", client, `one that asks any of ${many}`);
+  // It sends each call to another of them, as if they were copies; Memcached copies nothing.
+  if (many > 1) throw new InputError("client", "one of a single server", client, `one that uses any of ${many}`);
   return byPromise(client as PromiseMemcached);
 }
 
-/** A server that keeps no versions (`-C`) tells 0 for all of them, and swaps whatever is there. */
+/** A server without versions (`-C`) sends 0 for every key, and would swap unconditionally. */
 function found(value: unknown, version: unknown): Found {
   if (typeof version === "string" && version !== "0") return { value, version };
-  throw new Error("the server tells no version to compare; it must run without -C");
+  throw new Error("the server sends no version to compare; it must run without -C");
 }
 
-function byCallback(client: CallbackMemcached): Link {
-  const ask = (send: (done: (error: unknown, answer: unknown) => void) => void): Promise<unknown> =>
+function byCallback(client: CallbackMemcached): Connection {
+  const call = (send: (done: (error: unknown, answer: unknown) => void) => void): Promise<unknown> =>
     new Promise((resolve, reject) => {
       send((error, answer) => {
         const [first] = Array.isArray(error) ? error : [error];
-        // What is there already comes as an error.
+        // A key that is present is reported as an error.
         if ((first as { notStored?: unknown } | undefined)?.notStored === true) resolve(false);
         else if (first) reject(first instanceof Error ? first : new Error(String(first)));
         else resolve(answer);
@@ -74,37 +74,37 @@ function byCallback(client: CallbackMemcached): Link {
     });
   return {
     find: async (key) => {
-      const answer = await ask((done) => client.gets(key, done));
+      const answer = await call((done) => client.gets(key, done));
       if (answer === undefined) return undefined;
       if (typeof answer !== "object" || answer === null) throw new Error("the server could not answer");
-      // The value is under the key as the client sent it, with a namespace of its own; ours is never "cas".
+      // The value is under the key that was sent, with the client's namespace; ours is never "cas".
       const { cas, ...values } = answer as Record<string, unknown>;
       return found(Object.values(values)[0], cas);
     },
-    add: async (key, value, exptime) => (await ask((done) => client.add(key, value, exptime, done))) === true,
+    add: async (key, value, exptime) => (await call((done) => client.add(key, value, exptime, done))) === true,
     swap: async (key, value, exptime, version) =>
-      (await ask((done) => client.cas(key, value, version, exptime, done))) === true,
-    delete: async (key) => void (await ask((done) => client.del(key, done))),
+      (await call((done) => client.cas(key, value, version, exptime, done))) === true,
+    delete: async (key) => void (await call((done) => client.del(key, done))),
     ...serversOf(client),
   };
 }
 
-/** What the npm package `memcached` has besides: its servers by key. */
+/** More fields of the npm package `memcached`: its servers by key. */
 interface Ring {
   readonly servers?: readonly string[];
   readonly namespace?: string;
   readonly HashRing?: { get(key: string): string };
 }
 
-function serversOf(client: CallbackMemcached): Pick<Link, "serverOf"> {
+function serversOf(client: CallbackMemcached): Pick<Connection, "serverOf"> {
   const { servers = [], namespace = "", HashRing: ring } = client as Ring;
   return servers.length < 2 || ring === undefined ? {} : { serverOf: (key) => ring.get(namespace + key) };
 }
 
-/** Answers of the protocol that are no failure, and come as errors. */
+/** Replies of the protocol that the client reports as errors, and that are none. */
 const NOT_DONE = /^(NOT_STORED|EXISTS|NOT_FOUND)\b/;
 
-function byPromise(client: PromiseMemcached): Link {
+function byPromise(client: PromiseMemcached): Connection {
   const done = async (sent: Promise<unknown>): Promise<boolean> => {
     try {
       const answer = await sent;

@@ -1,10 +1,11 @@
-/** States in IndexedDB: a read-write transaction is alone on its origin, whichever tab it is of. */
+/** States in IndexedDB, where one read-write transaction runs at a time, across all tabs of an origin. */
 import type { State } from "../../limit/decision.ts";
-import { readRecord, writeRecord } from "../record.ts";
-import type { Transaction } from "../transactional.ts";
+import type { Deadline } from "../contract.ts";
+import { dropAtOf, readRecord, writeRecord } from "../record.ts";
+import type { Transaction } from "../steps.ts";
 
 const STATES = "states";
-/** ms that a full state is kept on, for clocks that are behind. */
+/** Ms for which a full state is kept, for clocks that are behind. */
 const SLACK = 60_000;
 
 function settled<T>(request: IDBRequest<T>): Promise<T> {
@@ -14,7 +15,7 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Opens it, made where there is none, without the states that are full by now. */
+/** Opens the database, creates it where it is absent, and deletes the states that are full. */
 export async function open(indexedDB: IDBFactory, name: string): Promise<IDBDatabase> {
   const request = indexedDB.open(name, 1);
   request.onupgradeneeded = () => request.result.createObjectStore(STATES);
@@ -33,25 +34,16 @@ function sweep(database: IDBDatabase): Promise<void> {
     cursors.onsuccess = () => {
       const cursor = cursors.result;
       if (cursor === null) return;
-      if (isOver(cursor.value, now)) cursor.delete();
+      if (dropAtOf(cursor.value) <= now) cursor.delete();
       cursor.continue();
     };
   });
 }
 
-/** What does not decode stays, to be reported by whoever asks for it. */
-function isOver(bytes: unknown, now: number): boolean {
-  try {
-    return readRecord(bytes as Uint8Array).dropAt <= now;
-  } catch {
-    return false;
-  }
-}
-
-/** One atomic step; answers when it is complete. `now` is the time that the states are of. */
+/** One atomic step; resolves when it is complete. One that begins after its deadline takes nothing. */
 export async function transact<T>(
   database: IDBDatabase,
-  now: number,
+  deadline: Deadline,
   body: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const transaction = database.transaction(STATES, "readwrite");
@@ -60,15 +52,16 @@ export async function transact<T>(
     transaction.oncomplete = () => resolve();
     transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"));
   });
-  // Whoever awaits it hears of it; until then a failure is nobody's.
+  // Awaited below, unless the body fails first.
   complete.catch(() => {});
   try {
     const result = await body({
       async get(id): Promise<State | null> {
         const bytes: unknown = await settled(states.get(id));
-        return bytes === undefined ? null : readRecord(bytes as Uint8Array);
+        if (deadline !== undefined && performance.now() >= deadline) throw new Error("its deadline has passed");
+        return bytes === undefined ? null : readRecord(bytes).state;
       },
-      set(id, state, fullAt): void {
+      set(id, state, fullAt, now): void {
         states.put(writeRecord(state, Date.now() + Math.max(fullAt - now, 0) + SLACK), id);
       },
       delete: (id) => void states.delete(id),

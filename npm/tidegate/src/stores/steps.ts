@@ -1,0 +1,202 @@
+/** The algebra between the reads and the writes of one atomic step: every store that decides in this process runs it. */
+import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
+import { NotAState } from "../limit/codec.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import type { Step } from "./spread.ts";
+
+/** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
+export interface Transaction {
+  /**
+   * The state under this identity, or `null` where there is none. A table that cannot enforce one row per identity may
+   * hold several: `join` returns the one state that they amount to, and `set` and `delete` must then remove the others.
+   */
+  get(id: string, join: (rows: readonly State[]) => State | null): Promise<State | null> | State | null;
+  /**
+   * Writes a state. `fullAt` is the epoch ms from which it may be dropped, on the clock that reads `now`: a store with
+   * expiry keeps it for `fullAt - now` ms.
+   */
+  set(id: string, state: State, fullAt: number, now: number): Promise<void> | void;
+  /** Deletes a state. */
+  delete(id: string): Promise<void> | void;
+}
+
+/** A limit and a key. */
+export type Target = Pick<Call, "limit" | "key">;
+
+/** What a call decides, and the states that it would write. */
+interface Plan {
+  readonly decision: Decision;
+  readonly writes: readonly (readonly [shard: number | undefined, state: State])[];
+}
+
+/** The operations of a store, inside one transaction. */
+export class Steps {
+  readonly #states: Transaction;
+  readonly #store: string;
+  readonly #now: number;
+  readonly #random: (() => number) | undefined;
+
+  /** `random` picks two shards of a limit; without it, a limit with `shards` is one row. */
+  constructor(states: Transaction, store: string, now: number, random?: () => number) {
+    this.#states = states;
+    this.#store = store;
+    this.#now = now;
+    this.#random = random;
+  }
+
+  async decide(call: Call): Promise<Decision> {
+    const { decision, writes } = await this.#plan(call);
+    await this.#write(call, writes);
+    return decision;
+  }
+
+  async decideAll(calls: readonly Call[]): Promise<AllDecision> {
+    const plans: Plan[] = [];
+    for (const call of calls) plans.push(await this.#plan(call));
+    const decisions = plans.map(({ decision }) => decision);
+    const all = settle(decisions, this.#now);
+    if (all.ok) for (const [i, call] of calls.entries()) await this.#write(call, (plans[i] as Plan).writes);
+    return all;
+  }
+
+  /** One call on one shard, under the shard's own rule: rate, capacity and reserve divided by the number of shards. */
+  async decideShard(call: Call, shard: number): Promise<Step & Plan> {
+    const before = await this.#read(call, shard);
+    const { decision, writes } = this.#evaluate(before, call, shard);
+    await this.#write(call, writes);
+    return { before, decision, writes, now: this.#now };
+  }
+
+  /** Deletes the limit on this key; with `shard`, one shard of it. */
+  async reset(limit: Limit, key: string | undefined, shard?: number): Promise<void> {
+    if (shard !== undefined) return this.#states.delete(limit.identity(key, shard));
+    if (!this.#isApart(limit)) return this.#states.delete(limit.identity(key));
+    for (let each = 0; each < limit.policy.shards; each++) await this.#states.delete(limit.identity(key, each));
+  }
+
+  async getValue(limit: Limit, key: string | undefined): Promise<State> {
+    const start = limit.start(key);
+    if (!this.#isApart(limit)) return limit.project(await this.#read({ limit, key }), this.#now, start);
+    return limit.sum(await this.#readShards({ limit, key }), this.#now, start);
+  }
+
+  #isApart(limit: Limit): boolean {
+    return limit.policy.shards > 1 && this.#random !== undefined;
+  }
+
+  async #plan(call: Call): Promise<Plan> {
+    const { limit, key, op } = call;
+    const never = limit.never(call, this.#now);
+    if (never !== undefined) return { decision: never, writes: [] };
+    if (!this.#isApart(limit)) return this.#evaluate(await this.#read(call), call, undefined);
+    const start = limit.start(key);
+    if (op === "take" || op === "check") {
+      const pair = limit.pick((this.#random as () => number)());
+      const states = [await this.#read(call, pair[0]), await this.#read(call, pair[1])] as const;
+      const { decision, which, state } = limit.better(states, call, this.#now, start);
+      if (decision.ok) {
+        return { decision, writes: state === null || state === states[which] ? [] : [[pair[which], state]] };
+      }
+    }
+    const { decision, states } = limit.pool(await this.#readShards(call), call, this.#now, start);
+    return { decision, writes: states?.map((state, shard) => [shard, state]) ?? [] };
+  }
+
+  #evaluate(before: State | null, call: Call, shard: number | undefined): Plan {
+    const at = { start: call.limit.start(call.key), shard: shard !== undefined };
+    const { decision, state } = call.limit.evaluate(before, call, this.#now, at);
+    return { decision, writes: state === null || state === before ? [] : [[shard, state]] };
+  }
+
+  async #read({ limit, key }: Target, shard?: number): Promise<State | null> {
+    const id = limit.identity(key, shard);
+    const capacity = limit.policy.capacity / (shard === undefined ? 1 : limit.policy.shards);
+    try {
+      const state = await this.#states.get(id, (rows) => joinRows(rows, capacity, this.#now));
+      if (state === null || (Number.isFinite(state?.value) && Number.isFinite(state?.ts))) return state;
+      throw new NotAState("what is stored is not a state");
+    } catch (error) {
+      // Of this row alone, whatever else the step is on.
+      throw error instanceof NotAState ? failure(error, this.#store, "read", id) : error;
+    }
+  }
+
+  async #readShards(target: Target): Promise<(State | null)[]> {
+    const all: (State | null)[] = [];
+    for (let shard = 0; shard < target.limit.policy.shards; shard++) all.push(await this.#read(target, shard));
+    return all;
+  }
+
+  async #write({ limit, key }: Target, writes: Plan["writes"]): Promise<void> {
+    for (const [shard, state] of writes) {
+      const fullAt = limit.fullAt(state, this.#now, { start: limit.start(key), shard: shard !== undefined });
+      await this.#states.set(limit.identity(key, shard), state, fullAt, this.#now);
+    }
+  }
+}
+
+/** Runs one atomic step on these limits and keys. */
+export type Run = <T>(
+  targets: readonly Target[],
+  now: number | undefined,
+  deadline: Deadline,
+  body: (steps: Steps) => Promise<T>,
+) => Promise<T>;
+
+/** The store whose atomic steps `run` runs. A failure becomes a `StoreError` with the operation and the identities. */
+export function storeOf(name: string, run: Run): AsyncStore {
+  async function step<T>(operation: string, targets: readonly Target[], ...rest: Tail<T>): Promise<T> {
+    try {
+      return await run(targets, ...rest);
+    } catch (error) {
+      throw failure(error, name, operation, targets.map(({ limit, key }) => limit.identity(key)).join(","));
+    }
+  }
+  return {
+    name,
+    sync: false,
+    decide: (call, now, deadline) => step(call.op, [call], now, deadline, (steps) => steps.decide(call)),
+    decideAll: (calls, now, deadline) => step("limitAll", calls, now, deadline, (steps) => steps.decideAll(calls)),
+    reset: (limit, key, deadline) =>
+      step("reset", [{ limit, key }], undefined, deadline, (steps) => steps.reset(limit, key)),
+    getValue: (limit, key, now, deadline) =>
+      step("getValue", [{ limit, key }], now, deadline, (steps) => steps.getValue(limit, key)),
+  };
+}
+
+type Tail<T> = [now: number | undefined, deadline: Deadline, body: (steps: Steps) => Promise<T>];
+
+/** The error that a caller of a store gets: one of ours as it is, any other as the cause of a `StoreError`. */
+export function failure(error: unknown, store: string, operation: string, identity: string): unknown {
+  if (isInputError(error) || isStoreError(error)) return error;
+  const scope = error instanceof NotAState ? "key" : "store";
+  return new StoreError(messageOf(error), { store, operation, identity, cause: error, scope });
+}
+
+/**
+ * The state that several rows under one identity amount to, or `null` of none. Concurrent calls that each found no row
+ * have each started from a full state and inserted the rest, so the tokens taken are the sum of what the rows lack of
+ * `capacity`. The result lacks that sum at the latest `ts`: without the refill between the rows' times, so it never
+ * grants too much. (The least value would: ten rows of `capacity - 1` are ten tokens taken, not one.) A row from a clock
+ * that was wrong is no state, as in the algebra.
+ */
+function joinRows(rows: readonly State[], capacity: number, now: number): State | null {
+  if (rows.length < 2) return rows[0] ?? null;
+  const sound = rows.filter(({ ts }) => !(ts - now > MAX_SKEW_MS));
+  if (sound.length === 0) return null;
+  const lacking = sound.reduce((sum, { value }) => sum + Math.max(capacity - value, 0), 0);
+  return { value: capacity - lacking, ts: Math.max(...sound.map(({ ts }) => ts)) };
+}
+
+/** One answer for several decisions: denied where one of them is. `retryAt` is the latest of those that decide it. */
+export function settle(decisions: Decision[], now: number): AllDecision {
+  const ok = decisions.every((decision) => decision.ok);
+  const times = decisions.filter((decision) => decision.ok === ok).map((decision) => decision.retryAt);
+  const known = times.filter((time) => time !== undefined);
+  const never = known.length === 0 || (!ok && known.length < times.length);
+  const retryAt = never ? undefined : Math.max(...known);
+  return { ok, retryAt, retryAfter: retryAt === undefined ? undefined : retryAt - Math.floor(now), decisions };
+}

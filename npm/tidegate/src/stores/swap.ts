@@ -1,0 +1,194 @@
+/**
+ * The base of stores whose database compares and swaps: read, decide here, write if nothing has changed meanwhile. Where
+ * another process was faster, all of it is done again. Calls of this process on one limit and key that arrive while a
+ * step is out share the next one: one read, the calls one after another, one write.
+ */
+import type { State } from "../limit/decision.ts";
+import { messageOf } from "../limit/errors.ts";
+import type { Deadline } from "./contract.ts";
+import { Steps, type Target, type Transaction } from "./steps.ts";
+import { Turns } from "./turns.ts";
+
+/** What is stored under an identity; `value` is `undefined` where nothing is. */
+export interface Entry<Version> {
+  readonly value: unknown;
+  /** What the write compares. */
+  readonly version: Version;
+}
+
+/** What to store under an identity; `state` is `null` to delete it. */
+export interface Write {
+  readonly state: State | null;
+  /** Ms until the state is full, and may be dropped. */
+  readonly fullIn: number;
+}
+
+/** The database, as this base uses it. */
+export interface Swappable<Version> {
+  readonly name: string;
+  /** What is stored under these identities, in their order. */
+  read(ids: readonly string[]): Promise<readonly Entry<Version>[]>;
+  /** Reads a stored value, or throws a `NotAState`. */
+  decode(value: never): State;
+  /** Writes all of it if everything in `seen` is unchanged, in one atomic step; otherwise `false`. */
+  swap(seen: ReadonlyMap<string, Entry<Version>>, writes: ReadonlyMap<string, Write>): Promise<boolean>;
+  /** Whether an error means that nothing was done, and another attempt may succeed. */
+  isBusy?(error: unknown): boolean;
+  /** Most ms of one step, its attempts included. How long a caller waits is its deadline. */
+  readonly stepTimeout: number;
+  /** Picks two shards of a limit; without it, a limit with `shards` is one row. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** One call, waiting for its step. */
+interface Waiting {
+  readonly body: (steps: Steps) => Promise<unknown>;
+  readonly now: number | undefined;
+  readonly deadline: Deadline;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** How a call ends once its step is written. */
+type End = () => void;
+
+/** Ms of the longest pause between two attempts. */
+const PAUSE_MOST = 100;
+const LATE = "the call was not sent: its deadline passed while earlier calls on its key ran";
+
+/** Atomic steps on a {@link Swappable}. */
+export class Swaps<Version> {
+  readonly #database: Swappable<Version>;
+  readonly #turns = new Turns();
+  /** Batches whose step is still to begin, by identity. */
+  readonly #open = new Map<string, Waiting[]>();
+
+  constructor(database: Swappable<Version>) {
+    this.#database = database;
+  }
+
+  /** One step on limits and keys. */
+  run<T>(
+    targets: readonly Target[],
+    now: number | undefined,
+    deadline: Deadline,
+    body: (steps: Steps) => Promise<T>,
+  ): Promise<T> {
+    return this.on([...new Set(targets.map(({ limit, key }) => limit.identity(key)))], now, deadline, body);
+  }
+
+  /** One step on these identities. */
+  on<T>(
+    ids: readonly string[],
+    now: number | undefined,
+    deadline: Deadline,
+    body: (steps: Steps) => Promise<T>,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const call = { body, now, deadline, resolve: resolve as Waiting["resolve"], reject };
+      const [id] = ids;
+      const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
+      if (open !== undefined) return void open.push(call);
+      const batch = [call];
+      if (ids.length === 1) this.#open.set(id as string, batch);
+      void this.#turns.run(ids, () => this.#step(ids, batch));
+    });
+  }
+
+  async #step(ids: readonly string[], batch: readonly Waiting[]): Promise<void> {
+    // Calls of the same turn join.
+    await undefined;
+    if (ids.length === 1) this.#open.delete(ids[0] as string);
+    const began = performance.now();
+    const calls = batch.filter(({ deadline = began + 1, reject }) => {
+      if (deadline > began) return true;
+      reject(new Error(LATE));
+      return false;
+    });
+    if (calls.length === 0) return;
+    const limit = began + this.#database.stepTimeout;
+    const until = Math.max(...calls.map(({ deadline = limit }) => Math.min(deadline, limit)));
+    try {
+      for (const end of await within(until - began, this.#attempts(ids, calls, until))) end();
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
+  }
+
+  async #attempts(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<readonly End[]> {
+    for (let attempts = 1; ; attempts++) {
+      let reason = "others were faster, or the server has no room";
+      try {
+        const ends = await this.#attempt(ids, calls, until);
+        if (ends !== undefined) return ends;
+      } catch (error) {
+        if (this.#database.isBusy?.(error) !== true) throw error;
+        reason = messageOf(error);
+      }
+      // Longer each time and never the same, so that callers that met once do not meet again.
+      const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
+      if (performance.now() + pause >= until) throw new Error(`not stored in ${attempts} attempts: ${reason}`);
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | undefined> {
+    const database = this.#database;
+    const seen = new Map<string, Entry<Version>>();
+    const writes = new Map<string, Write>();
+    let reads = 0;
+    let lost: { error: unknown } | undefined;
+    const load = async (some: readonly string[]): Promise<void> => {
+      reads++;
+      try {
+        const entries = await database.read(some);
+        for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
+      } catch (error) {
+        lost = { error };
+        throw error;
+      }
+    };
+    const states: Transaction = {
+      async get(id) {
+        if (!seen.has(id)) await load([id]);
+        const written = writes.get(id);
+        if (written !== undefined) return written.state;
+        const { value } = seen.get(id) as Entry<Version>;
+        return value === undefined ? null : database.decode(value as never);
+      },
+      set: (id, state, fullAt, now) => void writes.set(id, { state, fullIn: Math.max(fullAt - now, 0) }),
+      delete: (id) => void writes.set(id, { state: null, fullIn: 0 }),
+    };
+    if (ids.length > 1 && database.random === undefined) await load(ids);
+    const ends: End[] = [];
+    for (const { body, now = Date.now(), resolve, reject } of calls) {
+      try {
+        const result = await body(new Steps(states, database.name, now, database.random));
+        ends.push(() => resolve(result));
+      } catch (error) {
+        // A failure of the database is every call's; any other is of this call alone.
+        if (lost !== undefined) throw lost.error;
+        ends.push(() => reject(error));
+      }
+    }
+    // One entry that was only read is what it was; several, read one by one, must have been so at one time.
+    if (writes.size === 0 && reads < 2) return ends;
+    // Every caller has been answered: what is taken now would be lost.
+    if (performance.now() >= until) throw new Error("not stored before the deadline");
+    return (await database.swap(seen, writes)) ? ends : undefined;
+  }
+}
+
+/** What it resolves to, or a rejection after `ms`: a client may never answer what it sent to a server that is gone. */
+async function within<T>(ms: number, awaited: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
+    (timer as { unref?: () => void }).unref?.();
+  });
+  try {
+    return await Promise.race([awaited, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
