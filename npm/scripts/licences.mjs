@@ -32,7 +32,7 @@ export function thirdParty(name) {
       texts.set(text, [...(texts.get(text) ?? []), `${part.name} ${part.version}`]);
     }
   }
-  const what = MAIN.includes(name) ? "The WebAssembly (and the JavaScript made of it)" : "The addon";
+  const what = MAIN.includes(name) ? "The code" : "The addon";
   return [
     `${what} in this package is Tidegate's own code (MIT, see LICENSE) and what is linked with it:`,
     parts.map(({ name: part, version, licence, about }) => `${part} ${version}, ${licence}, ${about}`).join("\n"),

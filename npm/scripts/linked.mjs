@@ -100,6 +100,30 @@ function standard() {
   return { name: "the Rust standard library", version, licence: "MIT OR Apache-2.0", about, authors, files: [] };
 }
 
+/** The npm packages that the build bundled into one of ours: it puts their files into `dist/bundled/<package>`. */
+function bundled(name) {
+  const folder = join(root, "npm", name, "dist", "bundled");
+  if (!existsSync(folder)) return [];
+  const scoped = (one) =>
+    one.startsWith("@") ? readdirSync(join(folder, one)).map((inner) => `${one}/${inner}`) : [one];
+  return readdirSync(folder)
+    .flatMap(scoped)
+    .map((one) => {
+      const { version, license, homepage } = JSON.parse(read(join(root, "node_modules", one, "package.json")));
+      const about = homepage ?? `https://www.npmjs.com/package/${one}`;
+      const purl = `pkg:npm/${one.replace("@", "%40")}@${version}`;
+      return {
+        name: one,
+        version,
+        licence: license,
+        about,
+        purl,
+        authors: [],
+        files: texts(join(root, "node_modules", one)),
+      };
+    });
+}
+
 /**
  * Everything that is linked into a package, sorted by name, without our own crates.
  *
@@ -119,6 +143,7 @@ export function linked(name) {
       for (const each of [part(one), ...native(one)]) found.set(`${each.name} ${each.version}`, each);
     }
   }
+  for (const one of bundled(name)) found.set(`${one.name} ${one.version}`, one);
   const sorted = [...found.values()].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
   return [standard(), ...sorted];
 }

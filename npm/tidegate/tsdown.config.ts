@@ -39,6 +39,16 @@ export default defineConfig({
   hash: false,
   clean: true,
   logLevel: "warn",
+  // Libraries that are bundled: npm packs no folder of the name node_modules.
+  outputOptions: (options) => ({
+    ...options,
+    entryFileNames: ({ name }) =>
+      `${name.replace(/^(.*\/)?node_modules\//, "bundled/").replace(/\.(lua|sql)$/, "")}.js`,
+  }),
+  inputOptions: (options) => ({
+    ...options,
+    resolve: { ...options.resolve, mainFields: ["module", "main"] },
+  }),
   // The programs that run inside a database are files of their own language.
   loader: { ".lua": "text", ".sql": "text" },
   // The host is chosen where the package is used; the wasm, and the one file whose syntax only Deno reads, go along as

@@ -23,6 +23,7 @@ const BESIDES = [
   /^dist\/engine\/generated\/((speed|small|policy_bg)\.wasm|wasm-source\.js|pure\.js)$/,
   /^dist\/policy\.schema\.json$/,
   /^dist\/[\w/-]+\.(js|d\.ts)$/,
+  /^dist\/bundled\/[@\w/.-]+\.js$/,
 ];
 
 describe("the tarball", () => {

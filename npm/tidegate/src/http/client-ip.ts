@@ -1,5 +1,5 @@
 import { InputError } from "../limit/errors.ts";
-import { type Address, type AddressOptions, keyOf, parseAddress } from "./address.ts";
+import { type Address, type AddressOptions, isWithin, keyOf, parseAddress } from "./address.ts";
 import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
 
 /** Settings of {@link clientIp}. Without any, no header is read. */
@@ -26,28 +26,22 @@ export interface ClientRequest {
   readonly headers?: { get(name: string): string | null } | object | undefined;
 }
 
-type Networks = readonly { readonly bytes: Address; readonly bits: number }[];
+type Networks = readonly { readonly address: Address; readonly bits: number }[];
 
 function networksOf(trust: readonly string[]): Networks {
   return trust.map((text) => {
-    const [, address, bits] = (typeof text === "string" && /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text)) || [];
-    const bytes = address === undefined ? undefined : parseAddress(address);
-    const most = (bytes?.length ?? 0) * 8;
-    if (bytes === undefined || address?.includes("%") || Number(bits ?? 0) > most) {
+    const [, written, bits] = (typeof text === "string" && /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text)) || [];
+    const address = written === undefined ? undefined : parseAddress(written);
+    const most = address?.kind() === "ipv4" ? 32 : 128;
+    if (address === undefined || Number(bits ?? 0) > most) {
       throw new InputError("trust", 'addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4', text);
     }
-    return { bytes, bits: bits === undefined ? most : Number(bits) };
+    return { address, bits: Number(bits ?? most) };
   });
 }
 
-const within = (address: Address, networks: Networks): boolean =>
-  networks.some(
-    ({ bytes, bits }) =>
-      bytes.length === address.length &&
-      address.every(
-        (byte, i) => ((byte ^ (bytes[i] as number)) & (0xff00 >> Math.min(Math.max(bits - i * 8, 0), 8)) & 0xff) === 0,
-      ),
-  );
+const within = (client: Address, networks: Networks): boolean =>
+  networks.some(({ address, bits }) => isWithin(client, address, bits));
 
 interface Trust {
   readonly hops: number;
@@ -135,7 +129,7 @@ function peerOf({ socket, address }: ClientRequest): Address | undefined {
   return parseAddress(withoutPort(found));
 }
 
-const NO_ADDRESS: Address = [0, 0, 0, 0];
+const NO_ADDRESS = parseAddress("0.0.0.0") as Address;
 
 function headerOf({ header, trust }: ClientIpOptions): string {
   if (header === undefined) return "x-forwarded-for";

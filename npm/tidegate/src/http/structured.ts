@@ -1,3 +1,4 @@
+// Written here, since pages load it: these lines are half the size of structured-headers, which the tests compare them with.
 import { InputError } from "../limit/errors.ts";
 
 /** The greatest Integer of RFC 9651: 15 digits. */
