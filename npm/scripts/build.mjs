@@ -1,5 +1,5 @@
 // Builds everything that a user installs. What is fresh is left alone.
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { addon } from "./addon.mjs";
@@ -14,7 +14,10 @@ function javascript() {
   once(
     "tsdown",
     { inputs: [...own, "tsconfig.base.json", "package-lock.json"], outputs: ["npm/tidegate/dist/index.js"] },
-    () => run("tsdown", [], { cwd: new URL("../tidegate", import.meta.url) }),
+    () => {
+      rmSync(join(root, "npm/tidegate/dist"), { recursive: true, force: true });
+      run("tsdown", [], { cwd: new URL("../tidegate", import.meta.url) });
+    },
   );
 }
 

@@ -29,28 +29,30 @@ function text(bytes) {
   return Array.from(bytes, (byte) => (byte < 89 ? character(byte) : two(byte - 89))).join("");
 }
 
+/** A module inside the module graph, which every bundler follows. */
+function writeBase64(name) {
+  const bytes = readFileSync(join(root, folder, `${name}.wasm`));
+  write(`${name}-inline.ts`, `export const WASM_BASE64: string =\n  "${bytes.toString("base64")}";\n`);
+}
+
 function optimize() {
   for (const [name, how] of Object.entries(BUILDS)) {
     const strip = ["--strip-debug", "--strip-producers", "--strip-target-features"];
     run("wasm-opt", [...how, ...strip, ...FEATURES, `${folder}/${name}.raw.wasm`, "-o", `${folder}/${name}.wasm`]);
-    write(`${name}.d.wasm.ts`, MODULE_TYPE);
     console.log(`${name}: ${readFileSync(join(root, folder, `${name}.wasm`)).length} bytes`);
   }
-  // In a file of its own: this syntax is Deno's alone so far, and bundlers and TypeScript stop at it.
-  write("wasm-source.js", 'import source module from "./speed.wasm";\nexport default module;\n');
-  write("wasm-source.d.ts", MODULE_TYPE);
+  write("small.d.wasm.ts", MODULE_TYPE);
   const small = readFileSync(join(root, folder, "small.wasm"));
   toJavaScript();
+  writeBase64("speed");
   write("inline.ts", `export const WASM_TEXT: string =\n  "${text(small)}";\n`);
 }
 
 /** The check of policy documents: loaded once, so for size. */
 function optimizePolicy() {
   run("wasm-opt", ["-Oz", ...FEATURES, `${folder}/policy_bg.raw.wasm`, "-o", `${folder}/policy_bg.wasm`]);
-  const wasm = readFileSync(join(root, folder, "policy_bg.wasm"));
   write("policy_bg.d.wasm.ts", MODULE_TYPE);
-  write("policy-inline.ts", `export const WASM_BASE64: string =\n  "${wasm.toString("base64")}";\n`);
-  console.log(`policy: ${wasm.length} bytes`);
+  writeBase64("policy_bg");
 }
 
 // What the build has and a host without WebAssembly lacks; wasm2js does the rest, 64-bit integers included.
@@ -112,9 +114,7 @@ export function wasm() {
         "node_modules/binaryen/package.json",
         "node_modules/esbuild/package.json",
       ],
-      outputs: ["speed.wasm", "small.wasm", "wasm-source.js", "inline.ts", "pure.js"].map(
-        (name) => `${folder}/${name}`,
-      ),
+      outputs: ["speed-inline.ts", "small.wasm", "inline.ts", "pure.js"].map((name) => `${folder}/${name}`),
     },
     optimize,
   );
@@ -122,7 +122,7 @@ export function wasm() {
     "wasm-opt-policy",
     {
       inputs: [`${folder}/policy_bg.raw.wasm`, "npm/scripts/wasm.mjs", "node_modules/binaryen/package.json"],
-      outputs: ["policy_bg.wasm", "policy_bg.d.wasm.ts", "policy-inline.ts"].map((name) => `${folder}/${name}`),
+      outputs: ["policy_bg.wasm", "policy_bg.d.wasm.ts", "policy_bg-inline.ts"].map((name) => `${folder}/${name}`),
     },
     optimizePolicy,
   );

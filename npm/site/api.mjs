@@ -7,16 +7,16 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { exports } = JSON.parse(readFileSync(at("../tidegate/package.json"), "utf8"));
 
 /** As the build finds it: `dist/a.js` is made from `src/a.ts` or `src/a/index.ts`. */
-const source = (types) => {
-  const path = types.replace("./dist/", "").replace(".d.ts", "");
+const source = (file) => {
+  const path = file.replace("./dist/", "").replace(".js", "");
   return existsSync(at(`../tidegate/src/${path}.ts`)) ? `${path}.ts` : `${path}/index.ts`;
 };
 
 /** The source of each entry, by the name that it is imported by. */
 const entries = new Map(
   Object.entries(exports)
-    .filter(([, to]) => to.types !== undefined)
-    .map(([entry, { types }]) => [`tidegate${entry.slice(1)}`, source(types)]),
+    .filter(([, to]) => to.default !== undefined)
+    .map(([entry, to]) => [`tidegate${entry.slice(1)}`, source(to.default)]),
 );
 
 const app = await Application.bootstrapWithPlugins({

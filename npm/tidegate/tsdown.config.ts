@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { defineConfig } from "tsdown";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type UserConfig } from "tsdown";
 
 interface Manifest {
   bin: Record<string, string>;
@@ -7,43 +9,45 @@ interface Manifest {
   exports: Record<string, string | { default: string }>;
 }
 
-const manifest = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as Manifest;
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const manifest = JSON.parse(readFileSync(at("package.json"), "utf8")) as Manifest;
 
 /** What package.json names is what is built: `./dist/a/b.js` comes from `src/a/b.ts` or `src/a/b/index.ts`. */
-function entries(): Record<string, string> {
-  const { bin, imports, exports } = manifest;
-  const named = [...Object.values(exports), ...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
+function entries(targets: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const target of named) {
-    const name = /^(?:\.\/)?dist\/(.+)\.js$/.exec(typeof target === "string" ? target : target.default)?.[1];
+  for (const target of targets) {
+    const name = /^(?:\.\/)?dist\/(.+)\.js$/.exec(target)?.[1];
     if (name === undefined) continue;
-    const source = [`src/${name}.ts`, `src/${name}/index.ts`].find((file) =>
-      existsSync(new URL(file, import.meta.url)),
-    );
+    const source = [`src/${name}.ts`, `src/${name}/index.ts`].find((file) => existsSync(at(file)));
     if (source === undefined) console.warn(`package.json names dist/${name}.js, but there is no src/${name}.ts`);
     else found[name] = source;
   }
   return found;
 }
 
-export default defineConfig({
-  entry: entries(),
-  format: "esm",
-  platform: "neutral",
+const { bin, imports, exports } = manifest;
+const exported = Object.values(exports).map((target) => (typeof target === "string" ? target : target.default));
+const inside = [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
+
+const shared: UserConfig = {
   target: "es2022",
-  dts: { sourcemap: false },
   fixedExtension: false,
   sourcemap: false,
-  // A file for each of the source's: whoever takes a part of the package brings along what that needs, and nothing beside.
-  unbundle: true,
   hash: false,
-  clean: true,
+  // Two builds write to one folder, which npm/scripts/build.mjs empties first.
+  clean: false,
   logLevel: "warn",
-  // Libraries that are bundled: npm packs no folder of the name node_modules.
-  outputOptions: (options) => ({
+  // One file per source file: a bundle contains only what its imports need.
+  unbundle: true,
+  outputOptions: ({ entryFileNames, ...options }) => ({
     ...options,
-    entryFileNames: ({ name }) =>
-      `${name.replace(/^(.*\/)?node_modules\//, "bundled/").replace(/\.(lua|sql)$/, "")}.js`,
+    // The declarations have them.
+    comments: { annotation: true, legal: false, jsdoc: false },
+    // Bundled libraries: npm packs no folder of the name node_modules.
+    entryFileNames: (chunk) => {
+      const name = chunk.name.replace(/^(.*\/)?node_modules\//, "bundled/").replace(/\.(lua|sql)$/, "");
+      return typeof entryFileNames === "function" ? entryFileNames({ ...chunk, name }) : `${name}.js`;
+    },
   }),
   inputOptions: (options) => ({
     ...options,
@@ -51,8 +55,18 @@ export default defineConfig({
   }),
   // The programs that run inside a database are files of their own language.
   loader: { ".lua": "text", ".sql": "text" },
-  // The host is chosen where the package is used; the wasm, and the one file whose syntax only Deno reads, go along as
-  // they are, at the same place relative to the hosts as in src.
+};
+
+const generated = "src/engine/generated";
+
+/** The ES modules: what bundlers take, and hosts other than Node.js. */
+const modules: UserConfig = {
+  ...shared,
+  entry: entries([...exported, ...inside]),
+  format: "esm",
+  platform: "neutral",
+  dts: false,
+  // The host is chosen where the package is used; the wasm is copied, at the same place relative to the hosts as in src.
   deps: {
     neverBundle: [
       /^#engine-host$/,
@@ -60,18 +74,47 @@ export default defineConfig({
       /^#policy-host$/,
       /^cloudflare:/,
       /\.wasm$/,
-      /\/wasm-source\.js$/,
       /\/generated\/pure\.js$/,
       /^node:/,
       /^@tidegate\//,
     ],
   },
   copy: [
-    { from: "src/engine/generated/speed.wasm", to: "dist/engine/generated" },
-    { from: "src/engine/generated/small.wasm", to: "dist/engine/generated" },
-    { from: "src/engine/generated/policy_bg.wasm", to: "dist/engine/generated" },
-    { from: "src/engine/generated/policy.schema.json", to: "dist" },
-    { from: "src/engine/generated/wasm-source.js", to: "dist/engine/generated" },
-    { from: "src/engine/generated/pure.js", to: "dist/engine/generated" },
+    { from: `${generated}/small.wasm`, to: "dist/engine/generated" },
+    { from: `${generated}/policy_bg.wasm`, to: "dist/engine/generated" },
+    { from: `${generated}/pure.js`, to: "dist/engine/generated" },
+    { from: `${generated}/policy.schema.json`, to: "dist" },
   ],
-});
+};
+
+const libraries = entries(exported);
+
+/** Declarations of the ES modules: TypeScript finds them beside the files, and there is one set of types. */
+function declareModules(): void {
+  for (const name of Object.keys(libraries)) {
+    writeFileSync(at(`dist/${name}.d.ts`), `export * from "./${basename(name)}.cjs";\n`);
+  }
+  // Its own would export types of classes as if they were classes.
+  writeFileSync(at("dist/pure.d.cts"), 'export * from "./index.cjs";\n');
+}
+
+/**
+ * CommonJS and the declarations: what Node.js loads, for `require` and `import` alike. So a process has one copy of the
+ * package, whatever loads it, and `require` needs no support for ES modules.
+ */
+const commonjs: UserConfig = {
+  ...shared,
+  entry: libraries,
+  format: "cjs",
+  platform: "node",
+  onSuccess: declareModules,
+  dts: { sourcemap: false },
+  deps: { neverBundle: [/^react$/, /^@tidegate\//] },
+  alias: {
+    "#engine-host": at("src/engine/host-node.ts"),
+    "#policy-host": at("src/policies/host-inline.ts"),
+    "#durable-object": at("src/stores/durable-object/base.ts"),
+  },
+};
+
+export default defineConfig([modules, commonjs]);

@@ -12,14 +12,14 @@ export function reached(folder: string, entries: readonly string[], present: Rea
   for (let path = todo.pop(); path !== undefined; path = todo.pop()) {
     if (found.has(path) || !present.has(path)) continue;
     found.add(path);
-    if (!/\.(js|d\.ts)$/.test(path)) continue;
-    // And beside each program, what TypeScript is told of it.
-    todo.push(path.replace(/(?<!\.d)\.js$/, ".d.ts"));
+    if (!/\.(js|cjs|d\.c?ts)$/.test(path)) continue;
+    // And the declarations beside each program.
+    todo.push(path.replace(/(?<!\.d)\.(c?)js$/, ".d.$1ts"));
     const text = readFileSync(join(folder, path), "utf8");
     for (const [, target = ""] of text.matchAll(RELATIVE)) {
       const file = posix.join(dirname(path), target);
       // A declaration names its neighbour as the program does that it describes.
-      todo.push(path.endsWith(".d.ts") ? file.replace(/\.js$/, ".d.ts") : file);
+      todo.push(/\.d\.c?ts$/.test(path) ? file.replace(/\.cjs$/, ".d.cts") : file);
     }
   }
   return found;

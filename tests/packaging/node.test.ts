@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, symlinkSync } from "node:fs";
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
@@ -28,11 +28,47 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("with-require.cjs", text))).toBe(ANSWERS);
   });
 
-  test("both see one and the same package", () => {
+  test("a process has one copy: what `require` made works with what `import` loaded, in every entry", () => {
     const text = `import { createRequire } from "node:module";
-      import * as imported from "tidegate";
-      console.log(createRequire(import.meta.url)("tidegate").defineLimits === imported.defineLimits);`;
-    expect(run(user.write("both.mjs", text))).toBe("true");
+      import { defineLimits, InputError, MINUTE } from "tidegate";
+      import { MemoryStore } from "tidegate/pure";
+      const required = createRequire(import.meta.url)("tidegate");
+      const store = required.memory();
+      const config = { send: { kind: "token bucket", rate: 1, period: MINUTE } };
+      const [first, second] = [defineLimits(config, { store }), required.defineLimits(config, { store })];
+      let error;
+      try { required.memory({ maxKeys: 0 }); } catch (thrown) { error = thrown; }
+      console.log(first.limit("send").ok, second.limit("send").ok, error instanceof InputError, store instanceof MemoryStore);`;
+    expect(run(user.write("both.mjs", text))).toBe("true false true true");
+  });
+
+  /** Another copy of the package, such as an app's dependency may have installed. */
+  const copyOf = (name: string, version: string): string => {
+    const copy = join(user.folder, "node_modules", name);
+    cpSync(join(user.folder, "node_modules/tidegate"), copy, { recursive: true });
+    const bounds = join(copy, "dist/engine/generated/bounds.cjs");
+    writeFileSync(bounds, readFileSync(bounds, "utf8").replace(`"${user.packed.version}"`, `"${version}"`));
+    return `import { defineLimits, MINUTE } from "tidegate";
+      import { memory } from "${name}";
+      import { shared } from "${name}/shared";
+      const config = { send: { kind: "token bucket", rate: 1, period: MINUTE } };
+      for (const store of [memory(), shared()]) {
+        try {
+          const limits = defineLimits(config, { store });
+          console.log(limits.limit("send").ok, limits.limit("send").ok);
+        } catch (error) { console.log(error.message); }
+      }`;
+  };
+
+  test("a store of another copy of the same version works", () => {
+    const text = copyOf("same-version", user.packed.version);
+    expect(run(user.write("same.mjs", text)).split("\n")).toEqual(["true false", "true false"]);
+  });
+
+  test("a store of another version is an error that names both versions", () => {
+    const text = copyOf("other-version", "9.9.9");
+    const error = `\`store\` must be made by the tidegate that uses it, which is ${user.packed.version}: install one version; got a store made by tidegate 9.9.9`;
+    expect(run(user.write("other.mjs", text)).split("\n")).toEqual([error, error]);
   });
 
   test("the hook for React says so where React is not installed, and loads where it is", () => {
@@ -40,7 +76,7 @@ describe("the installed package in Node.js", () => {
       ({ useRateLimit }) => console.log(typeof useRateLimit),
       ({ message }) => console.log(message));`;
     const path = user.write("with-react.mjs", text);
-    expect(run(path)).toContain("Cannot find package 'react'");
+    expect(run(path)).toContain("Cannot find module 'react'");
     symlinkSync(join(root, "node_modules/react"), join(user.folder, "node_modules/react"), "junction");
     expect(run(path)).toBe("function");
   });

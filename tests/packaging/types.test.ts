@@ -10,6 +10,10 @@ beforeAll(() => {
 afterAll(() => user.remove());
 
 const PROGRAM = `import { defineLimits, MINUTE } from "tidegate";
+import type { RedisLike } from "tidegate/redis";
+import { limitStream } from "tidegate/client";
+export type { RedisLike };
+export { limitStream };
 const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
 const decision = limits.limit("send", { key: "a" });
 const ok: boolean = decision.ok;
@@ -29,6 +33,9 @@ const WAYS = [
   { module: "node20", moduleResolution: "node16", file: "user.cts" },
   { module: "esnext", moduleResolution: "bundler", file: "user.ts" },
   { module: "preserve", moduleResolution: "bundler", file: "user.ts" },
+  // From before `exports`: classic Nest, and the tsconfig.json that older tools write. TypeScript 6 wants to hear that it is meant.
+  { module: "commonjs", moduleResolution: "node10", ignoreDeprecations: "6.0", file: "user.ts" },
+  { module: "esnext", moduleResolution: "node10", ignoreDeprecations: "6.0", file: "user.ts" },
 ];
 
 describe("the declarations", () => {

@@ -2,7 +2,8 @@
 import { matching, type Rule, type Tree } from "../tree.ts";
 
 interface Manifest {
-  readonly exports: Readonly<Record<string, string | { types: string; default: string }>>;
+  readonly exports: Readonly<Record<string, string | { readonly [condition: string]: string; default: string }>>;
+  readonly typesVersions?: { readonly "*": Readonly<Record<string, readonly string[]>> };
 }
 
 const PACKAGE = "npm/tidegate/package.json";
@@ -13,11 +14,28 @@ const exportsOf = (tree: Tree): Manifest["exports"] =>
 /** Entries of which the README's tables have no row: what they are for stands in the text around them. */
 const WITHOUT_ROW = new Set(["./testing", "./http"]);
 
+/**
+ * An entry's conditions, in their order: bundlers and hosts without Node.js load the ES module, Node.js (with `require` or
+ * `import`) the CommonJS file.
+ */
+const conditionsOf = (name: string): Readonly<Record<string, string>> => {
+  const [module, commonjs] = [`./dist/${name}.js`, `./dist/${name}.cjs`];
+  return { workerd: module, "react-native": module, module, require: commonjs, node: commonjs, default: module };
+};
+
 function everyEntryHasItsFile(tree: Tree): string[] {
+  const manifest = JSON.parse(tree.get(PACKAGE) ?? "{}") as Manifest;
   return Object.entries(exportsOf(tree)).flatMap(([entry, target]) => {
     if (typeof target === "string") return [];
     const name = target.default.replace(/^\.\/dist\/(.*)\.js$/, "$1");
-    if (target.types !== `./dist/${name}.d.ts`) return [`${PACKAGE}: ${entry} has types of another file`];
+    const conditions = conditionsOf(name);
+    if (JSON.stringify(target) !== JSON.stringify(conditions)) {
+      return [`${PACKAGE}: ${entry} must be ${JSON.stringify(conditions)}`];
+    }
+    const [types] = manifest.typesVersions?.["*"][entry.slice(2)] ?? [];
+    if (entry !== "." && types !== `./dist/${name}.d.cts`) {
+      return [`${PACKAGE}: ${entry.slice(2)} of typesVersions must be ./dist/${name}.d.cts`];
+    }
     const isThere = [`${name}.ts`, `${name}/index.ts`].some((file) => tree.has(SOURCE + file));
     return isThere ? [] : [`${PACKAGE}: ${entry} has no file ${name}.ts`];
   });
@@ -102,7 +120,10 @@ function everyWasmExportIsCalled(tree: Tree): string[] {
 }
 
 const withExport = (types: string, entry: string, name: string) => ({
-  [PACKAGE]: JSON.stringify({ exports: { [entry]: { types: `./dist/${types}.d.ts`, default: `./dist/${name}.js` } } }),
+  [PACKAGE]: JSON.stringify({
+    exports: { [entry]: conditionsOf(name) },
+    typesVersions: { "*": { [entry.slice(2)]: [`./dist/${types}.d.cts`] } },
+  }),
 });
 const store = "/**\n * State in a drawer.\n *\n * @module\n */\nexport {};\n";
 

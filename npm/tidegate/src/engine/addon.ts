@@ -63,14 +63,31 @@ export interface AddonSource {
  */
 const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
+/**
+ * Loads a package from beside this file, or from the folder that the program runs in: a bundler may have moved this file,
+ * or left it without an address.
+ */
+function load(id: string): unknown {
+  const places = [import.meta.url as string | undefined, `${process.cwd()}/`].filter((place) => place !== undefined);
+  let first: unknown;
+  for (const place of places) {
+    try {
+      return createRequire(place)(id);
+    } catch (error) {
+      first ??= error;
+      if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") break;
+    }
+  }
+  throw first;
+}
+
 /** This process's. */
 export function here(): AddonSource {
   const { platform, arch } = process;
-  const local = createRequire(import.meta.url);
   const loaded = globalThis as { [LOADED]?: Partial<Addon> | undefined };
   const require = (id: string): unknown => {
     if (loaded[LOADED] !== undefined) return loaded[LOADED];
-    const addon = local(id) as Partial<Addon> | undefined;
+    const addon = load(id) as Partial<Addon> | undefined;
     if (addon?.version?.() === VERSION) loaded[LOADED] = addon;
     return addon;
   };

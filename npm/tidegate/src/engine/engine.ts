@@ -1,7 +1,7 @@
 import { load } from "#engine-host";
 import { InputError } from "../limit/errors.ts";
 import type { Exports } from "./exports.ts";
-import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
+import { KEY_EXPECTS, MAX_KEY_BYTES, VERSION } from "./generated/bounds.ts";
 import { NO_KEY, NUMBERS, SHORT_KEY_BYTES } from "./generated/wire.ts";
 import { generalizedUtf8, utf8Length } from "./utf8.ts";
 
@@ -24,7 +24,7 @@ export class Engine {
   #views: Views;
   readonly #keyAt: number;
   readonly #numbersAt: number;
-  /** Absent in older Hermes and QuickJS. */
+  /** Absent in older Hermes and QuickJS, and in Jest's jsdom. */
   readonly #encoder: TextEncoder | undefined = typeof TextEncoder === "undefined" ? undefined : new TextEncoder();
   /** Counts what has overwritten the key, so that no store takes another store's key for its last. */
   writes = 0;
@@ -122,12 +122,18 @@ export class Engine {
   }
 }
 
+/** Copies of one version have one engine in a thread, so each copy's stores and limits work with the others'. */
+const LOADED = Symbol.for(`tidegate engine ${VERSION}`);
+const realm = globalThis as { [LOADED]?: Engine };
 let loaded: Engine | undefined;
 let loading: Load = load;
 
 /** The engine of this thread, loaded by the first call. */
 export function engine(): Engine {
-  loaded ??= new Engine(loading);
+  if (loaded === undefined) {
+    realm[LOADED] ??= new Engine(loading);
+    loaded = realm[LOADED];
+  }
   return loaded;
 }
 

@@ -1,7 +1,6 @@
-// Node.js and Bun: the file beside this one, read once.
-import { readFileSync } from "node:fs";
+// Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
 import type { Exports } from "./exports.ts";
 import { initSync } from "./generated/engine.js";
+import { WASM_BASE64 } from "./generated/speed-inline.ts";
 
-export const load = (): Exports =>
-  initSync({ module: readFileSync(new URL("./generated/speed.wasm", import.meta.url)) });
+export const load = (): Exports => initSync({ module: Buffer.from(WASM_BASE64, "base64") });

@@ -1,4 +1,5 @@
 /** The options of a limiter and of its calls, and their checks, which run before a store has a call. */
+import { checkVersion } from "../limit/version.ts";
 import { engine } from "../engine/engine.ts";
 import { KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import {
@@ -72,6 +73,7 @@ export function checkLimiter<S extends Store>(options: LimiterOptions<S>): Limit
   if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
     throw new InputError("store", "a store, such as memory() or redis(client)", store);
   }
+  checkVersion(store);
   return { store, now, onStoreError, timeout, log };
 }
 

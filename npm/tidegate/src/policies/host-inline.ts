@@ -1,5 +1,5 @@
 // Hosts that may compile at run time: the bytes are in the script.
-import { WASM_BASE64 } from "../engine/generated/policy-inline.ts";
+import { WASM_BASE64 } from "../engine/generated/policy_bg-inline.ts";
 import { type InitOutput, initSync } from "../engine/generated/policy.js";
 
 export const load = (): InitOutput =>

@@ -1,7 +1,17 @@
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
-import { FAILED, INPUT_ERROR, KEY_TOO_LONG, OPS, RESERVE, RESET, WITHOUT_KEY } from "../engine/generated/wire.ts";
+import { VERSION } from "../engine/generated/bounds.ts";
+import {
+  FAILED,
+  INPUT_ERROR,
+  KEY_TOO_LONG,
+  NUMBERS,
+  OPS,
+  RESERVE,
+  RESET,
+  WITHOUT_KEY,
+} from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -17,6 +27,8 @@ const releaseLimit = releasing<{ addon: Addon; limit: number }>(({ addon, limit 
 export abstract class AddonStore implements SyncStore {
   abstract readonly name: string;
   readonly sync = true;
+  /** The version of the package that made it. */
+  readonly tidegate: string = VERSION;
   readonly #addon: Addon;
   readonly #store: number;
   /** This store's own: another copy of the package, or another store, has its own. */

@@ -2,6 +2,7 @@ import { checkFields, fieldTable } from "../limit/config.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
+import { VERSION } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OK, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
@@ -60,6 +61,8 @@ const releaseLimit = releasing<number>((limit) => engine().wasm.limit_drop(limit
 export class MemoryStore implements SyncStore {
   readonly name = "memory";
   readonly sync = true;
+  /** The version of the package that made it. */
+  readonly tidegate: string = VERSION;
   readonly cannotFail = true;
   readonly #engine: Engine = engine();
   readonly #maxKeys: number;
