@@ -30,7 +30,7 @@ export const MUTANTS = [
   one("limiter/lease/lease.ts", "count < this.waiting.most", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#state.value - this.waiting.tokens", "this.#state.value", ...LEASE),
   one("limiter/lease/lease.ts", "this.#found = (this.#found +", "this.#found = 0 * (this.#found +", ...LEASE),
-  one("limiter/lease/lease.ts", "    this.#tokens -= request.call.count;\n", "", ...LEASE),
+  one("limiter/lease/lease.ts", "    this.tokens -= request.call.count;\n", "", ...LEASE),
   one("stores/server-clock.ts", "known > least && known < most", "known < most", ...CLOCK),
   one("stores/server-clock.ts", "Math.ceil(steady + ahead) - 1", "Math.ceil(steady + ahead) - 2", ...CLOCK),
   one("stores/server-clock.ts", "Math.max(steady - this.#at, 0) * DRIFT", "0", ...CLOCK),
@@ -104,7 +104,7 @@ export const MUTANTS = [
     "resilience.test.ts",
   ),
   one("limiter/resilience.ts", "details())), timeout);", "details())), 20 * timeout);", "resilience.test.ts"),
-  one("limiter/resilience.ts", "    clearTimeout(timer);\n", "", "resilience.test.ts"),
+  one("limiter/resilience.ts", "        clearTimeout(timer);\n", "", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
     "  const timeoutOf = (",

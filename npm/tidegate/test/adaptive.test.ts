@@ -234,7 +234,7 @@ test("what is owed stays owed when the rate changes, and is paid at the new one"
   clock.advance(SECOND);
   const config = adaptive.config();
   expect(config).toEqual({ kind: "token bucket", rate: 50, period: SECOND, capacity: 50 });
-  // The second that passed is paid at the rate of whoever asks: 50 of the 100 that were owed.
+  // The elapsed second refills at the rate of the call: 50 of the 100 owed tokens.
   expect(limits.limit("upstream", { config })).toMatchObject({ ok: false, value: -50, retryAfter: 1020 });
 });
 

@@ -1,4 +1,4 @@
-/** What a limiter does about a store that fails: a store made by hand, and timers that the test turns. */
+/** How a limiter handles a store that fails: a hand-made store, and fake timers. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type Config,
@@ -15,17 +15,17 @@ import type { AsyncStore, SyncStore } from "../src/stores/contract.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
 
-/** A store that does as it is told: answers, refuses, throws at once, or never says anything. */
+/** A store that decides, rejects, throws synchronously or never settles, as `mode` says. */
 class Flaky implements AsyncStore {
   readonly name = "flaky";
   readonly sync = false;
   mode: "answer" | "reject" | "throw" | "hang" = "answer";
-  asked = 0;
+  calls = 0;
   readonly error: unknown = new Error("connection refused");
   readonly #memory = memory();
 
   #run<T>(body: () => T): Promise<T> {
-    this.asked++;
+    this.calls++;
     if (this.mode === "throw") throw this.error;
     if (this.mode === "hang") return new Promise(() => {});
     if (this.mode === "reject") return Promise.reject(this.error);
@@ -60,7 +60,7 @@ test("a store that answers decides, and the decision has no `degraded`", async (
   const d = await limiter().limit("one", { count: 4 });
   expect(d).toMatchObject({ ok: true, value: 6 });
   expect(d).not.toHaveProperty("degraded");
-  expect(store.asked).toBe(1);
+  expect(store.calls).toBe(1);
 });
 
 describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) => {
@@ -259,18 +259,18 @@ describe("the breaker", () => {
     const first = Promise.all(Array.from({ length: 5 }, () => limits.limit("one")));
     await vi.advanceTimersByTimeAsync(250);
     expect((await first).every((d) => d.degraded)).toBe(true);
-    expect(store.asked).toBe(5);
+    expect(store.calls).toBe(5);
 
     for (let i = 0; i < 100; i++) {
-      const d = await limits.limit("one"); // at once: no timer is turned
+      const d = await limits.limit("one"); // no timer is advanced
       expect(d.cause).toMatchObject({ code: "TIDEGATE_STORE", message: expect.stringContaining("asked again later") });
     }
-    expect(store.asked).toBe(5);
+    expect(store.calls).toBe(5);
 
     await vi.advanceTimersByTimeAsync(100);
     const probe = limits.limit("one");
-    await limits.limit("one"); // beside the one that asks, nobody waits
-    expect(store.asked).toBe(6);
+    await limits.limit("one"); // beside the probe, no call waits
+    expect(store.calls).toBe(6);
     await vi.advanceTimersByTimeAsync(250);
     expect((await probe).degraded).toBe(true);
 
@@ -285,12 +285,12 @@ describe("the breaker", () => {
     const limits = limiter();
     store.mode = "reject";
     for (let i = 0; i < 5; i++) await limits.limit("one");
-    const before = store.asked;
+    const before = store.calls;
     for (let i = 0; i < 6000; i++) {
       await vi.advanceTimersByTimeAsync(10);
       await limits.limit("one");
     }
-    const probes = store.asked - before;
+    const probes = store.calls - before;
     expect(probes).toBeGreaterThanOrEqual(60_000 / 5000);
     expect(probes).toBeLessThan(25);
   });
@@ -301,7 +301,7 @@ describe("the breaker", () => {
       store.mode = i % 5 === 4 ? "answer" : "reject";
       await limits.limit("one");
     }
-    expect(store.asked).toBe(20);
+    expect(store.calls).toBe(20);
   });
 
   test("an InputError of the store rejects as it is, and is no failure", async () => {
@@ -318,7 +318,7 @@ describe("the breaker", () => {
   test("a caller's mistake is no failure, and does not reach the store", async () => {
     const limits = limiter("allow");
     for (let i = 0; i < 10; i++) expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be");
-    expect(store.asked).toBe(0);
+    expect(store.calls).toBe(0);
     expect((await limits.limit("one")).degraded).toBeUndefined();
   });
 });

@@ -168,17 +168,18 @@ function failed(outages: Outages, node: string, error: unknown, instead: string)
   else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
 
-/** Rejects with a StoreError after `timeout` ms. */
-async function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer(`no answer within ${timeout} ms`, details())), timeout);
+/** Rejects with a StoreError after `timeout` ms. Not `Promise.race`, which costs twice as much per call. */
+function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new NoAnswer(`no answer within ${timeout} ms`, details())), timeout);
+    const ended =
+      <V>(settle: (value: V) => void) =>
+      (value: V): void => {
+        clearTimeout(timer);
+        settle(value);
+      };
+    Promise.resolve(awaited).then(ended(resolve), ended(reject));
   });
-  try {
-    return await Promise.race([awaited, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */

@@ -36,6 +36,7 @@ const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout");
 interface RuleSet {
   readonly rules: readonly CompiledRule[];
   readonly fallback: CompiledRule | undefined;
+  readonly all: readonly CompiledRule[];
 }
 
 /** The rules in force, on one store. Made by {@link definePolicies}. */
@@ -59,8 +60,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
 
   /** The names of the rules in force, the fallback's last. */
   get names(): readonly string[] {
-    const { rules, fallback } = this.#rules;
-    return [...rules, ...(fallback === undefined ? [] : [fallback])].map(({ name }) => name);
+    return this.#rules.all.map(({ name }) => name);
   }
 
   /**
@@ -68,8 +68,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
    * one key's limit. Throws an `InputError` where there is no such rule.
    */
   configOf(name: string, tier?: string): Config {
-    const { rules, fallback } = this.#rules;
-    const rule = [...rules, fallback].find((one) => one?.name === name);
+    const rule = this.#rules.all.find((one) => one.name === name);
     if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);
     return rule.config(tier);
   }
@@ -122,12 +121,13 @@ export class Policies<R, S extends Store> implements Selection<R> {
     const { rules, fallback, problems } = examine(document);
     if (problems.length > 0) throw new PolicyError(problems, document);
     const compiled = { rules: rules.map(compileRule), fallback: fallback && compileRule(fallback) };
-    const reading = [...compiled.rules, compiled.fallback].find((rule) => rule?.claims !== undefined);
+    const all = [...compiled.rules, ...(compiled.fallback === undefined ? [] : [compiled.fallback])];
+    const reading = all.find((rule) => rule.claims !== undefined);
     if (reading !== undefined && this.#claims === undefined) {
       const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
       throw new InputError("claims", `a function that returns the claims of a verified token: ${what}`, undefined);
     }
-    return compiled;
+    return { ...compiled, all };
   }
 }
 

@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const START = 1_735_689_600_000;
 const bucket = { kind: "token bucket", rate: 2, period: SECOND, capacity: 10 } as const;
 
-/** Sends so many requests at once to a server with this limit; the clock goes on while nothing is on its way. */
+/** Sends concurrent requests to a server with this limit; the clock advances while none is in flight. */
 async function meet(config: Config, fields: HeaderFamily, requests: number, options: FetchOptions = {}) {
   const clock = fakeClock(START);
   const limits = defineLimits({ api: config }, { now: clock.now });
@@ -69,7 +69,7 @@ describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("
 test("with the server's own policy for its tokens, it is never denied, and loses no time", async () => {
   const { statuses, denied, took } = await meet(bucket, "draft-11", 30, { limit: bucket, slowBelow: 0 });
   expect([statuses.every((status) => status === 200), denied]).toEqual([true, 0]);
-  // Ten at once, twenty at two a second.
+  // Ten in a burst, twenty at two per second.
   expect(took).toBeGreaterThanOrEqual(10 * SECOND);
   expect(took).toBeLessThanOrEqual(12 * SECOND);
 });

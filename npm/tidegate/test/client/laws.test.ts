@@ -77,7 +77,7 @@ async function play(one: Config, history: readonly Call[], policies = 1) {
 
 /** The most that runs in any span from one run to another. */
 function within(one: Config, ran: readonly Run[], slack: number): void {
-  // A window brings its tokens at once: what a debt leaves of them is there besides.
+  // A window adds its tokens at its start: what a debt leaves of them is available, too.
   const besides = one.kind === "fixed window" ? one.rate : 0;
   const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
   const start = one.kind === "fixed window" ? (one.start ?? 0) : 0;
@@ -169,7 +169,7 @@ describe("any sequence of calls", () => {
           await clock.pass(at);
           gone.abort();
           await clock.pass(0);
-          // As if only what ran had ever been asked for: never more; less only by what ran early in a full limit's place.
+          // As if only the calls that ran had been made: never more tokens, and fewer only by what a full limit had lost.
           const { value } = limiter.getValue("api");
           const most = one.capacity ?? one.rate;
           const plain = fakeClock(START);

@@ -4,7 +4,7 @@ import { singleFlight } from "../../src/client/index.ts";
 // A busy machine is slow; nothing here waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** A function whose calls end when they are told to. */
+/** A function whose calls end when the test ends them. */
 function held() {
   const ends: ((value: string | Error) => void)[] = [];
   const fn = (...args: unknown[]): Promise<string> =>

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
 
-/** Bytes that came out, and chunks that were asked of the source. */
+/** The bytes that came out, and the number of chunks pulled from the source. */
 interface Flow {
   out: number;
   asked: number;

@@ -6,7 +6,7 @@ import { World } from "./world.ts";
 
 const config: Config = { kind: "token bucket", rate: 100, period: 1000 };
 
-/** A node with tokens of "hot" in hand, on a limit of 100. */
+/** A node with leased tokens of "hot", on a limit of 100. */
 async function leased(key?: string): Promise<{ world: World; node: ReturnType<World["node"]> }> {
   const world = new World(config);
   const node = world.node();

@@ -40,7 +40,7 @@ describe("several nodes, whatever the demand, the latency and the crashes", () =
           const nodes = demands.map(() => world.node(lease));
           await world.pass(120, () => {
             for (const [i, demand] of demands.entries()) {
-              // Now and then a node is gone, with all that it had in hand; another one begins.
+              // Sometimes a node dies with its leased tokens, and another one starts.
               if (next(100) === 0) nodes[i] = world.node(lease);
               if (next(60) === 0) void nodes[i]?.release();
               if (next(20) === 0) world.clock.advance(next(150));

@@ -1,11 +1,11 @@
-/** How nodes share a hot key: how often they ask, what they use, who gets it, and what is lost with one of them. */
+/** How nodes share a hot key: calls of the store, use of the limit, shares, and the loss when a node dies. */
 import { expect, test } from "vitest";
 import type { Config } from "../../src/index.ts";
 import { World } from "./world.ts";
 
 const SECOND = 1000;
 
-/** 1 or 2 ms each way, in no order: as on a network, nobody is always first. */
+/** 1 or 2 ms each way, at random: as on a network, no node is always first. */
 function network(): () => number {
   let random = 1;
   return () => {
@@ -62,7 +62,7 @@ test("small demand gets its part beside large demand", { timeout: 60_000 }, asyn
     [world.node(), 99],
     [world.node(), 1],
   ]);
-  // Both lack half of what they ask for; the small one must not lack much more.
+  // Each node can get half of its requests; the small one must not get much less.
   expect(small / 500).toBeGreaterThan((0.5 * large) / (99 * 500));
 });
 
@@ -72,7 +72,7 @@ test("what a crashed node had comes back with time, and no more", async () => {
   await load(world, 100, [[world.node(), 5]]);
   const lost = world.lent - world.granted;
   expect(lost).toBeGreaterThan(0);
-  // Half of what the store holds is the most that is taken ahead at once.
+  // At most half of the store's tokens is leased ahead in one step.
   expect(lost).toBeLessThanOrEqual(500);
   const next = world.node();
   await world.pass(1, () => void world.limit(next, { count: 1000 }));

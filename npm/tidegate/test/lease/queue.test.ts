@@ -1,4 +1,4 @@
-/** Those who come while a node asks the store: denied at once where that is certain, and otherwise as the store would. */
+/** Requests made while a refill is in flight: denied immediately where that is certain, and otherwise as the store would. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
@@ -18,7 +18,7 @@ test("a request that cannot be granted behind the waiting ones is denied without
   const answers: boolean[] = [];
   for (let i = 0; i < 300; i++) void world.limit(node).then(({ ok }) => answers.push(ok));
   await world.settle();
-  // The 100 were taken 55 ms ago: so many can have come back, so many wait for them, and nobody else does.
+  // The 100 were taken 55 ms ago: 55 tokens can have refilled, and exactly 55 requests wait for them.
   const denied = answers.filter((ok) => !ok).length;
   expect(denied).toBe(300 - 55);
   expect(answers.length).toBe(denied);
@@ -82,7 +82,7 @@ test("a smaller request behind a larger one is not denied early: the store may d
   const others = world.node(false);
   void world.limit(others, { count: 50 });
   await world.pass(4);
-  // 50 of the 100 that the node was told of are gone.
+  // 50 of the 100 tokens in the node's last report are gone.
   const asked = [80, 30, 20].map((count) => world.limit(node, { count }));
   await world.pass(20);
   expect((await Promise.all(asked)).map(({ ok }) => ok)).toEqual([false, true, true]);

@@ -11,7 +11,7 @@ export interface Valid extends Case {
   readonly limits: readonly string[];
 }
 
-/** A document, or a text of one, and what is told of its mistakes; `structural`: a schema can see them. */
+/** A document, or its text, and the messages of its mistakes; `structural`: a schema detects them. */
 export interface Invalid extends Case {
   readonly text?: string;
   readonly structural: boolean;

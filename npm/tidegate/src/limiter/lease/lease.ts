@@ -196,27 +196,17 @@ export interface WaitingRequest {
 
 export class WaitingRequests {
   #all: WaitingRequest[] = [];
-  #tokens = 0;
-  #most = 0;
+  /** The sum of their tokens. */
+  tokens = 0;
+  /** The largest request since the queue was empty. */
+  most = 0;
 
   get length(): number {
     return this.#all.length;
   }
-
   get first(): WaitingRequest | undefined {
     return this.#all[0];
   }
-
-  /** The sum of their tokens. */
-  get tokens(): number {
-    return this.#tokens;
-  }
-
-  /** The largest request since the queue was empty. */
-  get most(): number {
-    return this.#most;
-  }
-
   [Symbol.iterator](): Iterator<WaitingRequest> {
     return this.#all[Symbol.iterator]();
   }
@@ -224,15 +214,15 @@ export class WaitingRequests {
   push(request: WaitingRequest): void {
     const { count } = request.call;
     this.#all.push(request);
-    this.#tokens += count;
-    this.#most = Math.max(this.#most, count);
+    this.tokens += count;
+    this.most = Math.max(this.most, count);
   }
 
   remove(request: WaitingRequest): void {
     const at = this.#all.indexOf(request);
     if (at < 0) return;
     this.#all.splice(at, 1);
-    this.#tokens -= request.call.count;
+    this.tokens -= request.call.count;
     if (this.#all.length === 0) this.clear();
   }
 
@@ -240,8 +230,8 @@ export class WaitingRequests {
   clear(): WaitingRequest[] {
     const all = this.#all;
     this.#all = [];
-    this.#tokens = 0;
-    this.#most = 0;
+    this.tokens = 0;
+    this.most = 0;
     return all;
   }
 }
