@@ -46,7 +46,9 @@ const shared: UserConfig = {
     // Bundled libraries: npm packs no folder of the name node_modules.
     entryFileNames: (chunk) => {
       const name = chunk.name.replace(/^(.*\/)?node_modules\//, "bundled/").replace(/\.(lua|sql)$/, "");
-      return typeof entryFileNames === "function" ? entryFileNames({ ...chunk, name }) : `${name}.js`;
+      return typeof entryFileNames === "function"
+        ? entryFileNames({ ...chunk, name })
+        : (entryFileNames ?? "[name].js").replace("[name]", name);
     },
   }),
   inputOptions: (options) => ({

@@ -12,13 +12,14 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // The seed of the table's hash.
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
   // Where a call has no `now`.
-  ["Date.now", /^limiter\/(limiter|adaptive|resilience|steady|lease\/\w+)\.ts$/],
+  ["Date.now", /^limit\/steady\.ts$/],
+  ["Date.now", /^limiter\/(limiter|adaptive|resilience|lease\/\w+)\.ts$/],
   [
     "Date.now",
     /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/,
   ],
   // Durations, which no correction of the host's clock may change.
-  ["performance.now", /^(limiter\/steady|react\/(server-clock|remote))\.ts$/],
+  ["performance.now", /^(limit\/steady|react\/(server-clock|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
   ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
   // What tells one client's retries from another's; the values of generated tests.
@@ -94,9 +95,9 @@ export const clocks: readonly Rule[] = [
     broken: [
       source("limit/limit.ts", "export const now = Date.now();\n"),
       source("limit/config.ts", "export const drawn = Math.random();\n"),
-      source("stores/redis/key.ts", "setTimeout(() => {}, 5);\n"),
+      source("http/key.ts", "setTimeout(() => {}, 5);\n"),
       source("limiter/limiter.ts", "setInterval(() => {}, 5);\n"),
-      source("stores/memory.ts", "export const clock = globalThis.performance.now;\n"),
+      source("limiter/limiter.ts", "export const clock = globalThis.performance.now;\n"),
       source("http/fields.ts", "export const today = new Date();\n"),
       source("engine/engine.ts", "crypto.getRandomValues(new Uint8Array(1));\n"),
     ],

@@ -8,7 +8,7 @@ import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/co
 import { MemoryStore } from "../stores/memory.ts";
 import { settle } from "../stores/transactional.ts";
 import { checkLog, type Log, Outages } from "./outages.ts";
-import { steadyNow } from "./steady.ts";
+import { steadyNow } from "../limit/steady.ts";
 
 /** What a limiter does about a store that fails. */
 export interface Resilience {

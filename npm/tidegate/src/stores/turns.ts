@@ -3,7 +3,7 @@
  * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
 import type { Deadline } from "./contract.ts";
-import { steadyNow } from "../limiter/steady.ts";
+import { steadyNow } from "../limit/steady.ts";
 
 export class Turns {
   readonly #last = new Map<string, Turn>();
