@@ -6,7 +6,7 @@ import { once } from "./stamp.mjs";
 
 const cwd = new URL("../../tests/bench/", import.meta.url);
 
-/** Installed on demand: nobody needs the peers to work on anything else. */
+/** Installed on demand: only the figures need the peers. */
 export function installPeers() {
   once(
     "bench-npm-ci",

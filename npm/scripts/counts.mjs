@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 
 const none = () => ({ passed: 0, failed: 0, skipped: 0 });
 
-// Colours, where a runner writes them in spite of being asked not to.
+// Colours, where a runner writes them despite NO_COLOR.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence starts with one
 const plain = (text) => text.replaceAll(/\u001b\[[0-9;]*m/g, "");
 

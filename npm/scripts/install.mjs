@@ -1,5 +1,5 @@
 // The runtimes and the runner of tests/hosts, the compilers and the test runner of tests/packaging/stranger, and the site's generator: installed
-// on demand, since they are large, and nobody needs them to work on anything else.
+// on demand, since they are large and little else needs them.
 import { run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 

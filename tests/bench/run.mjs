@@ -69,7 +69,7 @@ for (const name of chosen.filter(isThere)) {
 rmSync(folder, { recursive: true, force: true });
 
 const write = (path, of) => writeFileSync(path, `${JSON.stringify(of, null, 2)}\n`);
-// npm changes to this folder, and tells where the user was.
+// npm changes to this folder, and INIT_CWD is where the user was.
 if (values.json !== undefined) write(resolve(process.env.INIT_CWD ?? "", values.json), suites);
 if (values.keep) {
   write(kept, { ...JSON.parse(readFileSync(kept, "utf8")), ...suites });

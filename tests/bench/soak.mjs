@@ -94,19 +94,19 @@ for (const [name, open] of Object.entries(OPEN)) {
 }
 const began = performance.now();
 const passed = () => (performance.now() - began) / 1000;
-let [base, told, most] = [undefined, 0, { rss: 0, heap: 0 }];
+let [base, shown, most] = [undefined, 0, { rss: 0, heap: 0 }];
 const step = Math.min(10, seconds / 10);
 let weighed = 0;
 // On a machine that hardly comes to it, at least so often.
 while (passed() < seconds || weighed < 3) {
   for (const store of stores) store.decided += await slice(store, performance.now() + SLICE_MS);
-  if (passed() - told < step) continue;
-  told = passed();
+  if (passed() - shown < step) continue;
+  shown = passed();
   const now = weigh();
-  if (told >= warm) base ??= now;
+  if (shown >= warm) base ??= now;
   if (base) weighed++;
   if (base) most = { rss: Math.max(most.rss, now.rss - base.rss), heap: Math.max(most.heap, now.heap - base.heap) };
-  console.log(`${told.toFixed(0).padStart(4)} s  RSS ${mb(now.rss)}  heap ${mb(now.heap)}  keys ${made}`);
+  console.log(`${shown.toFixed(0).padStart(4)} s  RSS ${mb(now.rss)}  heap ${mb(now.heap)}  keys ${made}`);
 }
 for (const close of closers) await close();
 for (const { name, decided } of stores) console.log(`${name}: ${decided} decisions`);

@@ -36,7 +36,7 @@ export function ratio(rounds, base) {
   return figure(of, of < 10 ? 2 : of < 100 ? 1 : 0);
 }
 
-/** One figure of each contender over the rounds, the median told, with its spread and the ratio to one of them. */
+/** One figure of each contender over the rounds, the median with its spread and the ratio to one of them. */
 export function measured({ title, unit, base, rounds, digits = 0 }) {
   const rows = Object.entries(rounds).map(([name, of]) => [
     name,
@@ -63,7 +63,7 @@ export function markdown({ title, head, rows }) {
 }
 
 /** Prints what was measured, and keeps it where `--json` says. */
-export function tell({ json, ...about }, tables, versions = {}) {
+export function publish({ json, ...about }, tables, versions = {}) {
   for (const table of tables) process.stdout.write(text(table));
   const { quick, rounds } = about;
   if (json !== undefined)

@@ -1,4 +1,4 @@
-/** The repository as its rules see it: the text of every file that is in git, or will be, by path. */
+/** The text of every file that is in git, or will be, by path. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,16 +8,16 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export type Tree = ReadonlyMap<string, string>;
 
-/** A rule of the house: what in the tree breaks it, each a sentence that begins with the path. */
+/** A house rule: the violations in a tree, each a sentence with the path. */
 export interface Rule {
   readonly name: string;
   readonly check: (tree: Tree) => string[];
-  /** Changes to the tree, each of which must be told of: a file's new text, or `null` for one that is gone. */
+  /** Changes to the tree, each of which must be reported: a file's new text, or `null` for a deleted file. */
   readonly broken: readonly Readonly<Record<string, string | null>>[];
 }
 
 const TEXT = /\.(rs|toml|ts|tsx|mts|js|mjs|jsx|cjs|json|jsonc|md|lua|sql|css|html|svg|yml|yaml)$|^\.ci\/run$/;
-/** Written by tools: nobody reads them line by line. */
+/** Written by tools, and not read line by line. */
 const BY_TOOLS = /(^|\/)(package-lock\.json|Cargo\.lock)$|^tests\/vectors\/|^tests\/bench\/results\.json$/;
 
 export function tree(): Tree {

@@ -1,4 +1,4 @@
-// Promises of the README that no other test is the place for.
+// Promises of reference/promises.md that fit no other test file.
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -10,9 +10,9 @@ import { root } from "./blocks.ts";
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 
 describe("in memory", () => {
-  // Where the debtor lies in the table is random: once may be luck.
+  // The debtor's place in the table is random, so one run may succeed by chance.
   test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
-    "a flood of new keys does not wash out a debtor, and holds no more than maxKeys",
+    "a flood of new keys does not evict a debtor, and memory holds at most maxKeys",
     () => {
       const store = memory({ maxKeys: 1000 });
       let now = 1e12;
@@ -41,7 +41,7 @@ describe("in memory", () => {
 });
 
 describe("when the store is down", () => {
-  /** A store over a Map whose transactions do as `how` says at the time. */
+  /** A store over a Map whose transactions succeed, fail or never end, as `how` is set. */
   function fragile() {
     const rows = new Map<string, State>();
     const tx: Transaction = {
@@ -49,11 +49,11 @@ describe("when the store is down", () => {
       set: (id, state) => void rows.set(id, state),
       delete: (id) => void rows.delete(id),
     };
-    const self = { how: "well" as "well" | "never" | "fails", asked: 0 };
+    const self = { how: "well" as "well" | "never" | "fails", calls: 0 };
     const store = transactional({
       name: "fragile",
       transaction: (body) => {
-        self.asked++;
+        self.calls++;
         if (self.how === "fails") return Promise.reject(new Error("connection refused"));
         return self.how === "never" ? new Promise(() => {}) : body(tx);
       },
@@ -61,7 +61,7 @@ describe("when the store is down", () => {
     return Object.assign(self, { store });
   }
 
-  test("a store that never answers is answered for within the deadline, and then without a wait", async () => {
+  test("a store that never answers delays calls by the deadline, and later calls not at all", async () => {
     const fault = fragile();
     const limits = defineLimits(
       { closed: bucket, open: { ...bucket, onStoreError: "allow" }, half: { ...bucket, onStoreError: { local: 0.5 } } },
@@ -77,22 +77,22 @@ describe("when the store is down", () => {
     for (let i = 0; i < 5; i++)
       expect(await limits.limit("half")).toMatchObject({ ok: true, degraded: true, limit: 5 });
     expect(await limits.limit("half")).toMatchObject({ ok: false, degraded: true, remaining: 0 });
-    // By now nobody waits: a thousand calls cost a few questions.
-    const before = fault.asked;
+    // The breaker is open: a thousand calls reach the store a few times.
+    const before = fault.calls;
     const all = await Promise.all(Array.from({ length: 1000 }, () => limits.limit("closed")));
     expect(all.every(({ ok, degraded }) => !ok && degraded === true)).toBe(true);
-    expect(fault.asked - before).toBeLessThan(10);
+    expect(fault.calls - before).toBeLessThan(10);
     expect(String(all[0]?.cause)).toContain("it has failed repeatedly");
   });
 
-  test("a store that is back is asked again by itself", async () => {
+  test("a store that recovers is called again", async () => {
     const fault = fragile();
     const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: SECOND } }, { store: fault.store });
     fault.how = "fails";
     for (let i = 0; i < 20; i++) {
       expect(await limits.limit("api")).toMatchObject({ ok: false, degraded: true });
     }
-    expect(fault.asked).toBeLessThan(20);
+    expect(fault.calls).toBeLessThan(20);
     fault.how = "well";
     let decision = await limits.limit("api");
     for (let i = 0; i < 400 && decision.degraded === true; i++) {
@@ -103,7 +103,7 @@ describe("when the store is down", () => {
     expect(decision.degraded).toBeUndefined();
   });
 
-  test("what only looks or forgets says that it failed", async () => {
+  test("getValue and reset reject with the store's error", async () => {
     const fault = fragile();
     const limits = defineLimits({ api: bucket }, { store: fault.store });
     fault.how = "fails";

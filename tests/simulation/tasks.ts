@@ -1,4 +1,4 @@
-/** What the simulator can be asked for, in a process of its own: its clocks and timers are not the test runner's. */
+/** The simulator's tasks, in a process of its own: its clocks and timers are not the test runner's. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Adapted } from "./experiments/adaptive.ts";

@@ -22,7 +22,7 @@ impl Limits {
     fn new() -> Result<Limits, tidegate_core::InputError> {
         // Three at once, and one more every ten seconds.
         let api = Config { rate: 1.0, period: 10_000.0, capacity: Some(3.0), ..Config::new(Kind::TokenBucket) };
-        // Nobody can choose keys that meet in the table without knowing these.
+        // Without the secret, keys that collide cannot be chosen.
         let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
         let table = SharedTable::new(100_000, secret);
         let api = Limit::new(table.secret(), "api", Policy::new(&api)?);
@@ -35,7 +35,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
 }
 
-/// As a layer in front of every route: asks, and lets through or tells when to come back.
+/// A layer in front of every route: calls the next one, or returns 429 with `Retry-After`.
 async fn limited(
     State(limits): State<Arc<Limits>>,
     ConnectInfo(client): ConnectInfo<SocketAddr>,
@@ -47,7 +47,7 @@ async fn limited(
     let decision = limits.table.decide(&limits.api, Some(key.as_bytes()), Call::at(now));
     match decision.retry_at {
         Some(at) if !decision.ok => {
-            // Rounded up: whoever waits so many seconds is granted.
+            // Rounded up: a client that waits that many seconds is granted.
             let seconds = ((at - now) / 1000.0).ceil().max(1.0);
             (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], "slow down\n").into_response()
         }

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { versionOf } from "../installed.mjs";
 import { startServer } from "../redis/server.mjs";
-import { measured, options, tell } from "../tables.mjs";
+import { measured, options, publish } from "../tables.mjs";
 import { alone, inCluster } from "./contenders.mjs";
 
 const given = options(7);
@@ -69,7 +69,7 @@ const tables = [
     (_, name) => workers(name),
   ),
 ];
-tell(given, tables, { "rate-limiter-flexible": versionOf("rate-limiter-flexible") });
+publish(given, tables, { "rate-limiter-flexible": versionOf("rate-limiter-flexible") });
 server.stop();
 rmSync(root, { recursive: true, force: true });
 process.exit(0);

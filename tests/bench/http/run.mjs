@@ -5,7 +5,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
 import { versionOf } from "../installed.mjs";
-import { figure, median, options, ratio, tell } from "../tables.mjs";
+import { figure, median, options, ratio, publish } from "../tables.mjs";
 import { servers } from "./servers.mjs";
 
 const given = options(9);
@@ -66,4 +66,4 @@ for (const [framework, contenders] of Object.entries(servers)) {
   });
 }
 const peers = ["express", "express-rate-limit", "fastify", "@fastify/rate-limit"];
-tell(given, tables, Object.fromEntries(peers.map((name) => [name, versionOf(name)])));
+publish(given, tables, Object.fromEntries(peers.map((name) => [name, versionOf(name)])));

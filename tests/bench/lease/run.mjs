@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { defineLimits, SECOND } from "tidegate";
 import { redis } from "tidegate/redis";
 import { startServer } from "../redis/server.mjs";
-import { figure, median, options, ratio, tell } from "../tables.mjs";
+import { figure, median, options, ratio, publish } from "../tables.mjs";
 
 const given = options(5);
 const { rounds } = given;
@@ -78,6 +78,6 @@ for (const limit of ["ample", "scarce"]) {
   }
 }
 const head = ["", "decisions a second without", "leased", "ratio", "reach Redis", "granted of what there was"];
-tell(given, [{ title: "One hot key on Redis, with leases and without", head, rows }]);
+publish(given, [{ title: "One hot key on Redis, with leases and without", head, rows }]);
 await probe.quit();
 server.stop();

@@ -3,7 +3,7 @@
 // Decisions through pg's Pool on a server of this run's own, durable settings. Contenders take turns in each round.
 import pg from "pg";
 import { versionOf } from "../installed.mjs";
-import { measured, median, options, tell } from "../tables.mjs";
+import { measured, median, options, publish } from "../tables.mjs";
 import { flexible, select1, tidegate, unlogged, upsert } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 
@@ -60,7 +60,7 @@ for (const one of cases) {
   tables.push(measured({ title: one.title, unit, base: select1.name, rounds: found }));
 }
 const [{ version, fsync, commit }] = rows;
-tell(given, tables, {
+publish(given, tables, {
   server: `PostgreSQL ${version}, fsync ${fsync}, synchronous_commit ${commit}`,
   pg: versionOf("pg"),
   "rate-limiter-flexible": versionOf("rate-limiter-flexible"),

@@ -1,7 +1,7 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
 // One loopback server; contenders take turns in each round, and ratios are the medians of each round's.
-import { measured, median, options, tell } from "../tables.mjs";
+import { measured, median, options, publish } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
 import { contenders, denied } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
@@ -74,7 +74,7 @@ const tables = [
 const versions = Object.fromEntries(
   ["ioredis", "redis", "rate-limit-redis", "rate-limiter-flexible"].map((name) => [name, versionOf(name)]),
 );
-tell(given, tables, { ...versions, server: await serverVersion() });
+publish(given, tables, { ...versions, server: await serverVersion() });
 server.stop();
 process.exit(0);
 

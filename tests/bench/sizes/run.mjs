@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { versionOf } from "../installed.mjs";
-import { figure, options, tell } from "../tables.mjs";
+import { figure, options, publish } from "../tables.mjs";
 import { OURS, PEERS, scriptOf } from "./programs.mjs";
 
 const given = options(1);
@@ -44,4 +44,4 @@ const tables = [
     ],
   },
 ];
-tell(given, tables, Object.fromEntries(Object.keys(PEERS).map((name) => [name, versionOf(name)])));
+publish(given, tables, Object.fromEntries(Object.keys(PEERS).map((name) => [name, versionOf(name)])));

@@ -1,10 +1,10 @@
-/** What is not written here. */
+/** What must not be written in this repository. */
 import type { Rule, Tree } from "../tree.ts";
 
 /** The rules name what they forbid. */
 const OURS = /^tests\/house\//;
 
-const told = (tree: Tree, pattern: RegExp, why: string, isPassedOver = (_path: string): boolean => false): string[] =>
+const found = (tree: Tree, pattern: RegExp, why: string, isPassedOver = (_path: string): boolean => false): string[] =>
   [...tree].flatMap(([path, text]) => {
     if (OURS.test(path) || isPassedOver(path)) return [];
     return text
@@ -12,15 +12,15 @@ const told = (tree: Tree, pattern: RegExp, why: string, isPassedOver = (_path: s
       .flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1} ${why}: ${line.trim()}`] : []));
   });
 
-/** The names of rooms where everything ends up that has no noun of its own. */
+/** Names for files without a noun of their own. */
 const NO_NOUN = /(^|[/_.-])(utils?|helpers?|common|misc|managers?)([/_.-]|$)/i;
 /** Apache's Common Log Format is called that. */
 const NOUNS = new Set(["crates/replay/src/format/common.rs"]);
 
 const LATER = /\b(TODO|FIXME|XXX)\b/;
-/** Folders of somebody's machine. What every system has, such as /tmp and /usr, is none. */
+/** Folders of one machine. Those of every system, such as /tmp and /usr, are allowed. */
 const MACHINE = /(^|[\s"'`(=:])(\/home\/\w|\/Users\/\w|\/root\/|\/work\/|[A-Z]:\\Users\\)/;
-/** A test that is left out, or alone: biome knows those of test runners, and not Rust's. */
+/** An ignored test: biome reports those of test runners, and not Rust's. */
 const LEFT_OUT = /^\s*#\[ignore/;
 
 const say = (text: string, path = "npm/tidegate/src/words.ts") => ({ [path]: `${text}\n` });
@@ -39,12 +39,12 @@ export const words: readonly Rule[] = [
   },
   {
     name: "nothing is left for later",
-    check: (tree) => told(tree, LATER, "is left for later"),
+    check: (tree) => found(tree, LATER, "is left for later"),
     broken: [say("// TODO: more"), say("// FIXME", "crates/core/src/take.rs"), say("<!-- TODO -->", "README.md")],
   },
   {
-    name: "no path of anybody's machine",
-    check: (tree) => told(tree, MACHINE, "has a path of somebody's machine"),
+    name: "no path of one machine",
+    check: (tree) => found(tree, MACHINE, "has a path of somebody's machine"),
     broken: [
       say('const at = "/home/me/tidegate";'),
       say("cd /Users/me/tidegate", "CONTRIBUTING.md"),
@@ -53,7 +53,7 @@ export const words: readonly Rule[] = [
   },
   {
     name: "no test of Rust's is left out",
-    check: (tree) => told(tree, LEFT_OUT, "is left out"),
+    check: (tree) => found(tree, LEFT_OUT, "is left out"),
     broken: [say("#[ignore]\nfn one() {}", "crates/core/tests/fuzz.rs")],
   },
 ];

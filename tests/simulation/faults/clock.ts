@@ -27,7 +27,7 @@ const PERIOD = 300_000;
 const LIMIT = { kind: "token bucket", rate: CAPACITY, period: PERIOD } as const;
 /** A state of this limit is full one millisecond after a call: a table without room drops those before any other. */
 const OTHER = { kind: "token bucket", rate: 1_000_000, period: 1000 } as const;
-/** Keys that are asked for at the low times, and others at the high ones. */
+/** Keys that are used at the low times, and others at the high ones. */
 const KEYS = 20;
 const OTHERS = 200;
 

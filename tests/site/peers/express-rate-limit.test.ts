@@ -42,7 +42,7 @@ describe("express-rate-limit", () => {
       expect(limits.getValue("api", { key: "k" })).toMatchObject({ value: 0, ts: 0 });
     },
     "a request that costs more than one": async () => {
-      // Its stores are asked for one hit at a time.
+      // Its stores count one hit per call.
       expect(MemoryStore.prototype.increment.length).toBe(1);
       const limits = defineLimits({ api: six });
       expect((await statuses(rateLimit(limits, { name: "api", cost: 4 }), 2)).statuses).toEqual([200, 429]);

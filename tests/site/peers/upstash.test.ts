@@ -12,13 +12,13 @@ const client = onRedis();
 
 describe.skipIf(noRedis)("@upstash/ratelimit", () => {
   type Client = ConstructorParameters<typeof Ratelimit>[0]["redis"];
-  const asked: { args: unknown[] }[] = [];
+  const requests: { args: unknown[] }[] = [];
   /** Upstash's client by shape, on this server; without the first line of a script, which only Upstash's takes. */
   const shape = (strip: boolean): Client =>
     ({
       evalsha: () => Promise.reject(new Error("NOSCRIPT")),
       eval: (script: string, keys: string[], args: unknown[]) => {
-        asked.push({ args });
+        requests.push({ args });
         const whole = strip ? script.replace(/^\s*#!lua[^\n]*\n/, "") : script;
         return client().eval(whole, keys.length, ...keys, ...args.map((arg) => `${arg ?? ""}`));
       },
@@ -100,10 +100,10 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
       expect(refused(() => defineLimits({ api: six }).limit("api", { count: -100 }))).toBe(true);
     },
     "whose clock": async () => {
-      asked.length = 0;
+      requests.length = 0;
       const before = Date.now();
       await limiter(Ratelimit.tokenBucket(1, "1 d", 5), "clock").limit("a");
-      expect(asked[0]?.args.some((arg) => Number(arg) >= before && Number(arg) <= Date.now())).toBe(true);
+      expect(requests[0]?.args.some((arg) => Number(arg) >= before && Number(arg) <= Date.now())).toBe(true);
       const real = Date.now;
       try {
         Date.now = () => real() + 365 * 86_400_000;
