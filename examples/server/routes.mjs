@@ -1,4 +1,4 @@
-// Each route asks the limiter first. A handler gets the request's URL, the client's key, and what JSON was in the body.
+// Each route calls the limiter first. A handler gets the request's URL, the client's key, and the JSON of the body.
 import { answer } from "./answer.mjs";
 import { limits } from "./limits.mjs";
 import { sandboxRoutes } from "./visitors.mjs";
@@ -21,7 +21,7 @@ export const routes = {
     const count = chosen(url, "tokens", { otherwise: 100, least: 1, most: 100_000 });
     const decision = limits.limit("chat", { key, count, reserve: true });
     if (!decision.reserved) return answer(decision, { message: "run at once", runAt: decision.now });
-    // It is paid for: whoever runs it at that time asks no more.
+    // It is paid for: run it at that time, without another request.
     const { retryAt: runAt, retryAfter } = decision;
     return answer(decision, { message: `accepted, to be run in ${retryAfter} ms`, runAt }, 202);
   },

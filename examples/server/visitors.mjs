@@ -4,7 +4,7 @@ import { answer } from "./answer.mjs";
 import { limits } from "./limits.mjs";
 import { Sandbox } from "./sandbox.mjs";
 
-/** Of more visitors than this, whoever has not been here for the longest time is forgotten. */
+/** Above this number the least recent visitor is removed. */
 const MOST_VISITORS = 500;
 const ID = /^[\w-]{1,64}$/;
 
@@ -20,7 +20,7 @@ const seen = (id, sandbox) => {
   }
 };
 
-/** The numbers of a decision, for whoever wants to compare them. */
+/** The numbers of a decision, to compare them. */
 const numbers = ({ ok, value, ts, remaining, limit, retryAt, retryAfter, resetAt, reserved, reason, now }) => {
   return { ok, value, ts, remaining, limit, retryAt, retryAfter, resetAt, reserved, reason, now };
 };
@@ -75,14 +75,14 @@ export const sandboxRoutes = {
 
   /** The body is `{ op, count, reserve, now, random }`, each with a default. The answer is the decision, over HTTP. */
   "POST /api/sandbox": within(async ({ id, sandbox, body }) => {
-    const asked = fields(body, "op", "count", "reserve", "now", "random");
-    const { op = "limit", count = 1, reserve = false, now = Date.now(), random = Math.random() } = asked;
+    const given = fields(body, "op", "count", "reserve", "now", "random");
+    const { op = "limit", count = 1, reserve = false, now = Date.now(), random = Math.random() } = given;
     if (sandbox === undefined) return UNKNOWN;
     seen(id, sandbox);
     const decision = await sandbox.decide({ op, count, reserve, now, random });
-    const told = { decision: numbers(decision), rows: sandbox.rows(), clock: Date.now() };
+    const result = { decision: numbers(decision), rows: sandbox.rows(), clock: Date.now() };
     const said = answer(decision, {}, decision.ok && decision.reserved ? 202 : 200);
-    return { ...said, body: { ...said.body, ...told } };
+    return { ...said, body: { ...said.body, ...result } };
   }),
 
   "GET /api/sandbox": within(async ({ id, sandbox }) => {

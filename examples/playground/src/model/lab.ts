@@ -3,7 +3,7 @@ import type { Config, Decision } from "tidegate";
 import { problem, rateLimitHeaders, statusOf } from "tidegate/http";
 import { type Op, Sandbox, type SandboxCall } from "../../../server/sandbox.mjs";
 import { configOf, FIRST } from "./policy.ts";
-import { differences, Reading, type Row, sameRows, type Told } from "./reading.ts";
+import { differences, Reading, type Row, sameRows, type Decided } from "./reading.ts";
 import { type Answer, Away, Remote, type Wire } from "./remote.ts";
 import { type Outcome, Timeline } from "./timeline.ts";
 
@@ -20,14 +20,14 @@ export interface Entry {
   differs: string[] | undefined;
 }
 
-const NO_COUNTS = { granted: 0, reserved: 0, denied: 0, never: 0, told: 0 };
+const NO_COUNTS = { granted: 0, reserved: 0, denied: 0, never: 0, other: 0 };
 const MOST_ENTRIES = 200;
 /** A generator that is faster than the server waits for it: the two sides are to be seen at one time. */
 const MOST_PENDING = 10;
 const RECONNECT_MS = 2_000;
 
-function outcomeOf(op: Op, { ok, reserved, reason }: Told): Outcome {
-  if (op !== "limit") return "told";
+function outcomeOf(op: Op, { ok, reserved, reason }: Decided): Outcome {
+  if (op !== "limit") return "other";
   if (ok) return reserved ? "reserved" : "granted";
   return reason === undefined ? "denied" : "never";
 }

@@ -43,7 +43,7 @@ export function bits(number: number): string {
 }
 
 export const FIELDS = ["ok", "value", "ts", "remaining", "limit", "retryAt", "resetAt", "reserved", "reason"] as const;
-export type Told = Pick<Decision, (typeof FIELDS)[number] | "now" | "retryAfter">;
+export type Decided = Pick<Decision, (typeof FIELDS)[number] | "now" | "retryAfter">;
 
 /** Whether two sides store the same, to the bit. */
 export function sameRows(a: readonly Row[], b: readonly Row[]): boolean {
@@ -53,7 +53,7 @@ export function sameRows(a: readonly Row[], b: readonly Row[]): boolean {
 }
 
 /** What two answers say differently, to the bit; nothing where they are the same. */
-export function differences(a: Told, b: Told): string[] {
+export function differences(a: Decided, b: Decided): string[] {
   const fields = [...FIELDS, "now", "retryAfter"] as const;
   return fields.filter((field) => !Object.is(a[field], b[field])).map((field) => `${field}: ${a[field]}, ${b[field]}`);
 }

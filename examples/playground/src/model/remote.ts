@@ -1,7 +1,7 @@
-/** The server's side: one request at a time, in the order asked, since the order is a part of what is decided. */
+/** The server's side: one request at a time, in order, because the order is part of the decision. */
 import type { Config } from "tidegate";
 import type { SandboxCall } from "../../../server/sandbox.mjs";
-import type { Row, Told } from "./reading.ts";
+import type { Row, Decided } from "./reading.ts";
 
 /** A response as it came: the status, every field, the body. */
 export interface Wire {
@@ -13,11 +13,11 @@ export interface Wire {
 
 /** The body of an answer to a call, whatever its status: see `examples/server/visitors.mjs`. */
 export interface Answer {
-  decision: Told;
+  decision: Decided;
   rows: Row[];
 }
 
-/** The names as they are written; a browser tells them in lower case. */
+/** The names as they are written; a browser returns them in lower case. */
 const NAMES = ["RateLimit", "RateLimit-Policy", "Retry-After", "Content-Type", "Content-Length", "Date", "Connection"];
 const written = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
 
@@ -77,18 +77,18 @@ export class Remote {
   async #exchange(method: string, body: unknown): Promise<Wire> {
     const sent = Date.now();
     let response: Response;
-    let told: { clock?: number; error?: string };
+    let answer: { clock?: number; error?: string };
     try {
       response = await fetch(this.#path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-      told = await response.json();
+      answer = await response.json();
     } catch (error) {
       throw new Away(`The server does not answer (${(error as Error).message}).`);
     }
-    this.#measure(sent, Date.now(), told.clock);
+    this.#measure(sent, Date.now(), answer.clock);
     if (response.status === 404) throw new Away("The server has forgotten this page.");
-    if (told.clock === undefined) throw new Away(told.error ?? `The server answers ${response.status}.`);
+    if (answer.clock === undefined) throw new Away(answer.error ?? `The server answers ${response.status}.`);
     const fields = [...response.headers].map(([name, value]): [string, string] => [written.get(name) ?? name, value]);
-    return { status: response.status, statusText: response.statusText, fields, body: told };
+    return { status: response.status, statusText: response.statusText, fields, body: answer };
   }
 
   /** Halfway between question and answer, the server's clock was this. The quicker the exchange, the less it can be off. */

@@ -7,7 +7,7 @@ export interface Scenario {
   look: string;
   draft: Draft;
   traffic: Traffic;
-  /** Tokens that each request asks for, and whether they may be owed. */
+  /** Tokens per request, and whether they may be owed. */
   count: number;
   reserve: boolean;
   /** Requests sent at once when it begins. */
@@ -56,7 +56,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     ...base,
     title: "The herd with jitter",
-    look: "The same clients; jitter() spreads them. Nobody comes before the time, and the spike is gone.",
+    look: "The same clients; jitter() spreads them. No retry is early, and the spike is gone.",
     draft: { ...window, rate: 10, capacity: 10 },
     traffic: { ...OFF, pattern: "herd with jitter", size: 40 },
   },

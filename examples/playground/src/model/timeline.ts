@@ -1,11 +1,11 @@
-/** What the plot shows: the value, sampled, and what was asked and answered, counted in short spans. */
+/** What the plot shows: the sampled value, and the outcomes of requests, counted in short spans. */
 export const SPAN_MS = 250;
 /** How far back and ahead the plot goes. */
 export const PAST_MS = 30_000;
 export const AHEAD_MS = 8_000;
 const MOST_SAMPLES = 1_500;
 
-export type Outcome = "granted" | "reserved" | "denied" | "never" | "told";
+export type Outcome = "granted" | "reserved" | "denied" | "never" | "other";
 
 export interface Span {
   granted: number;
@@ -35,9 +35,9 @@ export class Timeline {
     }
   }
 
-  /** Tokens that were asked for, and what came of it. */
+  /** Requested tokens, by outcome. */
   count(now: number, outcome: Outcome, tokens: number): void {
-    if (outcome === "told") return;
+    if (outcome === "other") return;
     const at = now - (now % SPAN_MS);
     const span = this.spans.get(at) ?? { granted: 0, reserved: 0, denied: 0 };
     this.spans.set(at, span);

@@ -1,6 +1,6 @@
-/** Who asks, and when. Patterns only send; whether a request is granted is for the limit to say. */
+/** Patterns of requests. They only send; the limit decides. */
 import { jitter } from "tidegate";
-import type { Told } from "./reading.ts";
+import type { Decided } from "./reading.ts";
 
 export const PATTERNS = ["off", "steady", "sixty", "bursty", "herd", "herd with jitter"] as const;
 export type Pattern = (typeof PATTERNS)[number];
@@ -14,7 +14,7 @@ export interface Traffic {
 }
 
 /** What is sent, and the answer to it. */
-export type Send = () => Promise<Told>;
+export type Send = () => Promise<Decided>;
 
 const BURST_EVERY_MS = 4_000;
 /** Granted clients come back all together. */
@@ -61,11 +61,11 @@ export class Generator {
     }
   }
 
-  /** One client asks; denied, it comes back when it was told to, or by jitter somewhat later, and not with all others. */
+  /** One request of a client. If it is denied, the client retries at its `retryAt`, or with jitter somewhat later. */
   async #visit(herd: (number | undefined)[], client: number, spread: boolean, send: Send): Promise<void> {
     herd[client] = undefined;
-    const told = await send();
-    if (told.ok || told.retryAt === undefined) return;
-    herd[client] = spread ? jitter(told, { key: `client ${client}`, fraction: 1 }) : told.retryAt;
+    const decision = await send();
+    if (decision.ok || decision.retryAt === undefined) return;
+    herd[client] = spread ? jitter(decision, { key: `client ${client}`, fraction: 1 }) : decision.retryAt;
   }
 }

@@ -10,12 +10,12 @@ import { Instrument } from "./instrument.tsx";
 import { Log } from "./log.tsx";
 import { Policy } from "./policy.tsx";
 import { TimelinePanel } from "./timeline.tsx";
-import { type Asking, Requests } from "./traffic.tsx";
+import { type RequestShape, Requests } from "./traffic.tsx";
 
 const TICK_MS = 40;
 
-/** Asks as the traffic says, for as long as the page is open. */
-function useTraffic(lab: Lab, traffic: Traffic, { count, reserve }: Asking): void {
+/** Sends requests by the pattern while the page is open. */
+function useTraffic(lab: Lab, traffic: Traffic, { count, reserve }: RequestShape): void {
   const generator = useRef<Generator>(undefined);
   generator.current ??= new Generator();
   generator.current.set(traffic);
@@ -49,10 +49,10 @@ function Scenarios({ chosen, onChoose }: { chosen: number; onChoose: (index: num
 export function App({ lab }: { lab: Lab }) {
   const [draft, setDraft] = useState<Draft>(FIRST);
   const [traffic, setTraffic] = useState<Traffic>({ pattern: "off", perSecond: 5, size: 30 });
-  const [asking, setAsking] = useState<Asking>({ count: 1, reserve: false });
+  const [shape, setShape] = useState<RequestShape>({ count: 1, reserve: false });
   const [scenario, setScenario] = useState(-1);
   const [said, say] = useState("");
-  useTraffic(lab, traffic, asking);
+  useTraffic(lab, traffic, shape);
 
   const define = (next: Draft): void => {
     setDraft(next);
@@ -61,7 +61,7 @@ export function App({ lab }: { lab: Lab }) {
   /** Sent by hand, so it is read out; traffic is not. */
   const send = async (times: number): Promise<void> => {
     const entries = await Promise.all(
-      Array.from({ length: times }, () => lab.ask("limit", asking.count, asking.reserve)),
+      Array.from({ length: times }, () => lab.ask("limit", shape.count, shape.reserve)),
     );
     const ok = entries.filter(({ here }) => here.ok).length;
     const left = entries.at(-1)?.here.value ?? 0;
@@ -74,7 +74,7 @@ export function App({ lab }: { lab: Lab }) {
   const choose = (index: number): void => {
     const { draft: policy, traffic: pattern, count, reserve, burst, title } = SCENARIOS[index] as Scenario;
     setScenario(index);
-    setAsking({ count, reserve });
+    setShape({ count, reserve });
     setTraffic(pattern);
     define(policy);
     lab.reset();
@@ -82,7 +82,7 @@ export function App({ lab }: { lab: Lab }) {
     say(`${title}: begun.`);
   };
   const give = async (): Promise<void> => {
-    const { here } = await lab.ask("give", asking.count, false);
+    const { here } = await lab.ask("give", shape.count, false);
     say(`Given back; the value is ${here.value.toFixed(1)}.`);
   };
 
@@ -99,11 +99,11 @@ export function App({ lab }: { lab: Lab }) {
       </header>
       <Scenarios chosen={scenario} onChoose={choose} />
       <main>
-        <Instrument lab={lab} reserve={asking.reserve} />
+        <Instrument lab={lab} reserve={shape.reserve} />
         <div className="controls">
           <Requests
-            {...{ asking, traffic }}
-            onAsking={setAsking}
+            {...{ shape, traffic }}
+            onShape={setShape}
             onTraffic={(next) => {
               setTraffic(next);
               setScenario(-1);
@@ -123,7 +123,7 @@ export function App({ lab }: { lab: Lab }) {
         <div className="views">
           <TimelinePanel lab={lab} />
           <Log lab={lab} />
-          <Code {...{ draft, say }} reserve={asking.reserve} />
+          <Code {...{ draft, say }} reserve={shape.reserve} />
         </div>
       </main>
       <p className="visually-hidden" role="status">

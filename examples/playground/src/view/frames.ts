@@ -1,4 +1,4 @@
-/** What moves: one loop for all that follows the clock, and fewer steps of it for whoever asked for less motion. */
+/** Animation: one loop for everything that follows the clock, with fewer frames for reduced motion. */
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import type { Lab } from "../model/lab.ts";
 
@@ -32,16 +32,16 @@ const TELL_MS = 200;
 
 /** Renders again when the lab has something new, but not more often than anybody could read it. */
 export function useLab(lab: Lab): number {
-  const store = useRef<{ version: number; subscribe: (told: () => void) => () => void }>(undefined);
+  const store = useRef<{ version: number; subscribe: (changed: () => void) => () => void }>(undefined);
   store.current ??= {
     version: 0,
-    subscribe(told) {
+    subscribe(changed) {
       let waiting: ReturnType<typeof setTimeout> | undefined;
       const leave = lab.subscribe(() => {
         waiting ??= setTimeout(() => {
           waiting = undefined;
           (store.current as { version: number }).version++;
-          told();
+          changed();
         }, TELL_MS);
       });
       return () => {

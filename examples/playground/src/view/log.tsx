@@ -5,16 +5,16 @@ import { useLab } from "./frames.ts";
 import { Panel, Scroll, Switch } from "./parts.tsx";
 
 const SHOWN = 25;
-const NAMES = { granted: "granted", reserved: "reserved", denied: "denied", never: "never fits", told: "asked" };
+const NAMES = { granted: "granted", reserved: "reserved", denied: "denied", never: "never fits", other: "answered" };
 
 /** Minutes, seconds and ms. */
 const clock = (ms: number): string => new Date(ms).toISOString().slice(14, 23);
 
-function asked({ op, count, reserve }: Entry["call"]): string {
+function callText({ op, count, reserve }: Entry["call"]): string {
   return `${op === "limit" ? "" : `${op} `}${count}${reserve ? ", reserve" : ""}`;
 }
 
-function verdict({ wire, differs }: Entry): string {
+function comparison({ wire, differs }: Entry): string {
   if (wire === undefined || differs === undefined) return "no answer yet";
   return differs.length === 0 ? "identical" : `differ in ${differs.join("; ")}`;
 }
@@ -35,7 +35,7 @@ const Line = memo(({ entry, alone, picked, onPick }: LineProps) => (
       </button>
     </th>
     <td className="time">{clock(entry.call.now)}</td>
-    <td>{asked(entry.call)}</td>
+    <td>{callText(entry.call)}</td>
     <td>
       <span className={`badge ${entry.outcome}`}>
         {entry.wire?.status ?? "…"} {NAMES[entry.outcome]}
@@ -44,9 +44,9 @@ const Line = memo(({ entry, alone, picked, onPick }: LineProps) => (
     <td className="number">{entry.here.value.toFixed(3)}</td>
     <td className="number">{entry.here.retryAfter === undefined ? "–" : `${entry.here.retryAfter} ms`}</td>
     {alone ? null : (
-      <td className="same" title={verdict(entry)}>
+      <td className="same" title={comparison(entry)}>
         <span aria-hidden="true">{entry.differs === undefined ? "…" : entry.differs.length === 0 ? "=" : "≠"}</span>
-        <span className="visually-hidden">{verdict(entry)}</span>
+        <span className="visually-hidden">{comparison(entry)}</span>
       </td>
     )}
   </tr>

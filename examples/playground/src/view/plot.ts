@@ -1,4 +1,4 @@
-/** The two plots on uPlot: the value with what will come of it, and the tokens that were asked for. */
+/** The two plots on uPlot: the value with its projection, and the requested tokens. */
 import uPlot from "uplot";
 import type { Lab } from "../model/lab.ts";
 import { AHEAD_MS, PAST_MS, SPAN_MS, type Span } from "../model/timeline.ts";
@@ -10,7 +10,7 @@ const AHEAD_POINTS = 40;
 
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-/** Canvas knows no light-dark(): an element in that color tells what it is. */
+/** Canvas has no light-dark(): the computed style of an element gives the colour. */
 export function colors(): (name: string) => string {
   const probe = document.createElement("i");
   document.body.append(probe);

@@ -1,4 +1,4 @@
-/** What was asked and answered in the last half minute, and what will come. */
+/** The requests of the last half minute, and the projection. */
 import { useEffect, useRef } from "react";
 import type { Lab } from "../model/lab.ts";
 import { useFrames, useLab } from "./frames.ts";

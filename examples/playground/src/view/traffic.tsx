@@ -2,7 +2,7 @@
 import { type Pattern, PATTERNS, type Traffic } from "../model/traffic.ts";
 import { Choice, Panel, Slider, Switch } from "./parts.tsx";
 
-export interface Asking {
+export interface RequestShape {
   count: number;
   reserve: boolean;
 }
@@ -26,18 +26,18 @@ const HINTS: Record<Pattern, string> = {
 };
 
 interface Props {
-  asking: Asking;
+  shape: RequestShape;
   traffic: Traffic;
-  onAsking: (asking: Asking) => void;
+  onShape: (shape: RequestShape) => void;
   onTraffic: (traffic: Traffic) => void;
   onSend: (times: number) => void;
   onGive: () => void;
   onReset: () => void;
 }
 
-export function Requests({ asking, traffic, onAsking, onTraffic, onSend, onGive, onReset }: Props) {
+export function Requests({ shape, traffic, onShape, onTraffic, onSend, onGive, onReset }: Props) {
   const { pattern, perSecond, size } = traffic;
-  const tokens = asking.count === 1 ? "token" : "tokens";
+  const tokens = shape.count === 1 ? "token" : "tokens";
   return (
     <Panel title="Requests" hint={HINTS[pattern]}>
       <div className="buttons">
@@ -48,7 +48,7 @@ export function Requests({ asking, traffic, onAsking, onTraffic, onSend, onGive,
           Send a burst of {size}
         </button>
         <button type="button" onClick={onGive}>
-          Give {asking.count} back
+          Give {shape.count} back
         </button>
         <button type="button" onClick={onReset}>
           Reset
@@ -59,13 +59,13 @@ export function Requests({ asking, traffic, onAsking, onTraffic, onSend, onGive,
         unit={tokens}
         min={1}
         max={50}
-        value={asking.count}
-        onChange={(count) => onAsking({ ...asking, count })}
+        value={shape.count}
+        onChange={(count) => onShape({ ...shape, count })}
       />
       <Switch
         label="reserve: may take ahead of time"
-        checked={asking.reserve}
-        onChange={(reserve) => onAsking({ ...asking, reserve })}
+        checked={shape.reserve}
+        onChange={(reserve) => onShape({ ...shape, reserve })}
       />
       <Choice
         label="traffic"
