@@ -17,22 +17,22 @@ export function isInstalled(program: string): boolean {
   }
 }
 
-/** A fenced block of a Markdown file, and what its page says about it. */
+/** A fenced block of a Markdown file, and the marks around it. */
 export interface Fence {
-  /** The heading that it stands under. */
+  /** The heading above it. */
   readonly under: string;
   readonly language: string;
   readonly code: string;
   /** The comment above it, which readers do not see: `is <file>`, `in <file>`, `not run: <reason>`. */
   readonly mark: string;
-  /** What the comment below it, `then …`, adds where it is run: what calls it, say. */
+  /** Code of the comment below it, `then …`, which runs after it. */
   readonly then: string;
 }
 
 export interface Block extends Fence {
-  /** What its comments say that it prints, line by line. */
+  /** The output in its comments, line by line. */
   readonly prints: readonly string[];
-  /** The file it was written to as it is, where the package resolves as a user has it. */
+  /** The file with its text, in a folder that resolves the package as a user's does. */
   readonly source: string;
   /** The same as JavaScript. */
   readonly file: string;
@@ -70,7 +70,7 @@ export function blocks(page: string = readme, folder: string = "node_modules/.ca
   });
 }
 
-/** What the compiler says of them under the strictest of settings, by file. */
+/** The compiler's errors under strict settings, by file. */
 export function complaints(found: readonly Block[]): Map<string, string> {
   const program = ts.createProgram(
     found.map(({ source }) => source).filter((source) => /\.tsx?$/.test(source)),

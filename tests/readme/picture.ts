@@ -44,10 +44,7 @@ async function play(page: Page): Promise<void> {
   await page.locator(".verdict", { hasText: "13 decisions" }).waitFor();
   await page.locator(".log .badge", { hasText: "429 denied" }).first().waitFor();
   // Both sides have drawn the value that is left.
-  await page
-    .locator(".now b", { hasText: /^8\./ })
-    .nth(1)
-    .waitFor();
+  await page.locator(".now b", { hasText: /^8\./ }).nth(1).waitFor();
 }
 
 /** Opens the playground of the built example server in Chromium: its outline, and its picture in each colour scheme. */

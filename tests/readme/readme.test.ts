@@ -1,9 +1,10 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
-import { blocks, complaints, readme, root } from "./blocks.ts";
+import { describe, expect, test, vi } from "vitest";
+import { freePort } from "../support/ports.ts";
+import { type Block, blocks, complaints, readme, root } from "./blocks.ts";
 
 const run = promisify(execFile);
 const found = blocks();
@@ -26,8 +27,31 @@ describe("every block of code runs, and prints what its comments say", () => {
     expect(said.get(source) ?? "").toBe("");
   });
 
-  test.each(found)("$under: it runs", async ({ file, prints }) => {
-    const env = { ...process.env, NO_COLOR: "1", PORT: "0" };
+  test("In front of a server: the fourth request gets the response below it", async () => {
+    const { file } = found[0] as Block;
+    const port = await freePort();
+    const server = spawn(process.execPath, [file], { cwd: dirname(file), env: { ...process.env, PORT: `${port}` } });
+    try {
+      const get = () => fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: "close" } });
+      let first: Response | undefined;
+      await vi.waitFor(async () => void (first = await get()), 60_000);
+      const responses = [first as Response, await get(), await get(), await get()];
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+      const { status, statusText, headers } = responses[3] as Response;
+      const [line, ...fields] = (/```text\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? "").split("\n");
+      expect(line).toBe(`HTTP/1.1 ${status} ${statusText}`);
+      // Seconds of a wait: they depend on the clock, and on `jitter`.
+      const masked = (text: string): string => text.replace(/(t=|Retry-After: )\d+/, "$1n");
+      const names = fields.map((field) => field.replace(/:.*/, ""));
+      expect(names).toContain("Retry-After");
+      expect(names.map((name) => masked(`${name}: ${headers.get(name)}`))).toEqual(fields.map(masked));
+    } finally {
+      server.kill();
+    }
+  });
+
+  test.each(found.slice(1))("$under: it runs", async ({ file, prints }) => {
+    const env = { ...process.env, NO_COLOR: "1" };
     const { stdout, stderr } = await run(process.execPath, [file], { cwd: dirname(file), env, timeout: 30_000 });
     expect(stderr).toBe("");
     expect(stdout.split("\n").slice(0, -1)).toEqual(prints);

@@ -1,4 +1,4 @@
-/** Every block of code on every page: it compiles, runs, and prints what its comments say; or it is a file that is tested. */
+/** Every block of code on every page compiles, runs, and prints what its comments say, or is a file that other tests run. */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -27,7 +27,7 @@ test("each block says how it is tested", () => {
     return mark === "" && !/^(tsx?|js|sh|text)$/.test(language);
   });
   expect(odd.map(title)).toEqual([]);
-  // None is lost to the pattern.
+  // The pattern misses none.
   const opened = pages.flatMap(({ text }) => text.match(/^```/gm) ?? []).length;
   expect(opened).toBe(2 * all.length);
 });
@@ -42,7 +42,7 @@ test.each(named(all.filter(({ mark }) => mark.startsWith("in "))))("%s is in the
 
 describe("TypeScript", () => {
   const said = complaints(written);
-  test("the compiler has nothing to say besides", () => expect(said.get("")).toBeUndefined());
+  test("the compiler reports nothing else", () => expect(said.get("")).toBeUndefined());
   const typed = written.filter(({ language }) => /^tsx?$/.test(language));
   test.each(named(typed))("%s compiles, strictly", (_, { source }) => expect(said.get(source) ?? "").toBe(""));
 });
@@ -60,7 +60,7 @@ describe("run", () => {
   afterAll(() => server?.stop());
 
   test.each(named(runs.filter((block) => !needsRedis(block))))("%s prints what it says", (_, block) => prints(block));
-  // Calls on a store have a deadline, which a loaded machine may miss.
+  // Calls on a store have a deadline, which a busy machine may miss.
   describe.skipIf(noRedis)("on redis-server", { retry: 2 }, () => {
     test.each(named(runs.filter(needsRedis)))("%s prints what it says", (_, block) => prints(block));
   });

@@ -1,4 +1,4 @@
-/** The page on errors has a row for every code there is, and no other. */
+/** The page on errors has a row for every code of the source, and no other. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What the pages on coming from other limiters say of them: each row is a test, on the real package beside ours. */
+/** Statements about other limiters: each row of their pages is a test, on the real package beside ours. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -34,7 +34,7 @@ export const refused = (call: () => unknown): boolean => {
   }
 };
 
-/** A client of a Redis that is there for this file's tests. */
+/** A client of a Redis server that runs during this file's tests. */
 export function onRedis(): () => Redis {
   let server: RedisServer | undefined;
   let client: Redis | undefined;
