@@ -3,10 +3,10 @@ import { buildPackage } from "./build.mjs";
 import { playground } from "./playground.mjs";
 import { root, run } from "./run.mjs";
 
-buildPackage();
-playground();
+await buildPackage();
+await playground();
 const env = { ...process.env, TIDEGATE_PICTURE: "take" };
-run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "readme", "tests/readme/picture"], {
+await run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "readme", "tests/readme/picture"], {
   cwd: root,
   env,
 });
