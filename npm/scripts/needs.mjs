@@ -1,12 +1,13 @@
 // Programs that some tests need, how to find them, and the command that installs them.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { SERVERS } from "./stores.mjs";
 
 const INSTALL = {
   "c++": "apt-get install -y g++   (macOS: xcode-select --install)",
-  "redis-server": "apt-get install -y redis-server   (macOS: brew install redis)",
-  postgres: "apt-get install -y postgresql   (macOS: brew install postgresql)",
-  memcached: "apt-get install -y memcached   (macOS: brew install memcached)",
+  ...Object.fromEntries(
+    SERVERS.map(({ program, apt, brew }) => [program, `apt-get install -y ${apt}   (macOS: brew install ${brew})`]),
+  ),
 };
 
 /** Debian keeps PostgreSQL's server programs off the PATH. */

@@ -6,6 +6,7 @@ import { docs } from "./docs.mjs";
 import { installRuntimes, installStranger } from "./install.mjs";
 import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
+import { STORES } from "./stores.mjs";
 
 /**
  * @typedef {{ name: string, command: string[], counts: string, needs?: string[], prepare?: () => void, outside?: boolean }} Step
@@ -65,21 +66,22 @@ const MORE = {
   packaging: { prepare: installStranger },
 };
 
-/** The server that a test of a store needs is in its path. */
-const SERVERS = { redis: "redis-server", postgres: "postgres", memcached: "memcached" };
-
-/** Each server's tests have their own line: without the server they are skipped, and say what installs it. */
+/** A step for each store with a server, one for each that runs in other runtimes, and one for the rest. */
 const stores = () => {
-  const files = testsIn("tests/stores");
-  const server = (file) => Object.keys(SERVERS).find((name) => file.includes(name));
-  return [undefined, ...Object.keys(SERVERS)]
-    .map((name) => [name, files.filter((file) => server(file) === name).map((file) => `tests/stores/${file}`)])
-    .filter(([, filters]) => filters.length > 0)
-    .map(([name, filters]) => ({
-      ...vitest("stores", { name: `stores: ${name ?? "in process"}`, filters, needs: name ? [SERVERS[name]] : [] }),
-      ...(name ? OUTSIDE : {}),
-    }));
+  const files = testsIn("tests/stores").map((file) => `tests/stores/${file}`);
+  const own = STORES.filter(({ server, runtimes }) => server !== undefined || runtimes === true);
+  const filesOf = ({ suite }) => files.filter((file) => file.startsWith(`${suite}/`));
+  const rest = files.filter((file) => !own.some((store) => filesOf(store).includes(file)));
+  return [
+    vitest("stores", { name: "stores: in process", filters: rest }),
+    ...own.map((store) => ({
+      ...vitest("stores", { name: `stores: ${store.name}`, filters: filesOf(store), needs: programsOf(store) }),
+      ...(store.runtimes === true ? { prepare: installRuntimes } : {}),
+      ...OUTSIDE,
+    })),
+  ];
 };
+const programsOf = ({ server }) => (server === undefined ? [] : [server.program]);
 
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = ["--workspace", "--exclude", "tidegate-xtask", "--exclude", "tidegate-bench"];

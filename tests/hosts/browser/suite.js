@@ -15,7 +15,6 @@ const done = (request) =>
 export const inBrowser = () =>
   report({
     vectors,
-    shardsApart: "each shard has a row of its own",
     create() {
       const name = `store ${stores++}`;
       const store = webStorage({

@@ -49,7 +49,7 @@ await inRuntime("deno", async (deno) => {
     expect(told["tooManyInAll"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 120$/);
     expect(told["broken"]).toEqual([
       false,
-      expect.stringMatching(/^TIDEGATE_STORE deno-kv: take of "two:broken" failed: .*15 bytes/),
+      expect.stringMatching(/^TIDEGATE_STORE deno-kv: read of "two:broken" failed: .*15 bytes/),
     ]);
   });
 });

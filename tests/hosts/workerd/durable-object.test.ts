@@ -101,6 +101,10 @@ await inRuntime("workerd", (wrangler) => {
     },
   );
 
+  test("a call whose deadline passes in an object's queue takes nothing", async () => {
+    expect(await worker.get("/late")).toEqual({ degraded: true, taken: 1 });
+  });
+
   test("limits that are defined at global scope, in memory and on a binding, serve requests", async () => {
     const both = [true, true];
     expect(await worker.get("/global")).toEqual([both, both, [false, false]]);

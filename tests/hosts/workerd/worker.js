@@ -83,6 +83,16 @@ export class Late extends TidegateObject {
 /** The same on storage that is not SQLite. */
 export class LateClassic extends Late {}
 
+/** Reads slowly, so that calls wait in its queue. */
+export class Slow extends TidegateObject {
+  constructor(ctx, env) {
+    const { storage } = ctx;
+    const get = storage.get.bind(storage);
+    Object.defineProperty(storage, "get", { value: (...args) => scheduler.wait(300).then(() => get(...args)) });
+    super(ctx, env);
+  }
+}
+
 // At global scope, where workerd gives no random numbers, no timers and no clock.
 const defined = defineLimits({ global: { kind: "token bucket", rate: 2, period: HOUR, shards: 2 } });
 const onBinding = defineLimits(
@@ -108,6 +118,17 @@ async function burst(namespace, calls) {
   const key = `${calls} ${Date.now()} ${stores++}`;
   const answers = await Promise.all(Array.from({ length: calls }, () => limits.limit("hot", { key })));
   return answers.filter(({ ok }) => ok).length;
+}
+
+/** A call that waits behind a slow one for longer than its timeout, and what both took. */
+async function late(env) {
+  const limits = (timeout) => defineLimits(CONFIGS, { store: durableObject(env.SLOW), timeout, log: false });
+  const key = `late ${Date.now()}`;
+  const first = limits(60_000).limit("hot", { key });
+  const second = await limits(100).limit("hot", { key });
+  await first;
+  const { value } = await limits(60_000).getValue("hot", { key });
+  return { degraded: second.degraded, taken: 100 - Math.floor(value) };
 }
 
 /** Callers at once on a limit in as many objects as it has shards: they take, and give some of it back. */
@@ -262,6 +283,7 @@ export default {
     if (pathname === "/suite") return tell(await SUITES[asked.name](env));
     if (pathname === "/lease") return tell(await spend(asked.name, Number(asked.times)));
     if (pathname === "/spread") return tell(await spread(env, JSON.parse(asked.of)));
+    if (pathname === "/late") return tell(await late(env));
     if (pathname === "/global") return tell(await global());
     if (pathname === "/kv") return tell(await onKv(env));
     const namespace = env[asked.in ?? "WATCHED"];

@@ -1,4 +1,5 @@
 /** Lists that say the same thing in two places. */
+import { fresh, PAGES } from "../../../npm/scripts/stores.mjs";
 import { matching, type Rule, type Tree } from "../tree.ts";
 
 interface Manifest {
@@ -78,21 +79,53 @@ function everyEntryIsInTheReadme(tree: Tree): string[] {
   ];
 }
 
-/** A store has a test that runs the store suite on it. */
-function everyStoreRunsTheSuite(tree: Tree): string[] {
-  const stores = Object.entries(exportsOf(tree))
-    .filter(([, target]) => typeof target !== "string" && target.default.startsWith("./dist/stores/"))
-    .map(([entry]) => entry.slice(2));
-  const callers = matching(tree, /^(tests\/(?!house\/)|npm\/tidegate\/test\/).*\.(ts|js)$/).filter(([, text]) =>
-    /storeSuite|report\.js/.test(text),
-  );
-  return (
-    stores
-      .filter((store) => !callers.some(([, text]) => new RegExp(`/${store}(\\.ts)?["']`).test(text)))
-      // Inside a mutation there is no fake clock to hand a suite; tests/convex and tests/hosts/convex hold it instead.
-      .filter((store) => store !== "convex")
-      .map((store) => `${SOURCE}stores/${store}.ts has no test that runs storeSuite on it`)
-  );
+interface Row {
+  readonly entry: string;
+  readonly suite: string;
+  readonly example?: string;
+  readonly page?: string;
+}
+
+const STORES = "tests/stores/stores.json";
+
+/** A store is an entry with a row, and a row has a suite, and the example and page that it names. */
+function everyStoreIsARow(tree: Tree): string[] {
+  const rows = JSON.parse(tree.get(STORES) ?? "[]") as Row[];
+  const entries = Object.entries(exportsOf(tree))
+    .filter(([, target]) => typeof target !== "string" && target.default.startsWith("./dist/stores"))
+    .map(([entry]) => `tidegate${entry.slice(1)}`);
+  const known = new Set([...entries, "tidegate"]);
+  const paths = [...tree.keys()];
+  const has = (path: string): boolean => paths.some((one) => one === path || one.startsWith(`${path}/`));
+  const isRun = ({ suite }: Row): boolean =>
+    [...tree].some(
+      ([path, text]) => (path === suite || path.startsWith(`${suite}/`)) && /storeSuite|report\.js|convex/.test(text),
+    );
+  return [
+    ...entries
+      .filter((entry) => !rows.some((row) => row.entry === entry))
+      .map((entry) => `${STORES} has no row for ${entry} of ${PACKAGE}`),
+    ...rows.flatMap((row) => {
+      const { entry, example, page } = row;
+      const wrong = [];
+      if (!known.has(entry)) wrong.push(`${STORES}: ${entry} is no entry of ${PACKAGE}`);
+      if (!isRun(row)) wrong.push(`${STORES}: no test in ${row.suite} runs storeSuite on ${entry}`);
+      if (example !== undefined && !has(example)) wrong.push(`${STORES}: ${entry} has no ${example}`);
+      if (page !== undefined && !has(`npm/site/stores/${page}.md`))
+        wrong.push(`${STORES}: ${entry} has no page ${page}`);
+      return wrong;
+    }),
+  ];
+}
+
+/** The tables of stores are what npm/scripts/stores.mjs writes. */
+function storesAreFresh(tree: Tree): string[] {
+  return PAGES.flatMap(({ file, make }) => {
+    const text = tree.get(file);
+    const wanted = text === undefined ? undefined : fresh(text, make);
+    if (wanted === undefined) return file === "README.md" ? [`${file} has no table of stores`] : [];
+    return wanted === text ? [] : [`${file}: the table of stores is stale; run node npm/scripts/stores.mjs`];
+  });
 }
 
 function everyExampleIsPointedTo(tree: Tree): string[] {
@@ -148,11 +181,20 @@ export const tables: readonly Rule[] = [
     ],
   },
   {
-    name: "every store runs the store suite",
-    check: everyStoreRunsTheSuite,
+    name: "every store is a row of stores.json, with a suite",
+    check: everyStoreIsARow,
     broken: [
-      { "npm/tidegate/src/stores/drawer.ts": store, ...withExport("stores/drawer", "./drawer", "stores/drawer") },
+      withExport("stores/drawer", "./drawer", "stores/drawer"),
+      { [STORES]: "[]" },
+      { [STORES]: JSON.stringify([{ entry: "tidegate/drawer", suite: "tests/stores/redis" }]) },
+      { [STORES]: JSON.stringify([{ entry: "tidegate/redis", suite: "tests/stores/drawer" }]) },
+      { [STORES]: JSON.stringify([{ entry: "tidegate/redis", suite: "tests/stores/redis", page: "drawer" }]) },
     ],
+  },
+  {
+    name: "the tables of stores are fresh",
+    check: storesAreFresh,
+    broken: [{ "README.md": "<!-- stores:begin -->\n| a |\n<!-- stores:end -->\n" }, { "README.md": "no table\n" }],
   },
   {
     name: "every example is run or named",

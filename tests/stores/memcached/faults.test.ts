@@ -66,6 +66,23 @@ describe("a client that never answers", () => {
   });
 });
 
+test("a call that is past its deadline takes nothing when the server continues", async () => {
+  const server = await MemcachedServer.start();
+  cleanups.push(() => server.stop());
+  const open = (clients["memcached"] as (typeof clients)[string])(server.address);
+  cleanups.push(() => open.close());
+  const store = memcached(open.client, { stepTimeout: 60_000 });
+  const limiter = (timeout: number) => defineLimits({ denies: bucket }, { store, timeout, log: false });
+  await limiter(60_000).limit("denies", { key: "k" });
+  server.signal("SIGSTOP");
+  const late = await Promise.all([1, 2, 3].map(() => limiter(100).limit("denies", { key: "k" })));
+  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
+  server.signal("SIGCONT");
+  // One step later: what was out has been answered.
+  await limiter(60_000).check("denies", { key: "k" });
+  expect((await limiter(60_000).getValue("denies", { key: "k" })).value).toBeCloseTo(999, 1);
+});
+
 test("others that are always faster: tried again, and given up in time", async () => {
   let version = 0;
   const busy = {
