@@ -3,6 +3,8 @@
 import { run } from "./run.mjs";
 import { once } from "./stamp.mjs";
 
+const BETTER_SQLITE3 = "tests/hosts/node_modules/better-sqlite3/build/Release/better_sqlite3.node";
+
 /** What a folder has dependencies of its own for. */
 function install(name, folder) {
   once(
@@ -19,6 +21,12 @@ function install(name, folder) {
 
 export const installRuntimes = () => {
   install("hosts", "tests/hosts");
+  // The one dependency of the tests with a native part.
+  once(
+    "better-sqlite3",
+    { inputs: ["tests/hosts/package-lock.json"], outputs: [BETTER_SQLITE3], extra: process.version },
+    () => run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"]),
+  );
   install("pool-workers", "tests/hosts/pool-workers");
   install("react-native", "tests/hosts/react-native");
 };

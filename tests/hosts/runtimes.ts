@@ -13,6 +13,10 @@ const system = platform === "win32" ? "windows" : platform;
 
 const inModules = (...paths: string[]): string[] => paths.map((path) => join(here, "node_modules", path));
 
+/** This Node.js, where a package is installed that it runs. */
+const inInstalled = (name: string): string[] =>
+  inModules(name).some((path) => existsSync(path)) ? [process.execPath] : [];
+
 const FROM_NPM = "npm install --no-save --ignore-scripts --prefix tests/hosts";
 
 const RUNTIMES = {
@@ -22,6 +26,14 @@ const RUNTIMES = {
     places: inModules(`@oven/bun-${system}-${arch === "arm64" ? "aarch64" : arch}/bin/bun${exe}`),
     install: FROM_NPM,
   },
+  // Node.js 22, for `node:sqlite`.
+  node22: { places: inModules(`node-${platform}-${arch}/bin/node${exe}`), install: FROM_NPM },
+  // Run by this Node.js; the first has a native part, which its install script builds.
+  "better-sqlite3": {
+    places: inInstalled("better-sqlite3/build"),
+    install: `${FROM_NPM} && npm rebuild better-sqlite3 --prefix tests/hosts`,
+  },
+  libsql: { places: inInstalled("@libsql/client"), install: FROM_NPM },
   bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
   // Beside a vitest of its own: in a folder where only its user finds that.
   "pool-workers": {
