@@ -9,6 +9,7 @@ const SUITES = [
   "an object for each key",
   "one object for all",
   "classic storage, one object for all",
+  "D1",
   "Workers KV",
 ];
 

@@ -2,6 +2,7 @@
 import { env as bindings } from "cloudflare:workers";
 import { defineLimits, HOUR } from "tidegate";
 import { durableObject, TidegateObject } from "tidegate/durable-object";
+import { sqlite } from "tidegate/sqlite";
 import { workersKv } from "tidegate/workers-kv";
 import { inMemory } from "./memory.js";
 import { policies } from "./policies.js";
@@ -217,6 +218,12 @@ const SUITES = {
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
   "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors, shardsApart }),
   "classic storage, one object for all": (env) => report({ create: () => fresh(env.CLASSIC, together), vectors: few }),
+  D1: (env) =>
+    report({
+      create: () => sqlite(env.DB, { table: `t${Date.now()}_${stores++}` }),
+      vectors: few,
+      ownRandom: "a limit with shards is one row",
+    }),
   "Workers KV": (env) => report({ create: () => freshKv(env), vectors, ...coarse }),
 };
 

@@ -1,0 +1,86 @@
+/** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. On better-sqlite3. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { defineLimits, HOUR, SECOND } from "../../../npm/tidegate/src/index.ts";
+import { sqlite, type SyncSqlite } from "../../../npm/tidegate/src/stores/sqlite.ts";
+import { inRuntime } from "../../hosts/runtimes.ts";
+import { remove } from "../../support/folders.ts";
+import { clients } from "./clients.mjs";
+
+interface Client extends SyncSqlite {
+  exec(sql: string): void;
+  prepare(sql: string): { all(...values: unknown[]): unknown[] };
+}
+
+const folder = mkdtempSync(join(tmpdir(), "tidegate-sqlite-"));
+afterAll(() => remove(folder));
+const limits = {
+  login: { kind: "token bucket", rate: 2, period: HOUR },
+  brief: { kind: "token bucket", rate: 1, period: SECOND },
+  parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
+} as const;
+
+await inRuntime("better-sqlite3", async () => {
+  const { client, close } = (await clients["better-sqlite3"](join(folder, "rows.db"))) as unknown as {
+    client: Client;
+    close(): void;
+  };
+  afterAll(close);
+  const rows = (table: string) => client.prepare(`SELECT id, state, drop_at FROM ${table} ORDER BY id`).all();
+
+  test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "a" }), now: () => 5000 });
+    await limiter.limit("login", { key: "k", count: 1.5 });
+    await limiter.limit("parts", { count: 3 });
+    const before = rows("a");
+    expect(before).toMatchObject([
+      { id: "login:k", state: "0.5 5000" },
+      { id: "parts", state: "1 5000" },
+    ]);
+    expect((await limiter.limit("login", { key: "k" })).ok).toBe(false);
+    await limiter.check("login", { key: "k", count: 0.25 });
+    await limiter.limitAll([{ name: "login", key: "k" }, { name: "parts" }]);
+    expect(rows("a")).toEqual(before);
+  });
+
+  test("a state that does not decode is reported with its identity and kept until reset", async () => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "b" }), log: false });
+    await limiter.limit("login", { key: "k" });
+    client.exec("UPDATE b SET state = 'garbage'");
+    const { ok, cause } = await limiter.limit("login", { key: "k" });
+    expect([ok, String(cause)]).toEqual([false, expect.stringContaining('sqlite: read of "login:k" failed')]);
+    expect(rows("b")).toMatchObject([{ state: "garbage" }]);
+    await limiter.reset("login", { key: "k" });
+    expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
+  });
+
+  test("writes delete full states, and no others", async () => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "c" }) });
+    await limiter.limit("brief", { key: "full" });
+    await limiter.limit("login", { key: "kept" });
+    client.exec("UPDATE c SET drop_at = 1 WHERE id = 'brief:full'");
+    for (let i = 0; i < 70; i++) await limiter.limit("login", { key: `${i}` });
+    const ids = (rows("c") as { id: string }[]).map(({ id }) => id);
+    expect(ids).not.toContain("brief:full");
+    expect(ids).toContain("login:kept");
+    expect(ids).toHaveLength(71);
+  });
+
+  test("a locked file: the call is repeated until its deadline, and takes nothing after it", async () => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "d" }), timeout: 100, log: false });
+    await limiter.limit("login", { key: "k" });
+    const other = (await clients["better-sqlite3"](join(folder, "rows.db"))) as unknown as {
+      client: Client;
+      close(): void;
+    };
+    other.client.exec("BEGIN IMMEDIATE");
+    const late = await limiter.limit("login", { key: "k" });
+    expect(late.degraded).toBe(true);
+    other.client.exec("COMMIT");
+    other.close();
+    expect((await limiter.getValue("login", { key: "k" })).value).toBeCloseTo(1, 3);
+    expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true });
+  });
+});

@@ -1,0 +1,21 @@
+// Runs the store suite on one client, each test on a table of its own, and prints the results:
+// node suite.mjs <client> <file>
+import { readdirSync, readFileSync } from "node:fs";
+import { sqlite } from "tidegate/sqlite";
+import { report } from "../../hosts/program/report.js";
+import { clients } from "./clients.mjs";
+
+const [name, path] = process.argv.slice(2);
+const folder = new URL("../../vectors/", import.meta.url);
+const vectors = Object.fromEntries(
+  readdirSync(folder).map((file) => [file, JSON.parse(readFileSync(new URL(file, folder), "utf8"))]),
+);
+const { client, close } = await clients[name](path);
+let stores = 0;
+const results = await report({
+  vectors,
+  ownRandom: "a limit with shards is one row",
+  create: () => sqlite(client, { table: `t${++stores}` }),
+});
+console.log(JSON.stringify(results));
+await close();
