@@ -222,7 +222,6 @@ const SUITES = {
     report({
       create: () => sqlite(env.DB, { table: `t${Date.now()}_${stores++}` }),
       vectors: few,
-      ownRandom: "a limit with shards is one row",
     }),
   "Workers KV": (env) => report({ create: () => freshKv(env), vectors, ...coarse }),
 };

@@ -14,7 +14,6 @@ const { client, close } = await clients[name](path);
 let stores = 0;
 const results = await report({
   vectors,
-  ownRandom: "a limit with shards is one row",
   create: () => sqlite(client, { table: `t${++stores}` }),
 });
 console.log(JSON.stringify(results));
