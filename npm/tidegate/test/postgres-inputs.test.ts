@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Limit } from "../src/stores/index.ts";
 import { migrate, migration, postgres } from "../src/stores/postgres.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are what untyped callers pass
 const any = (value: unknown): any => value;
 const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
 const store = postgres(client);
-const limit = new Limit("a", { kind: "token bucket", rate: 1, period: 1000 });
 const options = "`options` must be an object of settings, or left out; got ";
 const aLimit = '`limit` must be a Limit of "tidegate/store", as from new Limit(name, config); got ';
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
@@ -22,13 +20,15 @@ describe("a wrong argument is an InputError that names it", () => {
     ["postgres(client, [])", () => postgres(client, any([])), `${options}an object`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
-    ["purge(null)", () => store.purge(any(null)), `${aLimit}null`],
-    ['purge("a")', () => store.purge(any("a")), `${aLimit}"a"`],
-    ["purge(config)", () => store.purge(any({ rate: 1 })), `${aLimit}an object with rate`],
-    ["purge(limit, null)", () => store.purge(limit, any(null)), `${options}null`],
-    ["purge(limit, { slice: 0 })", () => store.purge(limit, { slice: 0 }), "`slice` must be a whole number from 1 to"],
-    ["purge(limit, { now: NaN })", () => store.purge(limit, { now: Number.NaN }), "`now` must be"],
-    ['purge(limit, { now: "" })', () => store.purge(limit, { now: any("") }), "`now` must be"],
+    ["purge(null)", () => store.purge(any(null)), `${options}null`],
+    ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be a whole number from 1 to"],
+    ["purge({ now: NaN })", () => store.purge({ now: Number.NaN }), "`now` must be"],
+    ['purge({ now: "" })', () => store.purge({ now: any("") }), "`now` must be"],
+    [
+      "store.migrate({ unlogged: 1 })",
+      () => store.migrate({ unlogged: any(1) }),
+      "`unlogged` must be true or false; got 1",
+    ],
     ["decide(null)", () => store.decide(any(null)), "`call` must be an object with op, limit, key"],
     ["decide({})", () => store.decide(any({})), `${aLimit}undefined`],
     ["decideAll(null)", () => store.decideAll(any(null)), "`calls` must be an array of calls; got null"],

@@ -21,7 +21,7 @@ function counted(options: PostgresOptions = {}): { store: PostgresStore; stateme
   return { store, statements };
 }
 
-test("every call is one statement, and one that can never be granted is none", async () => {
+test("every call is one statement; one that can never be granted sends none", async () => {
   const { store, statements } = counted();
   const limit = stock("each", 10);
   const sharded = stock("eachs", 10, { shards: 5 });
@@ -29,24 +29,22 @@ test("every call is one statement, and one that can never be granted is none", a
     await of;
     expect(statements.splice(0)).toEqual(name === undefined ? [] : [name]);
   };
-  await once(store.decide(take(limit, "k")), "take_one");
-  await once(store.decide(take(limit, "k")), "take_one");
-  await once(store.decide(take(limit, "k", 10)), "take_one");
-  await once(store.decide(take(limit, "k", 1, { op: "check" })), "read_many");
-  await once(store.decide(take(limit, "k", 1, { op: "give" })), "run");
-  await once(store.decide(take(limit, "k", 1, { op: "charge" })), "run");
-  await once(store.decide(take(limit, "k", 20, { reserve: true })), "run");
-  await once(store.decideAll([take(limit, "k"), take(limit, "l"), take(sharded, "k")]), "run");
-  // More than a shard holds: the pool, in the same statement.
-  await once(store.decide(take(sharded, "k", 7)), "run");
-  await once(store.decide(take(sharded, "k", 7)), "run");
-  await once(store.getValue(sharded, "k"), "read_many");
-  await once(store.reset(sharded, "k"), "forget");
+  await once(store.decide(take(limit, "k")), "take_row");
+  await once(store.decide(take(limit, "k")), "take_row");
+  await once(store.decide(take(limit, "k", 10)), "take_row");
+  await once(store.decide(take(limit, "k", 1, { op: "check" })), "read_rows");
+  await once(store.decide(take(limit, "k", 1, { op: "give" })), "call_rows");
+  await once(store.decide(take(limit, "k", 1, { op: "charge" })), "call_rows");
+  await once(store.decide(take(limit, "k", 20, { reserve: true })), "call_rows");
+  await once(store.decideAll([take(limit, "k"), take(limit, "l"), take(sharded, "k")]), "call_rows");
+  await once(store.decide(take(sharded, "k", 7)), "take_row");
+  await once(store.getValue(sharded, "k"), "read_rows");
+  await once(store.reset(sharded, "k"), "forget_rows");
   await once(store.decide(take(limit, "k", 11)), undefined);
   await once(store.decideAll([]), undefined);
 });
 
-test("calls of one turn leave in one statement, and each gets its own answer", async () => {
+test("calls of one turn share one statement, and each resolves with its own decision", async () => {
   const { store, statements } = counted();
   const bucket = stock("turn", 100);
   const window = new Limit("turnw", { kind: "fixed window", rate: 50, period: 1e9 });
@@ -56,7 +54,7 @@ test("calls of one turn leave in one statement, and each gets its own answer", a
     );
   for (const turn of [1, 2]) {
     const answers = await ask();
-    expect(statements.splice(0)).toEqual(["take_many"]);
+    expect(statements.splice(0)).toEqual(["call_rows"]);
     for (const [i, answer] of answers.entries()) {
       expect(answer.ok).toBe(true);
       expect(answer.limit).toBe(i % 2 === 0 ? 100 : 50);
@@ -75,19 +73,19 @@ test("calls of one turn leave in one statement, and each gets its own answer", a
     Array.from({ length: 64 }, (_, i) => store.decide(take(bucket, `k${i}`, 1, { op: "check" }))),
   );
   expect(checks.length).toBe(64);
-  expect(statements.splice(0)).toEqual(["read_many"]);
+  expect(statements.splice(0)).toEqual(["read_rows"]);
 });
 
-test("calls on one key are answered in the order they were made, in one statement", async () => {
+test("calls on one key are decided in the order they were made, in one statement", async () => {
   const { store, statements } = counted();
   const limit = stock("hot", 40);
   const answers = await Promise.all(Array.from({ length: 64 }, () => store.decide(take(limit, "k"))));
-  expect(statements.splice(0)).toEqual(["run"]);
+  expect(statements.splice(0)).toEqual(["call_rows"]);
   expect(answers.map(({ ok }) => ok)).toEqual(Array.from({ length: 64 }, (_, i) => i < 40));
   for (const [i, answer] of answers.entries()) expect(answer.value).toBeCloseTo(Math.max(0, 39 - i), 6);
 });
 
-test("what is asked while a statement is out leaves together in the next, in order", async () => {
+test("calls made while a statement is out share the next one, in order", async () => {
   const { store, statements } = counted({ statements: 1 });
   const limit = stock("later", 1000);
   const first = store.decide(take(limit, "first"));
@@ -106,11 +104,11 @@ test("what is asked while a statement is out leaves together in the next, in ord
     expect(answer.value).toBeCloseTo(995, 6);
   });
   await Promise.all([first, ...rest, given, gone, after]);
-  expect(statements.splice(0)).toEqual(["take_one", "take_many", "run", "forget", "take_one"]);
+  expect(statements.splice(0)).toEqual(["take_row", "call_rows", "forget_rows", "take_row"]);
   expect(order.filter((what) => !/^k(?!5$)/.test(what))).toEqual(["k5", "give", "reset", "after"]);
 });
 
-test("a statement has at most as many calls as `batch` says", async () => {
+test("a statement has at most `batch` calls", async () => {
   const { store, statements } = counted({ batch: 10, statements: 1 });
   const limit = stock("batch", 1000);
   const answers = await Promise.all(Array.from({ length: 95 }, (_, i) => store.decide(take(limit, `k${i}`))));

@@ -148,13 +148,14 @@ describe("the migration", () => {
     expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
     expect((await postgres(pool).getValue(limit, "k")).value).toBe(10);
   });
-  test("makes one table of three columns, one index, and functions, in one schema", async () => {
+  test("makes one table, one index, and functions, in one schema", async () => {
     const columns =
       "SELECT column_name || ' ' || data_type AS c FROM information_schema.columns WHERE table_schema = 'tidegate' ORDER BY ordinal_position";
     expect((await fixture.rows(columns)).map(({ c }) => c)).toEqual([
       "id bytea",
       "value double precision",
       "ts double precision",
+      "full_at double precision",
     ]);
     expect(await fixture.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'tidegate'")).toHaveLength(1);
     const relations = "SELECT relname FROM pg_class WHERE relnamespace = 'tidegate'::regnamespace ORDER BY 1";

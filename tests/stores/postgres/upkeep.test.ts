@@ -15,13 +15,13 @@ test("a million updates leave a small table and few dead rows", { timeout: 300_0
   const CALLS = 1_000_000;
   const store = fixture.store({ statements: 4, batch: 500, statementTimeout: 60_000 }, { max: 4 });
   const limit = new Limit("bloat", { kind: "token bucket", rate: 1e9, period: 1000 });
-  let asked = 0;
+  let made = 0;
   const caller = async (first: number): Promise<void> => {
     // Each caller goes through keys of its own: no two meet on one row, and each call writes.
-    for (let i = 0; asked < CALLS; i++) {
-      asked++;
-      const answer = await store.decide(take(limit, `${first + (i % 2)}`));
-      if (!answer.ok) throw new Error("nothing may be denied here");
+    for (let i = 0; made < CALLS; i++) {
+      made++;
+      const { ok } = await store.decide(take(limit, `${first + (i % 2)}`));
+      if (!ok) throw new Error("nothing may be denied here");
     }
   };
   await Promise.all(Array.from({ length: KEYS / 2 }, (_, i) => caller(i * 2)));
@@ -41,54 +41,79 @@ test("a million updates leave a small table and few dead rows", { timeout: 300_0
     });
 });
 
-test("purge removes full rows of its limit, in slices, and nothing else", async () => {
+const HOUR = 3_600_000;
+
+test("purge deletes the rows of every limit that have been full for an hour, in slices, and no others", async () => {
   const store = fixture.store();
-  const limit = new Limit("purge", { kind: "token bucket", rate: 10, period: 1000, capacity: 10 });
-  const window = new Limit("purgew", { kind: "fixed window", rate: 10, period: 1000 });
-  const near = new Limit("purge2", { kind: "token bucket", rate: 10, period: 1000, capacity: 10 });
-  const sharded = new Limit("purges", { kind: "token bucket", rate: 10, period: 1000, capacity: 10, shards: 4 });
+  await fixture.rows("DELETE FROM tidegate.states");
+  const bucket = new Limit("purge", { kind: "token bucket", rate: 10, period: 1000, capacity: 10 });
+  const window = new Limit("purgew", { kind: "fixed window", rate: 10, period: 1000, start: 0 });
+  const slow = new Limit("purges", { kind: "token bucket", rate: 5e-324, period: 2 ** 40, capacity: 10 });
   const now = 1_763_640_000_000;
   const keys = Array.from({ length: 95 }, (_, i) => `${i}`);
-  for (const one of [limit, window, near])
+  for (const one of [bucket, window, slow]) {
     await Promise.all(keys.map((key) => store.decide(take(one, key, 1 + (Number(key) % 10)), now)));
-  await store.decide(take(limit, undefined, 1), now);
-  await store.decide(take(sharded, "k", 10), now);
-  // At each instant exactly those are gone that say no more than none.
-  expect(await store.purge(limit, { slice: 10, now })).toBe(0);
-  const half = now + 500;
-  const full = await Promise.all(keys.map(async (key) => (await store.getValue(limit, key, half)).value >= 10));
-  expect(await store.purge(limit, { slice: 7, now: half })).toBe(full.filter(Boolean).length + 1);
-  expect(await rowsOf("purge:")).toBe(full.filter((is) => !is).length);
-  for (const key of keys) expect((await store.getValue(limit, key, half)).value >= 10).toBe(full[Number(key)]);
-  expect(await store.purge(limit, { slice: 1000, now: now + 1000 })).toBe(full.filter((is) => !is).length);
-  expect(await rowsOf("purge:")).toBe(0);
-  expect(await rowsOf("purge2:")).toBe(95);
-  expect(await store.purge(window, { slice: 10, now: now - 1000 })).toBe(0);
-  expect(await store.purge(window, { slice: 10, now: now + 2000 })).toBe(95);
-  expect(await store.purge(sharded, { now: now + 999 })).toBe(0);
-  expect(await store.purge(sharded, { now: now + 1000 })).toBe(4);
-  await expect(store.purge(limit, { slice: 0 })).rejects.toThrow(
-    "`slice` must be a whole number from 1 to 1000000; got 0",
-  );
+  }
+  await store.decideAll([take(bucket, undefined), take(slow, undefined)], now);
+  expect(await store.purge({ slice: 10, now: now + HOUR })).toBe(0);
+  // A bucket that lacks n tokens is full after n * 100 ms.
+  const due = keys.filter((key) => 1 + (Number(key) % 10) <= 5).length + 1;
+  expect(await store.purge({ slice: 7, now: now + HOUR + 500 })).toBe(due);
+  for (const key of keys) {
+    const full = (await store.getValue(bucket, key, now + 500)).value >= 10;
+    const rows = await fixture.rows("SELECT FROM tidegate.states WHERE id = tidegate.id('purge', $1)", [key]);
+    expect(rows.length, key).toBe(full ? 0 : 1);
+  }
+  expect(await store.purge({ now: now + HOUR + 1000 })).toBe(96 - due + 95);
+  expect(await rowsOf("purges")).toBe(96);
+  expect(await store.purge({ now: 2 ** 52 })).toBe(0);
+  await expect(store.purge({ slice: 0 })).rejects.toThrow("`slice` must be a whole number from 1 to 1000000; got 0");
 });
 
-test("purge waits for nobody, and takes nothing from who is at work", async () => {
+test("new keys for ever leave a small table: calls that make rows delete old ones", async () => {
+  await fixture.rows("DELETE FROM tidegate.states");
+  const limit = new Limit("visitors", { kind: "token bucket", rate: 10, period: 1000 });
+  // 20,000 rows that have been full for longer than an hour, and the keys of another 20,000 visitors.
+  await fixture.rows(
+    "INSERT INTO tidegate.states SELECT tidegate.id('visitors', 'old' || md5(i::text)), 9, 1e12, 1e12 FROM generate_series(1, 20000) i",
+  );
+  const store = fixture.store({ statementTimeout: 60_000 });
+  for (let i = 0; i < 20_000; i += 200) {
+    await Promise.all(Array.from({ length: 200 }, (_, j) => store.decide(take(limit, `new${i + j}`))));
+  }
+  expect(await rowsOf("visitors:new")).toBe(20_000);
+  await expect.poll(() => rowsOf("visitors:old")).toBeLessThan(5000);
+});
+
+test("new keys by SQL alone delete old rows too", async () => {
+  await fixture.rows("DELETE FROM tidegate.states");
+  await fixture.rows(
+    "INSERT INTO tidegate.states SELECT tidegate.id('sql', 'old' || md5(i::text)), 9, 1e12, 1e12 FROM generate_series(1, 5000) i",
+  );
+  for (let i = 0; i < 3000; i++)
+    await fixture.rows("SELECT FROM tidegate.decide('take', 'sql', $1, 10, 1000)", [`new${i}`]);
+  expect(await rowsOf("sql:new")).toBe(3000);
+  expect(await rowsOf("sql:old")).toBeLessThan(4000);
+});
+
+test("purge waits for no lock, and deletes no row that a concurrent call takes from", async () => {
   const store: PostgresStore = postgres(fixture.pool());
+  await fixture.rows("DELETE FROM tidegate.states");
   const limit = new Limit("busy", { kind: "token bucket", rate: 1000, period: 1000, capacity: 10 });
   const stocked = stock("busystock", 100_000);
   await Promise.all(Array.from({ length: 50 }, (_, i) => store.decide(take(limit, `${i}`))));
   await fixture.admin.query("BEGIN; UPDATE tidegate.states SET value = 0 WHERE id = 'busy:7'");
   await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(await store.purge(limit, { slice: 10 })).toBe(49);
+  const later = Date.now() + HOUR + 1000;
+  expect(await store.purge({ slice: 10, now: later })).toBe(49);
   await fixture.admin.query("ROLLBACK");
-  expect(await store.purge(limit)).toBe(1);
+  expect(await store.purge({ now: later })).toBe(1);
   // Takes, and purges of the same rows, at once: every grant is still there.
   let taken = 0;
   let purging = true;
   const purges = (async () => {
     while (purging) {
-      await store.purge(limit, { slice: 5 });
-      await store.purge(stocked, { slice: 5 });
+      await store.purge({ slice: 5, now: Date.now() + HOUR });
     }
   })();
   await Promise.all(
@@ -105,10 +130,10 @@ test("purge waits for nobody, and takes nothing from who is at work", async () =
   expect((await store.getValue(stocked, "k")).value).toBeCloseTo(100_000 - taken, 3);
 });
 
-test("sweep does all slices from SQL", async () => {
+test("sweep purges the whole table from SQL", async () => {
   const store = fixture.store();
   const limit = new Limit("sweep", { kind: "token bucket", rate: 1000, period: 1, capacity: 10 });
   await Promise.all(Array.from({ length: 100 }, (_, i) => store.decide(take(limit, `${i}`), 1000)));
-  await fixture.admin.query("CALL tidegate.sweep('sweep', 1000, 1, 10, slice => 30)");
+  await fixture.admin.query("CALL tidegate.sweep(30)");
   expect(await rowsOf("sweep:")).toBe(0);
 });

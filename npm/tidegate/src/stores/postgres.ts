@@ -1,15 +1,15 @@
 /**
- * Limits in PostgreSQL (and what speaks like it: YugabyteDB, PGlite, Neon), shared by every server that uses the
- * database. Every call is one statement, and calls that meet leave together.
+ * Limits in PostgreSQL (and databases that are compatible: YugabyteDB, PGlite, Neon), shared by every server that uses
+ * the database. Every call is one statement; concurrent calls share one.
  *
  * ```ts
  * import { Pool } from "pg";
  * import { defineLimits, MINUTE } from "tidegate";
- * import { migrate, postgres } from "tidegate/postgres";
+ * import { postgres } from "tidegate/postgres";
  *
- * const pool = new Pool();
- * await migrate(pool); // once, or by hand: see `migration`
- * const limits = defineLimits({ send: { kind: "token bucket", rate: 10, period: MINUTE } }, { store: postgres(pool) });
+ * const store = postgres(new Pool());
+ * await store.migrate(); // once, or `npx tidegate migrate`
+ * const limits = defineLimits({ send: { kind: "token bucket", rate: 10, period: MINUTE } }, { store });
  * ```
  *
  * @module
@@ -19,38 +19,37 @@ import { InputError } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
-import { askOf, isOneConnection, type PostgresClient } from "./postgres/client.ts";
-import { checkCall, checkCalls, checkLimit, checkOptions, whole } from "./postgres/inputs.ts";
-import { checkSchema, type MigrationOptions, quoted } from "./postgres/migration.ts";
-import { type Asked, Pending } from "./postgres/pending.ts";
-import { summed } from "./postgres/program.ts";
-import { purge, type PurgeOptions } from "./postgres/purge.ts";
+import { checkCall, checkCalls, checkLimit, checkOptions, integer } from "./postgres/checks.ts";
+import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
+import { isOneConnection, type PostgresClient, senderOf } from "./postgres/client.ts";
+import { checkSchema, migrate, type MigrationOptions, quoted } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
+import { Pending, type Request } from "./postgres/request.ts";
+import { summed } from "./postgres/statements.ts";
 import { settle } from "./transactional.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
 export type { PostgresClient, QueryClient, UnsafeClient } from "./postgres/client.ts";
-export type { PurgeOptions } from "./postgres/purge.ts";
+export type { PurgeOptions } from "./postgres/cleanup.ts";
 
 /** Settings of {@link postgres}. */
 export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   /**
    * Statements that are out at one time, each on a connection of its own: 1 to 100; default 2 (1 where the client is one
-   * connection). What comes meanwhile
-   * leaves together in the next, so that more of them means fewer calls in each.
+   * connection). Calls made meanwhile share the next one, so that more statements mean fewer calls in each.
    */
   statements?: number | undefined;
   /** Most calls in one statement: 1 to 10,000; default 256. */
   batch?: number | undefined;
   /**
-   * ms after which a statement is given up and its place is free again: 1 to 2^31 - 1; default 1000. How long a call
-   * waits is the limiter's `timeout`. A call that was not sent by its deadline is never sent, and takes nothing. One that
-   * was sent takes nothing where it waits for a lock until then; where its answer is late or lost, it may have taken.
+   * ms after which a statement is given up and another may be sent: 1 to 2^31 - 1; default 1000. How long a call waits is
+   * the limiter's `timeout`. A call that was not sent by its deadline is never sent, and takes nothing. One that was sent
+   * takes nothing where it waits for a lock until then; where its reply is late or lost, it may have taken.
    */
   statementTimeout?: number | undefined;
   /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */
   prepare?: boolean | undefined;
-  /** Takes tokens of hot keys ahead, to answer without a statement: `true`, or the settings. Default: no. */
+  /** Whether this process takes tokens of hot keys ahead, to decide without a statement: `true`, or the settings. Default: no. */
   lease?: boolean | LeaseOptions | undefined;
 }
 
@@ -76,15 +75,17 @@ export class PostgresStore implements AsyncStore {
     this.#client = client;
     this.#options = options;
     this.#schema = quoted(checkSchema(options.schema));
-    const ask = askOf(client, prepare);
-    const most = whole("statements", statements, 100, 2);
+    const send = senderOf(client, prepare);
+    const most = integer("statements", statements, 100, 2);
+    const timeout = integer("statementTimeout", statementTimeout, 2 ** 31 - 1, 1000);
     this.#queue = new Queue({
-      ask,
+      send,
       schema: this.#schema,
       statements: transaction || isOneConnection(client) ? 1 : most,
-      batch: whole("batch", batch, 10_000, 256),
-      timeout: whole("statementTimeout", statementTimeout, 2 ** 31 - 1, 1000),
+      batch: integer("batch", batch, 10_000, 256),
+      timeout,
       transaction,
+      cleanup: transaction ? undefined : new Cleanup(send, this.#schema, timeout),
     });
   }
 
@@ -92,20 +93,20 @@ export class PostgresStore implements AsyncStore {
     checkCall(call);
     const never = call.limit.never(call, now ?? Date.now());
     if (never !== undefined) return Promise.resolve(never);
-    return this.#ask({ kind: "one", call }, now, deadline);
+    return this.#request({ kind: "one", call }, now, deadline);
   }
 
   async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
     if (checkCalls(calls).length === 0) return settle([], now ?? Date.now());
-    return this.#ask({ kind: "all", calls: summed(calls) }, now, deadline);
+    return this.#request({ kind: "all", calls: summed(calls) }, now, deadline);
   }
 
   async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    await this.#ask<undefined>({ kind: "reset", limit: checkLimit(limit), key }, undefined, deadline);
+    await this.#request<undefined>({ kind: "reset", limit: checkLimit(limit), key }, undefined, deadline);
   }
 
   async getValue(limit: Limit, key: string | undefined, now?: number, deadline?: Deadline): Promise<State> {
-    return this.#ask({ kind: "value", limit: checkLimit(limit), key }, now, deadline);
+    return this.#request({ kind: "value", limit: checkLimit(limit), key }, now, deadline);
   }
 
   /**
@@ -126,22 +127,33 @@ export class PostgresStore implements AsyncStore {
   }
 
   /**
-   * Removes the rows of this limit that are full, which are the same as none: in slices of `slice` rows looked at, each
-   * a statement of its own. Returns how many it removed. What is in use is never waited for. In SQL: `CALL
-   * tidegate.sweep(name, rate, period, capacity)`.
+   * Makes the schema that the store needs, or brings it up to this version: see {@link migrate}.
    *
    * ```ts
-   * await store.purge(new Limit("send", config)); // Limit: from "tidegate/store"
+   * await store.migrate();
    * ```
    */
-  purge(limit: Limit, options: PurgeOptions = {}): Promise<number> {
-    return purge(askOf(this.#client, false), this.#schema, limit, options);
+  migrate(options: Pick<MigrationOptions, "unlogged"> = {}): Promise<void> {
+    return migrate(this.#client, { ...options, schema: this.#options.schema });
   }
 
-  #ask<T>(asked: Asked, now: number | undefined, deadline: Deadline): Promise<T> {
+  /**
+   * Deletes the rows of all limits that have been full for an hour, which are the same as none: in slices of `slice` rows
+   * looked at, each a statement of its own. Returns how many it deleted. It waits for no lock. The store does this on its
+   * own, a slice at a time, after calls that make rows; in SQL: `CALL tidegate.sweep()`.
+   *
+   * ```ts
+   * await store.purge();
+   * ```
+   */
+  purge(options: PurgeOptions = {}): Promise<number> {
+    return purge(senderOf(this.#client, false), this.#schema, options);
+  }
+
+  #request<T>(request: Request, now: number | undefined, deadline: Deadline): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const clock = now === undefined ? undefined : Math.floor(now);
-      this.#queue.add(new Pending(asked, clock, deadline, resolve as (answer: unknown) => void, reject));
+      this.#queue.add(new Pending(request, clock, deadline, resolve as (reply: unknown) => void, reject));
     });
   }
 }

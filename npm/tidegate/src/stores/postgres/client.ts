@@ -35,19 +35,19 @@ export function statement(text: string, values: Statement["values"]): Statement 
 }
 const names = new Map<string, string>();
 
-/** A statement that was handed to a client. */
+/** A statement that was passed to a client. */
 export interface Sent {
   /** What is in the first column of the one row. */
-  readonly answer: PromiseLike<unknown>;
+  readonly reply: PromiseLike<unknown>;
   /** Withdraws it, so that it is not sent any more. `false` where it has been sent, or the client cannot withdraw it. */
   withdraw(): boolean;
 }
 
 /**
  * Sends one statement, made when a connection is free for it; `timeout` is in ms. A `make` that throws sends nothing, and
- * rejects the answer.
+ * rejects the reply.
  */
-export type Ask = (make: () => Statement, timeout: number) => Sent;
+export type Send = (make: () => Statement, timeout: number) => Sent;
 
 const has = (client: object, name: string, type = "function"): boolean =>
   typeof (client as Record<string, unknown>)[name] === type;
@@ -67,23 +67,23 @@ export const isOneConnection = (client: PostgresClient): boolean =>
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
 const never = (): boolean => false;
 
-/** How to send statements to this client. Throws an `InputError` where it is none. */
-export function askOf(client: PostgresClient, prepare: boolean): Ask {
+/** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
+export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const given: unknown = client;
   if (!isObject(given)) throw notAClient(given);
-  if (has(given, "unsafe")) return askUnsafe(client as UnsafeClient, prepare);
+  if (has(given, "unsafe")) return unsafeSender(client as UnsafeClient, prepare);
   if (!has(given, "query")) throw notAClient(given);
-  if (isPool(given)) return askPool(given as unknown as Pool, prepare);
+  if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
   const { query } = given as { query: Query };
   if (isPgClient(given)) {
     return (make, timeout) => ({
-      answer: query.call(client, objectOf(make(), timeout, prepare)).then(answerOf),
+      reply: query.call(client, objectOf(make(), timeout, prepare)).then(replyOf),
       withdraw: never,
     });
   }
   return (make) => {
     const { text, values } = make();
-    return { answer: query.call(client, text, values).then(answerOf), withdraw: never };
+    return { reply: query.call(client, text, values).then(replyOf), withdraw: never };
   };
 }
 
@@ -106,7 +106,7 @@ const ignore = (): void => {};
  * A connection is taken here, and not by `pool.query`: the statement is made once there is one, and an error of the
  * statement alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
  */
-function askPool(pool: Pool, prepare: boolean): Ask {
+function poolSender(pool: Pool, prepare: boolean): Send {
   return (make, timeout) => {
     let state: "waiting" | "sent" | "withdrawn" = "waiting";
     const run = async (): Promise<unknown> => {
@@ -124,7 +124,7 @@ function askPool(pool: Pool, prepare: boolean): Ask {
       connection.on("error", ignore);
       let failed: unknown;
       try {
-        return answerOf(await connection.query(objectOf(made, timeout, prepare)));
+        return replyOf(await connection.query(objectOf(made, timeout, prepare)));
       } catch (error) {
         failed =
           (error as { severity?: unknown } | null | undefined)?.severity === "ERROR" ? undefined : (error ?? true);
@@ -135,7 +135,7 @@ function askPool(pool: Pool, prepare: boolean): Ask {
       }
     };
     return {
-      answer: run(),
+      reply: run(),
       withdraw: () => {
         if (state === "waiting") state = "withdrawn";
         return state === "withdrawn";
@@ -150,12 +150,12 @@ interface UnsafeQuery extends PromiseLike<unknown> {
   cancel?: () => unknown;
 }
 
-function askUnsafe(client: UnsafeClient, prepare: boolean): Ask {
+function unsafeSender(client: UnsafeClient, prepare: boolean): Send {
   return (make) => {
     const { text, values } = make();
     const query = client.unsafe(text, values as never[], { prepare }) as UnsafeQuery;
     return {
-      answer: query.then(answerOf),
+      reply: query.then(replyOf),
       withdraw: () => {
         if (query.state !== null || typeof query.cancel !== "function") return false;
         query.cancel();
@@ -165,7 +165,7 @@ function askUnsafe(client: UnsafeClient, prepare: boolean): Ask {
   };
 }
 
-/** Runs one statement that has no answer and no values: by the simple protocol where the client has both. */
+/** Runs one statement without values or reply: by the simple protocol where the client has both. */
 export async function runOn(client: PostgresClient, text: string): Promise<void> {
   const given: unknown = client;
   if (isObject(given) && has(given, "unsafe")) await (client as UnsafeClient).unsafe(text);
@@ -180,7 +180,7 @@ function notAClient(client: unknown): InputError {
   return new InputError("client", rule, client, showInstead(client));
 }
 
-function answerOf(result: unknown): unknown {
+function replyOf(result: unknown): unknown {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
   if (Array.isArray(row)) return row[0];

@@ -1,14 +1,19 @@
 /** What the store needs in the database. */
 import { InputError } from "../../limit/errors.ts";
 import { type PostgresClient, runOn } from "./client.ts";
-import { checkOptions } from "./inputs.ts";
+import { checkOptions } from "./checks.ts";
 import algebra from "./schema/algebra.sql";
-import calls from "./schema/calls.sql";
-import locks from "./schema/locks.sql";
-import policy from "./schema/policy.sql";
-import program from "./schema/program.sql";
-import run from "./schema/run.sql";
+import decide from "./schema/decide.sql";
+import rows from "./schema/rows.sql";
 import table from "./schema/table.sql";
+
+/**
+ * The version of the schema, which `SELECT tidegate.version()` returns. Raise it with every change of the `.sql` files.
+ *
+ * Processes of the version before keep working on a new schema, so that you can migrate first and deploy then: a function
+ * whose arguments or reply change gets a new name, and the old one goes a version later.
+ */
+export const VERSION = 2;
 
 /** Settings of {@link migration} and {@link migrate}. */
 export interface MigrationOptions {
@@ -33,9 +38,10 @@ export function checkSchema(schema: unknown = "tidegate"): string {
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * The migration as text: one statement that does nothing where everything is there. It makes a schema, in it the table
- * `states` (`id`, `value`, `ts`) and the functions. Run it by hand (`psql -f`), by your own migrations, or by
- * {@link migrate}. Throws an `InputError` where a setting is wrong.
+ * The migration as text: one statement, which brings a database without the schema, or with an older version of it, to
+ * this version, and does nothing where it is there. It makes a schema, in it the table `states` and the functions. Run it
+ * by hand (`psql -f`), by your own migrations, or by {@link migrate}. The package has the file too, for the default
+ * settings: `tidegate/postgres.sql`. Throws an `InputError` where a setting is wrong.
  *
  * ```ts
  * writeFileSync("migrations/007_tidegate.sql", migration());
@@ -47,7 +53,8 @@ export function migration(options: MigrationOptions = {}): string {
   const schema = checkSchema(given);
   const name = quoted(schema);
   const made = unlogged ? table.replace("CREATE TABLE", "CREATE UNLOGGED TABLE") : table;
-  const body = [made, algebra, calls, locks, program, run, policy]
+  const version = `CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT ${VERSION} $$;`;
+  const body = [FROM_VERSION_1, made, algebra, rows, decide, version]
     .join("\n")
     .split("\n")
     // A name may contain a line feed, which ends a comment: so comments keep the default name.
@@ -60,9 +67,11 @@ export function migration(options: MigrationOptions = {}): string {
   const outer = delimiter("tidegate", schema);
   // E'' reads backslashes alike whatever the session's standard_conforming_strings.
   const literal = `E'${schema.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
-  // One statement: it is carried out as a whole or not at all, by any client. The lock is for two that start at once;
+  // One statement: it is carried out as a whole or not at all, by any client. The lock is for two that start together;
   // some servers that speak PostgreSQL's protocol have none.
   return `DO ${outer}
+DECLARE
+  present int;
 BEGIN
 BEGIN
   PERFORM pg_advisory_xact_lock(7522537965574647666);
@@ -71,10 +80,27 @@ END;
 IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${literal}) THEN
   CREATE SCHEMA ${name};
 END IF;
+IF EXISTS (
+  SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ${literal} AND p.proname = 'version'
+) THEN
+  present := ${name}.version();
+END IF;
+IF present = ${VERSION} THEN
+  RETURN;
+ELSIF present > ${VERSION} THEN
+  RAISE EXCEPTION 'tidegate: the schema has version %, and this package has ${VERSION}: update the package', present;
+END IF;
 ${body}
 END ${outer};
 `;
 }
+
+/** Version 1 had a row for each shard, and `id` took one. Its `id` would make calls of the new one ambiguous. */
+const FROM_VERSION_1 = `DROP FUNCTION IF EXISTS tidegate.id(text, text, int);
+IF to_regclass('tidegate.states') IS NOT NULL THEN
+  DELETE FROM tidegate.states WHERE position('/'::bytea IN id) > 0
+    AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
+END IF;`;
 
 /** A dollar quote that this name does not contain, so that the name cannot end what it quotes. */
 function delimiter(tag: string, name: string): string {
@@ -86,8 +112,8 @@ function delimiter(tag: string, name: string): string {
 
 /**
  * Makes what the store needs, or brings it up to this version: call it when you deploy, or at the start; it is quick
- * where there is nothing to do, and safe from several processes at once. The role needs `CREATE` on the database (or
- * on the schema, where that exists).
+ * where there is nothing to do, and safe from several processes at the same time. The role needs `CREATE` on the database,
+ * or owns the schema and what is in it; where there is nothing to do, any role may call it.
  *
  * ```ts
  * await migrate(new Pool());

@@ -1,63 +1,41 @@
-/** Which of the waiting calls leave together in the next statement. */
-import type { Pending } from "./pending.ts";
+/** Which of the waiting requests leave together in the next statement. */
+import type { Pending } from "./request.ts";
 
-/** What one statement does: takes on a row each, reads, resets, or runs a program of any calls. */
-export type Kind = "take" | "read" | "reset" | "run";
+/** What one statement does: reads, resets, or carries out any calls. */
+export type Kind = "read" | "reset" | "call";
 
-/** The calls of one statement, and those that go on waiting, both in their order. */
+/** The requests of one statement, and those that remain in the queue, both in their order. */
 export interface Selection {
   readonly kind: Kind;
-  readonly some: Pending[];
+  readonly batch: Pending[];
   readonly left: Pending[];
 }
 
-function kindOf(pending: Pending): Kind {
-  if (pending.again) return "run";
-  if (pending.plain) return "take";
-  if (pending.reads) return "read";
-  return pending.asked.kind === "reset" ? "reset" : "run";
-}
+const kindOf = ({ reads, request }: Pending): Kind => (reads ? "read" : request.kind === "reset" ? "reset" : "call");
 
 /**
- * Selects up to `most` calls of one kind and one clock. It skips the calls on keys that a statement is out about
- * (`busy`) or that an earlier call waits for. `undefined`: none can leave.
+ * Selects up to `most` requests of one kind and one clock. It skips requests on rows of a statement that is out (`busy`)
+ * or of an earlier request that waits. `undefined`: none can leave.
  */
 export function select(waiting: readonly Pending[], most: number, busy: ReadonlySet<string>): Selection | undefined {
-  const held = new Set<string>();
+  const skipped = new Set<string>();
   const left: Pending[] = [];
-  const taken = new Map<string, Pending[]>();
-  let some: Pending[] = [];
+  const batch: Pending[] = [];
   let kind: Kind | undefined;
   for (const [i, pending] of waiting.entries()) {
-    if (some.length === most) {
+    if (batch.length === most) {
       left.push(...waiting.slice(i));
       break;
     }
     const own = kindOf(pending);
-    const fits = kind === undefined || (own === kind && pending.now === some[0]?.now);
-    if (!fits || pending.about.some((id) => held.has(id) || busy.has(id))) {
-      for (const id of pending.about) held.add(id);
-      left.push(pending);
-      continue;
-    }
-    kind = own;
-    some.push(pending);
-    for (const id of pending.about) {
-      const same = taken.get(id);
-      if (same === undefined) taken.set(id, [pending]);
-      else same.push(pending);
-    }
-  }
-  if (kind === undefined) return undefined;
-  if (kind === "take" && taken.size < some.length) {
-    // Where few share a row, those wait for the next statement. Where many do, this one carries them out in turn.
-    if (taken.size * 2 > some.length) {
-      const first = (pending: Pending): boolean => taken.get(pending.about[0] as string)?.[0] === pending;
-      left.unshift(...some.filter((pending) => !first(pending)));
-      some = some.filter(first);
+    const fits = kind === undefined || (own === kind && pending.now === batch[0]?.now);
+    if (fits && !pending.ids.some((id) => skipped.has(id) || busy.has(id))) {
+      kind = own;
+      batch.push(pending);
     } else {
-      kind = "run";
+      for (const id of pending.ids) skipped.add(id);
+      left.push(pending);
     }
   }
-  return { kind, some, left };
+  return kind === undefined ? undefined : { kind, batch, left };
 }

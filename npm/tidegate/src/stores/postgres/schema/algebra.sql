@@ -7,9 +7,9 @@ CREATE OR REPLACE FUNCTION tidegate.clock() RETURNS float8 LANGUAGE sql VOLATILE
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)
 $$;
 
-CREATE OR REPLACE FUNCTION tidegate.id(name text, key text DEFAULT NULL, shard int DEFAULT NULL)
+CREATE OR REPLACE FUNCTION tidegate.id(name text, key text DEFAULT NULL)
 RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT convert_to(name || coalesce('/' || shard, '') || coalesce(':' || key, ''), 'UTF8')
+  SELECT convert_to(name || coalesce(':' || key, ''), 'UTF8')
 $$;
 
 -- Two finite numbers. NaN is above every number here, and equal to itself.
@@ -76,4 +76,16 @@ CREATE OR REPLACE FUNCTION tidegate.bucket_value(
   rate float8, period float8, capacity float8, value float8, ts float8, now float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT LEAST(capacity, value + (GREATEST(now - ts, 0::float8) * rate) / period)
+$$;
+
+-- When a state is full again, ms: an estimate, for deleting rows an hour later. A rate that is too small for the quotient
+-- never fills it.
+CREATE OR REPLACE FUNCTION tidegate.full_at(
+  rate float8, period float8, capacity float8, start float8, value float8, ts float8
+) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN rate <= 1e-250::float8 THEN 'Infinity'::float8
+    WHEN start IS NULL THEN ts + ((capacity - value) / rate) * period
+    ELSE ts + ceil((capacity - value) / rate) * period
+  END
 $$;

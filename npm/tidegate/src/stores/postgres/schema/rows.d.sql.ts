@@ -1,3 +1,3 @@
-/** The program of `locks.sql`, as text. */
+/** The program of `rows.sql`, as text. */
 declare const text: string;
 export default text;

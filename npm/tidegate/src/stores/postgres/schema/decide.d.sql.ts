@@ -1,3 +1,3 @@
-/** The program of `policy.sql`, as text. */
+/** The program of `decide.sql`, as text. */
 declare const text: string;
 export default text;

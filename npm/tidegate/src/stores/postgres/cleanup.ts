@@ -1,0 +1,76 @@
+/** Deletes rows that are full, which are the same as none: a few of them after calls that make rows, or all by `purge`. */
+import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
+import { numberError } from "../../limit/config.ts";
+import { checkOptions, integer } from "./checks.ts";
+import { type Send, statement } from "./client.ts";
+import { byteaOf } from "./identity.ts";
+
+/** Settings of {@link PostgresStore.purge}. */
+export interface PurgeOptions {
+  /** Rows looked at in one statement: 1 to 1,000,000; default 1000. */
+  slice?: number | undefined;
+  /** The clock, epoch ms; default the database's. */
+  now?: number | undefined;
+}
+
+/** One in so many calls that make a row cleans up, and looks at so many rows: four for each row that is made. */
+const ONE_IN = 128;
+const SLICE = 512;
+
+/** Looks at one slice of the table, from a bytea on; returns how many rows it deleted, and where to continue. */
+async function purgeSlice(send: Send, schema: string, slice: number, after: string, now?: number, timeout?: number) {
+  const text = `SELECT removed || ',' || coalesce(encode(next, 'hex'), '') AS answer FROM ${schema}.purge($1::text::int, $2::text::bytea, $3::text::float8)`;
+  const values = [String(slice), after, now === undefined ? null : String(now)];
+  const reply = await send(() => statement(text, values), timeout ?? 2 ** 31 - 1).reply;
+  const [removed, next] = String(reply).split(",");
+  return { removed: Number(removed), next: next === undefined || next === "" ? undefined : `\\x${next}` };
+}
+
+/** See {@link PostgresStore.purge}. */
+export async function purge(send: Send, schema: string, options: PurgeOptions): Promise<number> {
+  const { slice: given, now } = checkOptions(options) as PurgeOptions;
+  const slice = integer("slice", given, 1_000_000, 1000);
+  if (now !== undefined && !(typeof now === "number" && now >= 0 && now <= MAX_NOW_MS)) throw numberError("now", now);
+  let total = 0;
+  for (let after: string | undefined = ""; after !== undefined; ) {
+    const { removed, next } = await purgeSlice(send, schema, slice, after, now);
+    total += removed;
+    after = next;
+  }
+  return total;
+}
+
+/** The cleanup that needs no schedule. It walks over the table, and starts at the row that was made: mostly a random one. */
+export class Cleanup {
+  readonly #send: Send;
+  readonly #schema: string;
+  readonly #timeout: number;
+  #after: string | undefined;
+  #running = false;
+
+  constructor(send: Send, schema: string, timeout: number) {
+    this.#send = send;
+    this.#schema = schema;
+    this.#timeout = timeout;
+  }
+
+  /** Notes that a row was made under this id. An error is ignored: a later call cleans up. */
+  async created(id: string): Promise<void> {
+    if (this.#running || Math.random() >= 1 / ONE_IN) return;
+    this.#running = true;
+    try {
+      const { next } = await purgeSlice(
+        this.#send,
+        this.#schema,
+        SLICE,
+        this.#after ?? byteaOf(id),
+        undefined,
+        this.#timeout,
+      );
+      this.#after = next ?? "";
+    } catch {
+    } finally {
+      this.#running = false;
+    }
+  }
+}

@@ -1,0 +1,155 @@
+-- The functions for any language: see the page on PostgreSQL. Times are ms since the Unix epoch.
+
+-- The first integer ms after "now" at which a state holds "count" more than "floor_value", or NULL where the clock ends
+-- before. The closed form is an estimate; the evaluation itself decides.
+CREATE OR REPLACE FUNCTION tidegate.least_time(
+  rate float8, period float8, capacity float8, start float8, value float8, ts float8, now float8, count float8,
+  floor_value float8
+) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  -- Steps of 1 ms from ts, or of one window from its own.
+  unit float8 := CASE WHEN start IS NULL THEN 1 ELSE period END;
+  origin float8 := CASE WHEN start IS NULL THEN 0 ELSE start + floor((ts - start) / period) * period END;
+  least_no float8 := CASE WHEN start IS NULL THEN GREATEST(ts, now) ELSE GREATEST(0, floor((now - origin) / period)) END;
+  last float8 := CASE WHEN start IS NULL THEN 4503599627370496 ELSE floor((4503599627370496 - origin) / period) END;
+  at float8;
+  step float8 := 1;
+  middle float8;
+BEGIN
+  IF last <= least_no
+    OR tidegate.refill_value(rate, period, capacity, start, value, ts, origin + last * unit) - count < floor_value
+  THEN RETURN NULL; END IF;
+  at := CASE WHEN start IS NULL THEN ts + ((count + floor_value - value) / rate) * period
+    ELSE (count + floor_value - value) / rate END;
+  at := LEAST(GREATEST(ceil(at), least_no + 1), last);
+  WHILE tidegate.refill_value(rate, period, capacity, start, value, ts, origin + at * unit) - count < floor_value LOOP
+    least_no := at;
+    at := LEAST(at + step, last);
+    step := step * 2;
+  END LOOP;
+  WHILE at - step > least_no LOOP
+    EXIT WHEN tidegate.refill_value(rate, period, capacity, start, value, ts, origin + (at - step) * unit) - count
+      < floor_value;
+    at := at - step;
+    step := step * 2;
+  END LOOP;
+  least_no := GREATEST(least_no, at - step);
+  WHILE at - least_no > 1 LOOP
+    middle := least_no + floor((at - least_no) / 2);
+    EXIT WHEN middle <= least_no OR middle >= at;
+    IF tidegate.refill_value(rate, period, capacity, start, value, ts, origin + middle * unit) - count < floor_value THEN
+      least_no := middle;
+    ELSE
+      at := middle;
+    END IF;
+  END LOOP;
+  RETURN origin + at * unit;
+END $$;
+
+-- Raises the error that names the argument of "decide" that is wrong.
+CREATE OR REPLACE FUNCTION tidegate.refuse_arguments(
+  op text, name text, rate float8, period float8, capacity float8, start float8, count float8, max_reserved float8
+) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  wrong text := CASE
+    WHEN (op IN ('take', 'check', 'give', 'charge')) IS NOT TRUE
+      THEN '"op" must be ''take'', ''check'', ''give'' or ''charge''; got ' || quote_nullable(op)
+    WHEN (rate > 0 AND rate <= 1099511627776) IS NOT TRUE
+      THEN '"rate" must be a finite number of tokens above 0 and up to 1099511627776; got ' || coalesce(rate::text, 'NULL')
+    WHEN (period >= 1 AND period <= 1099511627776 AND floor(period) = period) IS NOT TRUE
+      THEN '"period" must be a whole number of ms from 1 to 1099511627776; got ' || coalesce(period::text, 'NULL')
+    WHEN NOT (capacity >= 0 AND capacity <= 1099511627776)
+      THEN '"capacity" must be a finite number of tokens from 0 to 1099511627776; got ' || capacity
+    WHEN (count >= 0 AND count <= 1099511627776) IS NOT TRUE
+      THEN '"count" must be a finite number of tokens from 0 to 1099511627776; got ' || coalesce(count::text, 'NULL')
+    WHEN NOT (abs(start) <= 4503599627370496 AND floor(start) = start)
+      THEN '"start" must be a whole number of ms from -4503599627370496 to 4503599627370496; got ' || start
+    WHEN NOT (max_reserved >= 0 AND max_reserved <= 1099511627776)
+      THEN '"max_reserved" must be a finite number of tokens from 0 to 1099511627776; got ' || max_reserved
+    ELSE '"name" must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got ' || quote_nullable(name)
+  END;
+BEGIN
+  RAISE EXCEPTION '%', wrong USING ERRCODE = '22023';
+END $$;
+
+-- One call on one limit and key: op "take", "check", "give" or "charge". Without a key: the limit as a whole. A fixed
+-- window has a "start", a token bucket has none. retry_at is exact. Call it in FROM.
+CREATE OR REPLACE FUNCTION tidegate.decide(
+  op text, name text, key text, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
+  count float8 DEFAULT 1, reserve boolean DEFAULT false, max_reserved float8 DEFAULT NULL, at float8 DEFAULT NULL,
+  OUT ok boolean, OUT value float8, OUT ts float8, OUT retry_at float8, OUT now float8
+) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+DECLARE
+  row_id bytea := convert_to(name || coalesce(':' || key, ''), 'UTF8');
+  size float8 := coalesce(capacity, rate);
+  floor_value float8;
+  number_of_op int;
+  reply text[];
+  before_v float8;
+  before_t float8;
+  did record;
+BEGIN
+  now := coalesce(floor(at), tidegate.clock());
+  -- A take that a token bucket grants in the ordinary case, as in take_row. Nothing else runs while the row is locked.
+  -- A row whose name has no colon was made under a name that was checked below.
+  IF op = 'take' AND start IS NULL AND reserve IS FALSE AND max_reserved IS NULL AND strpos(name, ':') = 0
+    AND rate > 1e-250 AND rate <= 1099511627776 AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
+    AND size >= 0 AND size <= 1099511627776 AND count > 0 AND count <= 1099511627776
+    AND strpos(current_query(), ').*') = 0
+  THEN
+    UPDATE tidegate.states s
+    SET value = tidegate.bucket_value(rate, period, size, s.value, s.ts, now) - count, ts = GREATEST(s.ts, now),
+      full_at = GREATEST(s.ts, now)
+        + ((size + count - tidegate.bucket_value(rate, period, size, s.value, s.ts, now)) / rate) * period
+    WHERE s.id = row_id
+      AND s.ts - now <= 3600000::float8 AND s.ts > '-Infinity'::float8 AND s.value < 'Infinity'::float8
+      AND tidegate.bucket_value(rate, period, size, s.value, s.ts, now) >= count
+    RETURNING s.value, s.ts INTO value, ts;
+    ok := FOUND;
+    IF ok THEN RETURN; END IF;
+  END IF;
+
+  number_of_op := array_position(ARRAY['take', 'check', 'give', 'charge'], op) - 1;
+  IF (number_of_op >= 0 AND rate > 0 AND rate <= 1099511627776
+    AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
+    AND size >= 0 AND size <= 1099511627776 AND count >= 0 AND count <= 1099511627776
+    AND (start IS NULL OR abs(start) <= 4503599627370496 AND floor(start) = start)
+    AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)
+    AND name ~ '^[A-Za-z0-9_.-]{1,64}$') IS NOT TRUE
+  THEN PERFORM tidegate.refuse_arguments(op, name, rate, period, size, start, count, max_reserved);
+  END IF;
+  IF current_query() ~* 'decide\s*\([^;]*\)\s*\)\.\*' THEN
+    RAISE EXCEPTION 'tidegate: (decide(...)).* calls decide once for each of its five columns, and would take five times'
+      USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM tidegate.decide(...), with LATERAL where it needs a row.';
+  END IF;
+  floor_value := CASE WHEN reserve THEN -coalesce(max_reserved, 1.7976931348623157e308) ELSE 0 END;
+  reply := string_to_array(
+    tidegate.call_rows(ARRAY[row_id], '{1}', '{1}', '{1}', '{1}', ARRAY[number_of_op], ARRAY[rate],
+      ARRAY[period], ARRAY[size], ARRAY[floor_value], ARRAY[coalesce(start, 'NaN')], ARRAY[count], now), ';');
+  before_v := NULLIF(reply[2], '')::float8;
+  before_t := NULLIF(reply[3], '')::float8;
+  IF NOT (before_v IS NULL OR tidegate.is_state(before_v, before_t)) THEN
+    RAISE EXCEPTION 'tidegate: the state of "%" is not two finite numbers', name || coalesce(':' || key, '')
+      USING ERRCODE = 'XX001';
+  END IF;
+  did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
+  -- Every now and then, a call that makes a row deletes full ones: alone in its transaction, so that it locks none for long.
+  IF before_v IS NULL AND did.new_value IS NOT NULL AND at IS NULL AND random() < 1 / 128.0
+    AND transaction_timestamp() = statement_timestamp() AND current_setting('transaction_isolation') = 'read committed'
+  THEN PERFORM tidegate.purge(512, CASE WHEN random() < 0.5 THEN row_id ELSE '' END);
+  END IF;
+  ok := did.ok;
+  value := coalesce(did.new_value, tidegate.refill_value(rate, period, size, start, before_v, before_t, now));
+  ts := coalesce(did.new_ts, tidegate.refill_ts(period, start, before_v, before_t, now));
+  IF NOT ok AND size - count < floor_value THEN
+    value := 0;
+    ts := now;
+  ELSIF NOT ok AND value - count < floor_value AND before_v IS NOT NULL AND NOT before_t - now > 3600000 THEN
+    -- Else no wait grants it: the debt would outlast the clock, or it is full as it is.
+    retry_at := tidegate.least_time(rate, period, size, start, before_v, before_t, now, count, floor_value);
+  ELSIF ok THEN
+    -- A check writes nothing; the value is what it would leave.
+    IF did.new_value IS NULL AND op = 'check' THEN value := value - count; END IF;
+    IF value < 0 THEN retry_at := tidegate.least_time(rate, period, size, start, value, ts, now, 0, 0); END IF;
+  END IF;
+END $$;

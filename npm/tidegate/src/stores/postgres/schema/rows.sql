@@ -1,0 +1,320 @@
+-- What the library calls. Rows are named by their ids; every function that locks several of them locks them in the order
+-- of the ids, so that no two calls ever wait for each other.
+--
+-- A function whose arguments or reply change gets a new name: a process finds the functions of its own version, or an
+-- error that tells it to migrate.
+--
+-- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
+-- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
+
+-- The most common call: one take of "count" above 0, without reserve, on one row. Returns "now,value,ts" with what was
+-- written (",new" after it where there was no row), or "now,value,ts,denied" with what is stored where that denies or is not
+-- a state.
+CREATE OR REPLACE FUNCTION tidegate.take_row(
+  key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
+) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off AS $$
+DECLARE
+  now float8 := coalesce(at, tidegate.clock());
+  v float8;
+  t float8;
+BEGIN
+  -- A token bucket in the ordinary case. NaN is above every number, so that a state with NaN is left to the branch below.
+  IF start IS NULL AND rate > 1e-250 THEN
+    UPDATE tidegate.states s
+    SET value = tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now) - count, ts = GREATEST(s.ts, now),
+      full_at = GREATEST(s.ts, now)
+        + ((capacity + count - tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now)) / rate) * period
+    WHERE s.id = key AND s.ts - now <= 3600000::float8 AND s.ts > '-Infinity'::float8 AND s.value < 'Infinity'::float8
+      AND tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now) >= count
+    RETURNING s.value, s.ts INTO v, t;
+    IF FOUND THEN RETURN now || ',' || v || ',' || t; END IF;
+  END IF;
+  LOOP
+    SELECT s.value, s.ts INTO v, t FROM tidegate.states s WHERE s.id = key;
+    IF NOT FOUND THEN
+      v := capacity - count;
+      t := tidegate.refill_ts(period, start, NULL, NULL, now);
+      INSERT INTO tidegate.states VALUES (key, v, t, tidegate.full_at(rate, period, capacity, start, v, t))
+      ON CONFLICT (id) DO NOTHING;
+      IF FOUND THEN RETURN now || ',' || v || ',' || t || ',new'; END IF;
+      CONTINUE;
+    ELSIF NOT tidegate.is_state(v, t) OR tidegate.refill_value(rate, period, capacity, start, v, t, now) < count THEN
+      RETURN now || ',' || v || ',' || t || ',denied';
+    ELSE
+      UPDATE tidegate.states s
+      SET value = tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) - count,
+        ts = tidegate.refill_ts(period, start, s.value, s.ts, now),
+        full_at = tidegate.full_at(rate, period, capacity, start,
+          tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) - count,
+          tidegate.refill_ts(period, start, s.value, s.ts, now))
+      WHERE s.id = key AND tidegate.is_state(s.value, s.ts)
+        AND tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) >= count
+      RETURNING s.value, s.ts INTO v, t;
+      IF FOUND THEN RETURN now || ',' || v || ',' || t; END IF;
+    END IF;
+  END LOOP;
+END $$;
+
+-- One operation on one state ("v" NULL: none): whether it is granted, and what it writes (NULL: nothing).
+-- op: 0 take, 1 check, 2 give, 3 charge.
+CREATE OR REPLACE FUNCTION tidegate.apply_op(
+  op int, rate float8, period float8, capacity float8, floor_value float8, start float8, count float8,
+  v float8, t float8, now float8, OUT ok boolean, OUT new_value float8, OUT new_ts float8
+) LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  x float8 := tidegate.refill_value(rate, period, capacity, start, v, t, now);
+  at float8 := tidegate.refill_ts(period, start, v, t, now);
+BEGIN
+  ok := true;
+  IF op = 2 THEN
+    IF count > 0 AND v IS NOT NULL AND NOT t - now > 3600000 THEN
+      new_value := LEAST(capacity, x + count);
+      new_ts := at;
+    END IF;
+    RETURN;
+  END IF;
+  x := x - count;
+  IF op < 2 AND (capacity - count < floor_value OR x < floor_value
+    OR (x < 0 AND NOT tidegate.is_payable(rate, period, start, x, at, now)))
+  THEN ok := false;
+  ELSIF op <> 1 AND count > 0 THEN
+    new_value := x;
+    new_ts := at;
+  END IF;
+END $$;
+
+-- Any calls on any rows, in their order, with one decision for those that belong together. Call i is on row
+-- ids[row_of[i]], with the numbers at place spec_of[i] of the lists from "ops" on ("starts" NaN: a token bucket; "floors"
+-- -1.8e308: none), made times[i] times. Calls i to i + together[i] - 1 are all granted or none is.
+--
+-- Returns "now;value,...;ts,...": what each row held before (nothing between the commas: no row). The core repeats the
+-- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
+CREATE OR REPLACE FUNCTION tidegate.call_rows(
+  ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
+  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
+) RETURNS text LANGUAGE plpgsql VOLATILE
+SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+  now float8 := coalesce(at, tidegate.clock());
+  locked boolean := false;
+  inserted bytea[];
+  seen_v float8[];
+  seen_t float8[];
+  before_v float8[];
+  before_t float8[];
+  v float8[];
+  t float8[];
+  -- The numbers of the last write to each row; NULL: none.
+  spec_written int[];
+  i int;
+  k int;
+  s int;
+  last int;
+  left_over int;
+  x float8;
+  start float8;
+  did record;
+  granted boolean;
+  plan_v float8[];
+  plan_t float8[];
+BEGIN
+  LOOP
+    SELECT array_agg(r.value ORDER BY i.n), array_agg(r.ts ORDER BY i.n) INTO seen_v, seen_t
+    FROM unnest(ids) WITH ORDINALITY i(id, n)
+    LEFT JOIN tidegate.states r ON r.id = i.id AND r.id <> ALL (coalesce(inserted, '{}'));
+    -- Where nothing changed before the lock, what was evaluated without it holds.
+    EXIT WHEN locked AND seen_v IS NOT DISTINCT FROM before_v AND seen_t IS NOT DISTINCT FROM before_t;
+    before_v := seen_v;
+    before_t := seen_t;
+    v := before_v;
+    t := before_t;
+    spec_written := array_fill(NULL::int, ARRAY[cardinality(ids)]);
+    i := 1;
+    WHILE i <= cardinality(row_of) LOOP
+      k := row_of[i];
+      s := spec_of[i];
+      IF together[i] = 1 AND ops[s] = 0 AND floors[s] = 0 AND counts[s] > 0 THEN
+        IF v[k] IS NULL OR tidegate.is_state(v[k], t[k]) THEN
+          start := NULLIF(starts[s], 'NaN');
+          x := tidegate.refill_value(rates[s], periods[s], capacities[s], start, v[k], t[k], now);
+          left_over := times[i];
+          IF x >= counts[s] THEN
+            t[k] := tidegate.refill_ts(periods[s], start, v[k], t[k], now);
+            WHILE left_over > 0 AND x >= counts[s] LOOP
+              x := x - counts[s];
+              left_over := left_over - 1;
+            END LOOP;
+            v[k] := x;
+            spec_written[k] := s;
+          END IF;
+        END IF;
+        i := i + 1;
+        CONTINUE;
+      END IF;
+      last := i + together[i] - 1;
+      granted := true;
+      plan_v := NULL;
+      plan_t := NULL;
+      FOR j IN i .. last LOOP
+        k := row_of[j];
+        s := spec_of[j];
+        -- A row that is not a state fails its own calls.
+        granted := granted AND (v[k] IS NULL OR tidegate.is_state(v[k], t[k]));
+        EXIT WHEN NOT granted;
+        did := tidegate.apply_op(ops[s], rates[s], periods[s], capacities[s], floors[s], NULLIF(starts[s], 'NaN'),
+          counts[s], v[k], t[k], now);
+        granted := did.ok;
+        plan_v[j] := did.new_value;
+        plan_t[j] := did.new_ts;
+      END LOOP;
+      IF granted THEN
+        FOR j IN i .. last LOOP
+          IF plan_v[j] IS NOT NULL THEN
+            v[row_of[j]] := plan_v[j];
+            t[row_of[j]] := plan_t[j];
+            spec_written[row_of[j]] := spec_of[j];
+          END IF;
+        END LOOP;
+      END IF;
+      i := last + 1;
+    END LOOP;
+    EXIT WHEN locked OR array_remove(spec_written, NULL) = '{}';
+
+    -- Locks every row, and inserts those that are missing, in the order of the ids. `WHERE false`: a row that exists is
+    -- locked, and not written.
+    WITH added AS (
+      INSERT INTO tidegate.states AS r SELECT i.id, 0, 0 FROM unnest(ids) i(id) ORDER BY i.id
+      ON CONFLICT (id) DO UPDATE SET value = r.value WHERE false RETURNING r.id
+    )
+    SELECT array_agg(added.id) INTO inserted FROM added;
+    locked := true;
+  END LOOP;
+
+  IF locked THEN
+    UPDATE tidegate.states r SET value = v[i.n], ts = t[i.n],
+      full_at = tidegate.full_at(rates[i.s], periods[i.s], capacities[i.s], NULLIF(starts[i.s], 'NaN'), v[i.n], t[i.n])
+    FROM unnest(ids, spec_written) WITH ORDINALITY i(id, s, n) WHERE r.id = i.id AND i.s IS NOT NULL;
+    IF inserted IS NOT NULL THEN
+      DELETE FROM tidegate.states r USING unnest(ids, spec_written) i(id, s)
+      WHERE r.id = i.id AND i.id = ANY (inserted) AND i.s IS NULL;
+    END IF;
+  END IF;
+  RETURN now || ';' || array_to_string(before_v, ',', '') || ';' || array_to_string(before_t, ',', '');
+END $$;
+
+-- What is stored under these ids: "now;value,...;ts,...", nothing between the commas where nothing is stored.
+CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)
+RETURNS text LANGUAGE sql VOLATILE
+SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+  SELECT coalesce(at, tidegate.clock()) || ';' || coalesce(array_to_string(array_agg(s.value ORDER BY i.n), ',', ''), '')
+    || ';' || coalesce(array_to_string(array_agg(s.ts ORDER BY i.n), ',', ''), '')
+  FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
+$$;
+
+-- Deletes these rows, after it has locked them in their order. Returns how many there were.
+CREATE OR REPLACE FUNCTION tidegate.forget_rows(ids bytea[]) RETURNS text LANGUAGE sql VOLATILE
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+  WITH locked AS MATERIALIZED (
+    SELECT s.id FROM tidegate.states s WHERE s.id = ANY (ids) ORDER BY s.id FOR UPDATE
+  ), gone AS (
+    DELETE FROM tidegate.states s USING locked l WHERE s.id = l.id RETURNING 1
+  )
+  SELECT count(*)::text FROM gone
+$$;
+
+-- Places (from 1) of the ids whose rows another transaction has locked or is inserting, joined by commas. It waits for
+-- none of them, and changes nothing.
+CREATE OR REPLACE FUNCTION tidegate.locked_rows(ids bytea[])
+RETURNS text LANGUAGE plpgsql VOLATILE
+SET lock_timeout = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+  free bytea[];
+  taken int[];
+  missing int[];
+  place int;
+BEGIN
+  SELECT array_agg(l.id) INTO free FROM (
+    SELECT s.id FROM tidegate.states s WHERE s.id = ANY (ids) FOR UPDATE SKIP LOCKED
+  ) l;
+  SELECT array_agg(i.n) FILTER (WHERE s.id IS NOT NULL), array_agg(i.n) FILTER (WHERE s.id IS NULL)
+  INTO taken, missing
+  FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
+  WHERE i.id <> ALL (coalesce(free, '{}'));
+  IF taken IS NULL AND missing IS NOT NULL THEN
+    -- A row that is being inserted cannot be seen: only to insert it as well shows it. Each insertion is undone.
+    FOREACH place IN ARRAY missing LOOP
+      BEGIN
+        INSERT INTO tidegate.states VALUES (ids[place], 0, 0) ON CONFLICT (id) DO NOTHING;
+        RAISE EXCEPTION USING ERRCODE = 'TG003';
+      EXCEPTION
+        WHEN lock_not_available THEN taken := taken || place;
+        WHEN SQLSTATE 'TG003' THEN NULL;
+      END;
+    END LOOP;
+  END IF;
+  RETURN coalesce(array_to_string(taken, ','), '');
+END $$;
+
+-- Passes a reply on. Where the statement has taken more than "most" ms since the server received it, it is undone as a
+-- whole: by then its callers have been answered.
+CREATE OR REPLACE FUNCTION tidegate.in_time(reply text, most float8)
+RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  IF date_part('epoch', clock_timestamp() - statement_timestamp()) * 1000 > most THEN
+    RAISE EXCEPTION 'tidegate: the statement took more than % ms, and was undone', most USING ERRCODE = 'TG002';
+  END IF;
+  RETURN reply;
+END $$;
+
+-- The same as call_rows in a transaction of its own at READ COMMITTED, whatever the session's default: there a concurrent
+-- write is waited for, and does not undo the statement. The first retry of a conflict is this.
+CREATE OR REPLACE PROCEDURE tidegate.call_rows_committed(
+  ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
+  capacities float8[], floors float8[], starts float8[], counts float8[], at float8, lock text, most float8,
+  INOUT answer text DEFAULT NULL
+) LANGUAGE plpgsql AS $$
+BEGIN
+  ROLLBACK;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  PERFORM set_config('lock_timeout', lock, true);
+  answer := tidegate.in_time(tidegate.call_rows(ids, row_of, spec_of, times, together, ops, rates, periods, capacities,
+    floors, starts, counts, at), most);
+END $$;
+
+-- Deletes rows that have been full for an hour, which are the same as none: of at most "slice" rows looked at, from id
+-- "after" on. The hour is the most that a clock may step back. Rows that are locked are left alone. Returns how many it
+-- deleted, and the id to continue after (NULL: that was the last slice).
+CREATE OR REPLACE FUNCTION tidegate.purge(
+  slice int DEFAULT 1000, after bytea DEFAULT '', at float8 DEFAULT NULL, OUT removed int, OUT next bytea
+) LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+  now float8 := coalesce(at, tidegate.clock());
+  looked int;
+BEGIN
+  WITH seen AS MATERIALIZED (
+    SELECT s.id, s.full_at FROM tidegate.states s WHERE s.id > after ORDER BY s.id LIMIT slice
+  ), full_rows AS MATERIALIZED (
+    SELECT s.id FROM tidegate.states s JOIN seen ON seen.id = s.id
+    WHERE seen.full_at + 3600000 <= now AND s.full_at + 3600000 <= now
+    FOR UPDATE OF s SKIP LOCKED
+  ), gone AS (
+    DELETE FROM tidegate.states s USING full_rows f WHERE s.id = f.id RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM seen), (SELECT id FROM seen ORDER BY id DESC LIMIT 1)
+  INTO removed, looked, next;
+  IF looked < slice THEN next := NULL; END IF;
+END $$;
+
+-- The same for the whole table, slice by slice, each committed on its own: CALL tidegate.sweep().
+CREATE OR REPLACE PROCEDURE tidegate.sweep(slice int DEFAULT 1000) LANGUAGE plpgsql AS $$
+DECLARE
+  step record;
+  after bytea := '';
+BEGIN
+  LOOP
+    step := tidegate.purge(slice, after);
+    COMMIT;
+    EXIT WHEN step.next IS NULL;
+    after := step.next;
+  END LOOP;
+END $$;

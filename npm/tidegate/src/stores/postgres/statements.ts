@@ -1,0 +1,225 @@
+/** The statements that carry requests out in SQL, and how the reply of each resolves its requests. */
+import type { Decision, State } from "../../limit/decision.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Call } from "../contract.ts";
+import { settle } from "../transactional.ts";
+import type { Statement } from "./client.ts";
+import { byteaOf, byteasOf, inOrder } from "./identity.ts";
+import type { Pending } from "./request.ts";
+
+/** A function of the schema with its arguments, and what to do with the text that it returns. */
+export interface FunctionCall {
+  readonly name: string;
+  /** The types of the arguments: all are sent as text. */
+  readonly types: readonly string[];
+  readonly values: Statement["values"];
+  resolve(reply: unknown): void;
+}
+
+/** What a row held: a state, nothing, or `"corrupt"`. */
+type Stored = State | null | "corrupt";
+
+const OPS = { take: 0, check: 1, give: 2, charge: 3 } as const;
+/** No debt is below this floor: every finite number is above it. */
+const NO_FLOOR = -Number.MAX_VALUE;
+/** Reads the decision from the state that a take has left. */
+const NOTHING = { op: "take", count: 0, reserve: false } as const;
+
+const list = (items: readonly (string | number)[]): string => `{${items.join(",")}}`;
+const clockOf = (pending: Pending): string | null => (pending.now === undefined ? null : String(pending.now));
+const callsOf = ({ request }: Pending): readonly Call[] =>
+  request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
+
+/** The window grid's offset, or `null` for a token bucket. */
+const startOf = (limit: Limit, key: string | undefined): number | null =>
+  limit.policy.kind === "token bucket" ? null : limit.start(key);
+
+function decide({ limit, key }: Call, state: State | null, call: Pick<Call, "op" | "count" | "reserve">, now: number) {
+  return limit.evaluate(state, call, now, { start: limit.start(key) });
+}
+
+/** A state from its two texts; empty ones are none. */
+function stateOf(value: string | undefined, ts: string | undefined): Stored {
+  if (value === "" || value === undefined) return null;
+  const state = { value: Number(value), ts: Number(ts) };
+  return Number.isFinite(state.value) && Number.isFinite(state.ts) && ts !== "" ? state : "corrupt";
+}
+
+/** The parts of a reply; throws where it is not one of the schema's functions'. */
+function partsOf(reply: unknown, separator: string, least: number): string[] {
+  const parts = typeof reply === "string" ? reply.split(separator) : [];
+  if (parts.length < least || !(Number(parts[0]) >= 0)) {
+    throw new TypeError("the answer is not one of tidegate's functions; is the migration the one of this version?");
+  }
+  return parts;
+}
+
+/** The clock and the rows of a reply "now;value,...;ts,...". */
+function rowsOf(reply: unknown): { now: number; at(i: number): Stored } {
+  const [clock, values = "", ts = ""] = partsOf(reply, ";", 3);
+  const [v, t] = [values.split(","), ts.split(",")];
+  return { now: Number(clock), at: (i) => stateOf(v[i], t[i]) };
+}
+
+/** One take on one row. */
+export function takeRow(pending: Pending): FunctionCall {
+  const call = callsOf(pending)[0] as Call;
+  const { rate, period, capacity } = call.limit.policy;
+  const start = startOf(call.limit, call.key);
+  return {
+    name: "take_row",
+    types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8"],
+    values: [
+      byteaOf(pending.ids[0] as string),
+      String(rate),
+      String(period),
+      String(capacity),
+      start === null ? null : String(start),
+      String(call.count),
+      clockOf(pending),
+    ],
+    resolve(reply) {
+      const [clock, value, ts, note] = partsOf(reply, ",", 3);
+      const state = stateOf(value, ts);
+      pending.created = note === "new";
+      if (state === "corrupt" || state === null) pending.corrupt();
+      else pending.resolve(decide(call, state, note === "denied" ? call : NOTHING, Number(clock)).decision);
+    },
+  };
+}
+
+/** Any calls, in their order. The function returns what the rows held, and the core repeats the calls on that. */
+export function callRows(batch: readonly Pending[]): FunctionCall {
+  const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
+  const rows = new Map(ids.map((id, i) => [id, i]));
+  const specs = new Map<string, number>();
+  const numbers: number[][] = [[], [], [], [], [], [], []];
+  const entries: number[][] = [[], [], [], []];
+  const specOf = ({ op, limit, key, count, reserve }: Call): number => {
+    const { rate, period, capacity, maxReserved } = limit.policy;
+    const floor = !reserve ? 0 : maxReserved === undefined ? NO_FLOOR : -maxReserved;
+    const all = [OPS[op], rate, period, capacity, floor, startOf(limit, key) ?? Number.NaN, count];
+    const name = all.join(",");
+    let spec = specs.get(name);
+    if (spec === undefined) {
+      spec = specs.size + 1;
+      specs.set(name, spec);
+      for (const [i, number] of all.entries()) (numbers[i] as number[]).push(number);
+    }
+    return spec;
+  };
+  let last = "";
+  for (const pending of batch) {
+    const calls = callsOf(pending);
+    for (const [i, call] of calls.entries()) {
+      const entry = [(rows.get(pending.ids[i] as string) as number) + 1, specOf(call), 1, i === 0 ? calls.length : 0];
+      const same = entry.join(",");
+      const times = entries[2] as number[];
+      // Equal takes in a row are one entry.
+      if (same === last) times[times.length - 1] = (times.at(-1) as number) + 1;
+      else for (const [column, number] of entry.entries()) (entries[column] as number[]).push(number);
+      last = pending.takes ? same : "";
+    }
+  }
+  const [ops, ...floats] = numbers as [number[], ...number[][]];
+  return {
+    name: "call_rows",
+    types: ["bytea[]", ...entries.map(() => "int[]"), "int[]", ...floats.map(() => "float8[]"), "float8"],
+    values: [byteasOf(ids), ...entries.map(list), list(ops), ...floats.map(list), clockOf(batch[0] as Pending)],
+    resolve(reply) {
+      const { now, at } = rowsOf(reply);
+      const states = ids.map((_, i) => at(i));
+      for (const pending of batch) repeat(pending, states, rows, now);
+    },
+  };
+}
+
+/** Repeats the calls of one request on what the rows held at that point, and resolves it. */
+function repeat(pending: Pending, states: Stored[], rows: ReadonlyMap<string, number>, now: number): void {
+  const calls = callsOf(pending);
+  const decisions: Decision[] = [];
+  const writes: [row: number, state: State | null][] = [];
+  for (const [i, call] of calls.entries()) {
+    const id = pending.ids[i] as string;
+    const row = rows.get(id) as number;
+    const before = states[row] as Stored;
+    if (before === "corrupt") {
+      pending.corrupt(id);
+      return;
+    }
+    const { decision, state } = decide(call, before, call, now);
+    decisions.push(decision);
+    writes.push([row, state]);
+  }
+  // Of several calls on one row the last takes for all of them: see `summed`.
+  if (decisions.every(({ ok }) => ok)) {
+    for (const [row, state] of writes) {
+      pending.created ||= states[row] === null && state !== null;
+      states[row] = state;
+    }
+  }
+  pending.resolve(pending.request.kind === "one" ? (decisions[0] as Decision) : settle(decisions, now));
+}
+
+/** Reads rows: checks, and the two numbers. */
+export function readRows(batch: readonly Pending[]): FunctionCall {
+  return {
+    name: "read_rows",
+    types: ["bytea[]", "float8"],
+    values: [byteasOf(batch.map(({ ids }) => ids[0] as string)), clockOf(batch[0] as Pending)],
+    resolve(reply) {
+      const { now, at } = rowsOf(reply);
+      for (const [i, pending] of batch.entries()) {
+        const { request } = pending;
+        const state = at(i);
+        if (state === "corrupt") pending.corrupt();
+        else if (request.kind === "one") pending.resolve(decide(request.call, state, request.call, now).decision);
+        else if (request.kind === "value") {
+          const { limit, key } = request;
+          pending.resolve(limit.project(state, now, limit.start(key)));
+        }
+      }
+    },
+  };
+}
+
+/** Deletes rows. */
+export function forgetRows(batch: readonly Pending[]): FunctionCall {
+  return {
+    name: "forget_rows",
+    types: ["bytea[]"],
+    values: [byteasOf(batch.map(({ ids }) => ids[0] as string).sort(inOrder))],
+    resolve(reply) {
+      partsOf(reply, ",", 1);
+      for (const pending of batch) pending.resolve(undefined);
+    },
+  };
+}
+
+/** Finds those of these rows that another transaction has locked: `found` gets their ids. */
+export function lockedRows(ids: readonly string[], found: (locked: string[]) => void): FunctionCall {
+  return {
+    name: "locked_rows",
+    types: ["bytea[]"],
+    values: [byteasOf(ids)],
+    resolve(reply) {
+      const places = String(reply) === "" ? [] : String(reply).split(",");
+      found(places.map((place) => ids[Number(place) - 1] ?? ""));
+    },
+  };
+}
+
+/**
+ * Several calls of one limitAll on one limit and key ask for their sum: each is evaluated with the counts before it, and
+ * the last of them takes. The limiter has checked that the sum is a legal count.
+ */
+export function summed(calls: readonly Call[]): Call[] {
+  const ids = calls.map(({ limit, key }) => limit.identity(key));
+  const sums = new Map<string, number>();
+  return calls.map((call, i) => {
+    const id = ids[i] as string;
+    const count = (sums.get(id) ?? 0) + call.count;
+    sums.set(id, count);
+    return { ...call, count, op: ids.lastIndexOf(id) === i ? call.op : "check" };
+  });
+}
