@@ -87,6 +87,15 @@ const modules: UserConfig = {
     { from: `${generated}/pure.js`, to: "dist/engine/generated" },
     { from: `${generated}/policy.schema.json`, to: "dist" },
   ],
+  hooks: {
+    // The PostgreSQL migration as a file, for tools that take SQL.
+    "build:done": async () => {
+      const { migration } = (await import(new URL("dist/stores/postgres/migration.js", import.meta.url).href)) as {
+        migration(): string;
+      };
+      writeFileSync(at("dist/postgres.sql"), migration());
+    },
+  },
 };
 
 const libraries = entries(exported);

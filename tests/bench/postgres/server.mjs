@@ -12,12 +12,15 @@ const bin = versions
   .map((version) => join(debian, version, "bin"))
   .find((folder) => existsSync(join(folder, "initdb")));
 
-function run(folder, program, ...args) {
-  const path = bin === undefined ? program : join(bin, program);
+/** The path of one of the server's programs. */
+export const program = (name) => (bin === undefined ? name : join(bin, name));
+
+function run(folder, name, ...args) {
+  const path = program(name);
   // initdb and postgres refuse root.
   const line = asRoot ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", path] : [path];
   const { status } = spawnSync(line[0], [...line.slice(1), ...args], { cwd: folder, stdio: "ignore" });
-  if (status !== 0) throw new Error(`${program} ended with ${status}; see ${folder}`);
+  if (status !== 0) throw new Error(`${name} ended with ${status}; see ${folder}`);
 }
 
 async function freePort() {

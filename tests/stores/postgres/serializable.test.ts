@@ -50,6 +50,59 @@ test("eight sessions that take one token after another from one key: no decision
   expect(await taken("turns")).toBe(8 * 60);
 });
 
+test("eight sessions that take every millisecond, with the default timeout: no decision is degraded", async () => {
+  const nodes = Array.from({ length: 8 }, () =>
+    defineLimits({ often: plenty }, { store: fixture.store({}, { max: 1 }) }),
+  );
+  const causes = await Promise.all(
+    nodes.map(async (node) => {
+      const seen: unknown[] = [];
+      for (let i = 0; i < 200; i++) {
+        const decision = await node.limit("often", { key: "k" });
+        if (decision.degraded) seen.push(String(decision.cause));
+        await wait(1);
+      }
+      return seen;
+    }),
+  );
+  expect(causes.flat()).toEqual([]);
+  expect(await taken("often")).toBe(8 * 200);
+});
+
+test("eight pools saturated on one key, with the default timeout: a hundredth at most is degraded", async () => {
+  const nodes = Array.from({ length: 8 }, () => defineLimits({ full: plenty }, { store: fixture.store() }));
+  const decisions = await Promise.all(
+    nodes.flatMap((node) =>
+      Array.from({ length: 32 }, async () => {
+        const all = [];
+        for (let i = 0; i < 25; i++) all.push(await node.limit("full", { key: "k" }));
+        return all;
+      }),
+    ),
+  );
+  const degraded = decisions.flat().filter((decision) => decision.degraded);
+  expect(degraded.length, String(degraded[0]?.cause)).toBeLessThanOrEqual(64);
+  expect(await taken("full")).toBeGreaterThanOrEqual(6400 - degraded.length);
+});
+
+test("several rows at once, in any order, from eight sessions: every call is decided", async () => {
+  const configs = { a: plenty, b: plenty, c: plenty };
+  const nodes = Array.from({ length: 8 }, () => defineLimits(configs, { store: fixture.store(), timeout: 20_000 }));
+  const orders = [
+    ["a", "b", "c"],
+    ["c", "a", "b"],
+    ["b", "c", "a"],
+  ] as const;
+  const decisions = await Promise.all(
+    nodes.flatMap((node, n) =>
+      Array.from({ length: 20 }, (_, i) => node.limitAll((orders[(n + i) % 3] ?? orders[0]).map((name) => ({ name })))),
+    ),
+  );
+  expect(decisions.filter(({ degraded }) => degraded).map(({ cause }) => String(cause))).toEqual([]);
+  const [row] = await fixture.rows("SELECT 1e6 - value AS taken FROM tidegate.states WHERE id = 'b'");
+  expect(Math.round(row?.["taken"] as number)).toBe(160);
+});
+
 test("sessions that deadlock over two rows: calls on other rows go on, and what fails names only its key", async () => {
   const limits = defineLimits({ dead: plenty }, { store: fixture.store(), timeout: 1000 });
   const keys = ["a", "b", ...Array.from({ length: 20 }, (_, i) => `k${i}`)];

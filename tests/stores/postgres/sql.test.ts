@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
 import { Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
@@ -28,7 +29,7 @@ const decide = async (
   return (await fixture.rows(text, values))[0] as unknown as Row;
 };
 
-test("asked in SQL, it answers as the core does, with an exact retry_at", async () => {
+test("decide in SQL returns what the core does, with an exact retry_at", async () => {
   const store = fixture.store();
   const configs: Config[] = [
     { kind: "token bucket", rate: 10, period: 1000 },
@@ -48,24 +49,24 @@ test("asked in SQL, it answers as the core does, with an exact retry_at", async 
     const count = Math.random() < 0.5 ? Math.floor(Math.random() * 6) : Math.random() * 9;
     const reserve = (op === "take" || op === "check") && Math.random() < 0.4;
     const before = await store.decide(take(limit, "k", 0, { op: "check", reserve: true }), now);
-    const [row] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = tidegate.id($1, 'k')", [
+    const [stored] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = tidegate.id($1, 'k')", [
       limit.name,
     ]);
     expect(before.policy.name).toBe(limit.name);
-    const state = row === undefined ? null : { value: Number(row["value"]), ts: Number(row["ts"]) };
+    const state = stored === undefined ? null : { value: Number(stored["value"]), ts: Number(stored["ts"]) };
     const { decision } = limit.evaluate(state, { op, count, reserve }, now, { start: limit.start("k") });
-    const told = await decide(op, limit.name, "k", config, count, reserve, now);
+    const row = await decide(op, limit.name, "k", config, count, reserve, now);
     expect(
-      [told.ok, told.value, told.ts, told.retry_at, told.now],
+      [row.ok, row.value, row.ts, row.retry_at, row.now],
       `${op} ${count} ${reserve} ${JSON.stringify(config)} ${JSON.stringify(state)} at ${now}`,
     ).toEqual([decision.ok, decision.value, decision.ts, decision.retryAt ?? null, now]);
-    if (told.retry_at !== null) retries++;
+    if (row.retry_at !== null) retries++;
     now += Math.floor(Math.random() * (i % 3 === 0 ? 100_000 : 300));
   }
   expect(retries).toBeGreaterThan(100);
 });
 
-test("in SQL too, bad input is an error that names it, before anything is read", async () => {
+test("in SQL too, an argument that is wrong is an error that names it, before anything is read", async () => {
   const bucket: Config = { kind: "token bucket", rate: 10, period: 1000 };
   const bad: [Partial<Config>, number, string, string][] = [
     [{}, -1, "take", '"count" must be a finite number of tokens from 0 to 1099511627776; got -1'],
@@ -96,4 +97,39 @@ test("the library and SQL share one row", async () => {
   expect((await store.decide(take(limit, "é", 2))).value).toBeCloseTo(5, 6);
   await decide("take", "shared", null, config, 1, false, null);
   expect((await store.getValue(limit, undefined)).value).toBeCloseTo(9, 6);
+});
+
+test("the examples of the guide", async () => {
+  const text = readFileSync(new URL("decide.sql", import.meta.url), "utf8");
+  const [one, each] = text.split(/;\s*\n/) as [string, string];
+  expect(await fixture.rows(one)).toEqual([{ ok: true, value: 19, retry_at: null }]);
+  expect(await fixture.rows(each)).toEqual([
+    { id: "user 7", ok: true },
+    { id: "user 8", ok: true },
+  ]);
+});
+
+test("(decide(...)).* is an error that names what to write, and takes nothing", async () => {
+  const call = "tidegate.decide('take', 'five', 'k', 10, 60000)";
+  for (const text of [`SELECT (${call}).*`, `select 1, ( ${call} ).* from generate_series(1, 2)`]) {
+    await expect(fixture.rows(text)).rejects.toMatchObject({
+      code: "0A000",
+      hint: expect.stringContaining("SELECT * FROM"),
+    });
+    // The fast path of a row that exists refuses it too.
+    await fixture.rows(`SELECT * FROM ${call}`);
+  }
+  const [row] = await fixture.rows("SELECT value FROM tidegate.states WHERE id = 'five:k'");
+  expect(row?.["value"]).toBeCloseTo(8, 1);
+});
+
+test("a call by SQL that is denied writes nothing", async () => {
+  await fixture.rows("SELECT * FROM tidegate.decide('take', 'free', 'k', 1, 1099511627776, 5, count => 5)");
+  const version = () =>
+    fixture.rows("SELECT ctid::text, xmin::text, xmax::text FROM tidegate.states WHERE id = 'free:k'");
+  const before = await version();
+  expect(await fixture.rows("SELECT ok FROM tidegate.decide('take', 'free', 'k', 1, 1099511627776, 5)")).toEqual([
+    { ok: false },
+  ]);
+  expect(await version()).toEqual(before);
 });

@@ -1,7 +1,8 @@
 import type { Command } from "./command.ts";
 import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
+import { migrate } from "./commands/migrate.ts";
 import { replay } from "./commands/replay.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [check, headers, replay];
+export const COMMANDS: readonly Command[] = [check, headers, migrate, replay];

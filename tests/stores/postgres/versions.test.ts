@@ -1,0 +1,117 @@
+/** Making the schema, on the command line and by the store, and upgrades between its versions. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+import { migrate, migration, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { remove } from "../../support/folders.ts";
+import { stock, take, withServer } from "./fixture.ts";
+
+const fixture = withServer();
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), "tidegate-versions-"));
+afterAll(() => remove(folder));
+const require = createRequire(import.meta.url);
+const built = dirname(require.resolve("tidegate/package.json"));
+const limit = stock("versions", 10);
+
+/** A database of its own, without the schema. */
+async function fresh(name: string): Promise<string> {
+  await fixture.rows(`CREATE DATABASE ${name}`);
+  const { user, host, port } = fixture.server.options;
+  return `postgres://${user}@${host}:${port}/${name}`;
+}
+/** Runs `tidegate` in a project that has these packages installed. */
+async function tidegate(packages: readonly string[], ...args: string[]) {
+  const project = join(folder, packages.join("-") || "none");
+  mkdirSync(join(project, "node_modules"), { recursive: true });
+  for (const name of packages) {
+    const at = join(project, "node_modules", name);
+    const from = dirname(require.resolve(`${name}/package.json`));
+    try {
+      symlinkSync(from, at);
+    } catch {
+      // A test before has linked it.
+    }
+  }
+  return run(process.execPath, [join(built, "dist/cli/bin.js"), ...args], { cwd: project }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+test.each([["pg"], ["postgres"]])("tidegate migrate makes the schema with the project's %s, twice", async (name) => {
+  const url = await fresh(`cli_${name}`);
+  for (let turn = 0; turn < 2; turn++) {
+    expect(await tidegate([name], "migrate", "--store", url)).toMatchObject({
+      code: 0,
+      stdout: "the schema tidegate has version 2\n",
+      stderr: "",
+    });
+  }
+  const store = postgres(fixture.pool({ database: `cli_${name}` }));
+  expect((await store.decide(take(limit, "k"))).ok).toBe(true);
+});
+
+test("tidegate migrate without a client installed: exit code 2, and what to install", async () => {
+  const { code, stderr } = await tidegate([], "migrate", "--store", "postgres://localhost/none");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^tidegate: neither pg nor postgres is installed in .*: run npm install pg, or print the SQL/);
+});
+
+test("the file of the package, and what --print prints, are the migration", async () => {
+  expect(readFileSync(require.resolve("tidegate/postgres.sql"), "utf8")).toBe(migration());
+  expect((await tidegate([], "migrate", "--print")).stdout).toBe(migration());
+});
+
+test("store.migrate() makes the schema that the store is on, and may be called again", async () => {
+  await fresh("by_store");
+  const store = postgres(fixture.pool({ database: "by_store" }), { schema: "limits" });
+  await Promise.all([store.migrate(), store.migrate(), store.migrate()]);
+  expect((await store.decide(take(limit, "k", 4))).ok).toBe(true);
+  await store.migrate();
+  expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
+});
+
+test("a schema that is missing: the error names both ways to make it", async () => {
+  await fresh("missing");
+  const store = postgres(fixture.pool({ database: "missing" }));
+  const names = {
+    message: expect.stringMatching(/"tidegate" is missing or older.*npx tidegate migrate.*store\.migrate\(\)/),
+  };
+  await expect(store.decide(take(limit, "k"))).rejects.toMatchObject(names);
+  await expect(store.getValue(limit, "k")).rejects.toMatchObject(names);
+  await store.migrate();
+  expect((await store.decide(take(limit, "k"))).ok).toBe(true);
+});
+
+test("version 1 is brought to this version: states are kept, rows of shards are not", async () => {
+  await fresh("older");
+  const pool = fixture.pool({ database: "older" });
+  await pool.query(`CREATE SCHEMA tidegate;
+    CREATE TABLE tidegate.states (id bytea NOT NULL, value float8 NOT NULL, ts float8 NOT NULL,
+      CONSTRAINT states_pkey PRIMARY KEY (id));
+    CREATE FUNCTION tidegate.id(name text, key text DEFAULT NULL, shard int DEFAULT NULL) RETURNS bytea
+      LANGUAGE sql AS 'SELECT NULL::bytea';
+    INSERT INTO tidegate.states VALUES ('versions:k', 3, 1), ('versions:a/b', 2, 1), ('parts/0:k', 1, 1), ('parts/1', 1, 1)`);
+  const store = postgres(pool);
+  await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
+    message: expect.stringContaining("npx tidegate migrate"),
+  });
+  await store.migrate();
+  const { rows } = await pool.query("SELECT convert_from(id, 'UTF8') AS id FROM tidegate.states ORDER BY 1");
+  expect(rows).toEqual([{ id: "versions:a/b" }, { id: "versions:k" }]);
+  expect((await store.decide(take(limit, "k", 3))).ok).toBe(true);
+  expect((await pool.query("SELECT ok FROM tidegate.decide('take', 'a', 'k', 1, 1)")).rows).toEqual([{ ok: true }]);
+});
+
+test("a schema that is newer than the package is left alone: the error says to update the package", async () => {
+  await fresh("newer");
+  const pool = fixture.pool({ database: "newer" });
+  await migrate(pool);
+  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 3'");
+  await expect(migrate(pool)).rejects.toThrow("the schema has version 3, and this package has 2: update the package");
+});
