@@ -2,6 +2,7 @@
 import postgresJs from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { type PostgresOptions, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
 import { granted, stock, take, withServer } from "./fixture.ts";
 import { hasPgbouncer, startPgbouncer } from "./pgbouncer.ts";
@@ -32,7 +33,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     const sql = postgresJs({ host, port: bouncer.port, user, database, prepare: false, onnotice: () => {} });
     const store = postgres(sql, patient);
     await store.migrate();
-    const limit = stock("operations", 10);
+    const limit = new Limit("operations", { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 });
     expect((await store.decideAll([take(limit, "k", 4), take(limit, "l")])).ok).toBe(true);
     expect((await store.decide(take(limit, "k", 7))).ok).toBe(false);
     expect((await store.decide(take(limit, "k", 7, { reserve: true }))).reserved).toBe(true);

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
@@ -30,7 +31,7 @@ async function tidegate(packages: readonly string[], ...args: string[]) {
   mkdirSync(join(project, "node_modules"), { recursive: true });
   for (const name of packages) {
     const at = join(project, "node_modules", name);
-    const from = dirname(require.resolve(`${name}/package.json`));
+    const from = fileURLToPath(new URL(`../../../node_modules/${name}`, import.meta.url));
     try {
       symlinkSync(from, at);
     } catch {

@@ -54,7 +54,7 @@ export function migration(options: MigrationOptions = {}): string {
   const name = quoted(schema);
   const made = unlogged ? table.replace("CREATE TABLE", "CREATE UNLOGGED TABLE") : table;
   const version = `CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT ${VERSION} $$;`;
-  const body = [FROM_VERSION_1, made, algebra, rows, decide, version]
+  const body = [made, algebra, rows, decide, version]
     .join("\n")
     .split("\n")
     // A name may contain a line feed, which ends a comment: so comments keep the default name.
@@ -90,17 +90,16 @@ IF present = ${VERSION} THEN
 ELSIF present > ${VERSION} THEN
   RAISE EXCEPTION 'tidegate: the schema has version %, and this package has ${VERSION}: update the package', present;
 END IF;
+-- Version 1 had a row for each shard, and a function "id" that would make calls of the new one ambiguous.
+IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${literal} AND tablename = 'states') THEN
+  DROP FUNCTION IF EXISTS ${name}.id(text, text, int);
+  DELETE FROM ${name}.states WHERE position('/'::bytea IN id) > 0
+    AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
+END IF;
 ${body}
 END ${outer};
 `;
 }
-
-/** Version 1 had a row for each shard, and `id` took one. Its `id` would make calls of the new one ambiguous. */
-const FROM_VERSION_1 = `DROP FUNCTION IF EXISTS tidegate.id(text, text, int);
-IF to_regclass('tidegate.states') IS NOT NULL THEN
-  DELETE FROM tidegate.states WHERE position('/'::bytea IN id) > 0
-    AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
-END IF;`;
 
 /** A dollar quote that this name does not contain, so that the name cannot end what it quotes. */
 function delimiter(tag: string, name: string): string {

@@ -120,7 +120,7 @@ BEGIN
   END IF;
   IF current_query() ~* 'decide\s*\([^;]*\)\s*\)\.\*' THEN
     RAISE EXCEPTION 'tidegate: (decide(...)).* calls decide once for each of its five columns, and would take five times'
-      USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM tidegate.decide(...), with LATERAL where it needs a row.';
+      USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM decide(...), with its schema, and with LATERAL where it needs a row.';
   END IF;
   floor_value := CASE WHEN reserve THEN -coalesce(max_reserved, 1.7976931348623157e308) ELSE 0 END;
   reply := string_to_array(
