@@ -28,13 +28,13 @@ END $$;`;
 const CALLS = {
   "plain plpgsql function": "SELECT take_token('hot', 1e9, 1e9)",
   "tidegate.decide": "SELECT * FROM tidegate.decide('take', 'api', 'hot', 1e9, 1000)",
-  "what the library sends": `SELECT tidegate.in_time(CASE WHEN set_config('lock_timeout', '20', true) <> '' THEN
-    tidegate.take_row('api:warm', 1e9, 1000, 1e9, NULL::float8, 1) END, 1000)`,
+  "what the library sends": `SELECT tidegate.in_time(CASE WHEN set_config('lock_timeout', '10000', true) <> '' THEN
+    tidegate.take_row(tidegate.id('api', 'warm'), 1e9, 1000, 1e9, NULL::float8, 1) END, 10000)`,
 };
 
 const server = await startServer();
 const folder = mkdtempSync(join(tmpdir(), "tidegate-sql-"));
-// However it ends: an error that nobody catches leaves no server behind.
+// Also after an uncaught error.
 process.on("exit", () => {
   server.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -56,7 +56,7 @@ function perSecond(file) {
   const at = ["-h", host, "-p", String(port), "-U", user, database];
   const out = execFileSync(program("pgbench"), [...args, ...at], {
     encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["ignore", "pipe", "inherit"],
   });
   return Number(/tps = ([\d.]+)/.exec(out)[1]);
 }

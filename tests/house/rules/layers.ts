@@ -57,7 +57,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   react: LIMIT,
   observe: LIMITER,
   testing: LIMITER,
-  cli: [...LIMIT, "front", "http", "policies"],
+  cli: [...LIMIT, "front", "http", "policies", "store"],
   front: LIMITER,
 };
 

@@ -48,12 +48,12 @@ test("calls of one turn share one statement, and each resolves with its own deci
   const { store, statements } = counted();
   const bucket = stock("turn", 100);
   const window = new Limit("turnw", { kind: "fixed window", rate: 50, period: 1e9 });
-  const ask = () =>
+  const takeAll = () =>
     Promise.all(
       Array.from({ length: 64 }, (_, i) => store.decide(take(i % 2 === 0 ? bucket : window, `k${i}`, 1 + (i % 3)))),
     );
   for (const turn of [1, 2]) {
-    const answers = await ask();
+    const answers = await takeAll();
     expect(statements.splice(0)).toEqual(["call_rows"]);
     for (const [i, answer] of answers.entries()) {
       expect(answer.ok).toBe(true);

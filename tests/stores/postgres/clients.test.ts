@@ -51,7 +51,7 @@ async function everything(client: PostgresClient, name: string, prepare = true):
   expect((await store.getValue(limit, "l")).value).toBeCloseTo(8, 6);
   await store.reset(limit, "l");
   expect((await store.getValue(limit, "l")).value).toBe(10);
-  // One call for each, then all at once: no two of them are one.
+  // One call for each, then all in one statement: every key has its own row.
   for (const key of strange) expect((await store.decide(take(limit, `${key}!`))).value, key).toBeCloseTo(9, 6);
   const answers = await Promise.all(strange.map((key) => store.decide(take(limit, key, 3))));
   expect(granted(answers)).toBe(strange.length);
@@ -95,7 +95,7 @@ describe("the clients that people have", () => {
       "arrays",
     );
   });
-  test("no client: an error that says what is one", () => {
+  test("not a client: an error that says what is one", () => {
     for (const bad of [undefined, null, 1, "postgres://", {}, { query: 1 }]) {
       expect(() => postgres(bad as never)).toThrow(/^`client` must be a PostgreSQL client, with query/);
     }
@@ -138,7 +138,7 @@ describe("databases and sessions that are set up otherwise", () => {
 });
 
 describe("the migration", () => {
-  test("many at once, again and again, change nothing that is there", async () => {
+  test("several at the same time, and again, keep what is stored", async () => {
     const pool = fixture.pool();
     await Promise.all(Array.from({ length: 8 }, () => migrate(pool, { schema: 'my "limits"' })));
     const store = postgres(pool, { schema: 'my "limits"' });
@@ -161,7 +161,7 @@ describe("the migration", () => {
     const relations = "SELECT relname FROM pg_class WHERE relnamespace = 'tidegate'::regnamespace ORDER BY 1";
     expect((await fixture.rows(relations)).map(({ relname }) => relname)).toEqual(["states", "states_pkey"]);
   });
-  test("unlogged where that is asked for", async () => {
+  test("the table is unlogged where the setting says so", async () => {
     await migrate(fixture.admin, { schema: "quick", unlogged: true });
     const text =
       "SELECT relnamespace::regnamespace::text AS schema, relpersistence::text AS kept FROM pg_class WHERE relname = 'states' AND relnamespace::regnamespace::text IN ('quick', 'tidegate') ORDER BY 1";
@@ -170,7 +170,7 @@ describe("the migration", () => {
       { schema: "tidegate", kept: "p" },
     ]);
   });
-  test("without it: an error that names what failed, and the limiter's answer to it", async () => {
+  test("without it: a StoreError, and a degraded decision of the limiter", async () => {
     const store = postgres(fixture.pool(), { schema: "absent" });
     const limit = stock("absent", 10);
     await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({

@@ -43,7 +43,7 @@ describe.each(levels)("%s", (level) => {
     expect(left).toBeCloseTo(300 - granted(answers), 6);
   });
 
-  test("64 writers on three limits in any order never meet in a deadlock, and every token is accounted for", async () => {
+  test("64 writers on three limits in any order never deadlock, and every token is accounted for", async () => {
     const before = await deadlocks();
     const limits = ["a", "b", "c"].map((name) => stock(`${name}-${tag}`, 100));
     const all = Array.from({ length: stores }, () =>
@@ -122,7 +122,7 @@ test("eight sessions take a token every millisecond from one key: granted is exa
     while (performance.now() < until) {
       const answer = await store.decide(take(limit, "k"));
       if (answer.ok) count++;
-      // Who waited for a row meanwhile has the earlier clock: what counts is the row's.
+      // A call that waited for the row has an earlier clock than the row: what counts is the row's.
       first = Math.min(first, answer.ts);
       last = Math.max(last, answer.ts);
       await new Promise((resolve) => setTimeout(resolve, 1));

@@ -16,11 +16,11 @@ const plenty = (store: PostgresStore) =>
   defineLimits({ api: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1e9 } }, { store, timeout: TIMEOUT });
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks until the store decides again, and fails where it never does. */
-async function recovers(ask: () => PromiseLike<{ ok: boolean; degraded?: true }>): Promise<void> {
+/** Calls until the store decides again, and fails where it never does. */
+async function recovers(decide: () => PromiseLike<{ ok: boolean; degraded?: true }>): Promise<void> {
   const until = performance.now() + 15_000;
   for (;;) {
-    const answer = await ask();
+    const answer = await decide();
     if (answer.degraded !== true) {
       expect(answer.ok).toBe(true);
       return;
@@ -31,7 +31,7 @@ async function recovers(ask: () => PromiseLike<{ ok: boolean; degraded?: true }>
 }
 
 /** Calls for so long, in so many strands: how long the longest took, and what was granted by the store. */
-async function load(ask: (i: number) => PromiseLike<{ ok: boolean; degraded?: true }>, ms: number, strands = 32) {
+async function load(decide: (i: number) => PromiseLike<{ ok: boolean; degraded?: true }>, ms: number, strands = 32) {
   const until = performance.now() + ms;
   let longest = 0;
   let granted = 0;
@@ -40,7 +40,7 @@ async function load(ask: (i: number) => PromiseLike<{ ok: boolean; degraded?: tr
     Array.from({ length: strands }, async (_, i) => {
       while (performance.now() < until) {
         const before = performance.now();
-        const answer = await ask(i);
+        const answer = await decide(i);
         longest = Math.max(longest, performance.now() - before);
         if (answer.degraded === true) degraded++;
         else if (answer.ok) granted++;
@@ -104,11 +104,11 @@ describe("a server that fails", () => {
     await recovers(() => limits.limit("api", { key: "after" }));
   });
 
-  test("a black hole: every call ends in time, nothing piles up, and it goes on afterwards", async () => {
+  test("a server that stands still: every call ends in time, memory does not grow, and service resumes", async () => {
     const limits = plenty(fixture.store({ statementTimeout: 300 }));
     await recovers(() => limits.limit("api", { key: "warm" }));
     fixture.server.signal("SIGSTOP");
-    let asked = 0;
+    let calls = 0;
     try {
       const first = await load((i) => limits.limit("api", { key: `${i}` }), 700);
       expect(first.granted).toBe(0);
@@ -120,16 +120,16 @@ describe("a server that fails", () => {
       };
       const before = heap();
       const more = await load((i) => limits.limit("api", { key: `${i}` }), 1500);
-      asked = first.degraded + more.degraded;
+      calls = first.degraded + more.degraded;
       expect(heap() - before).toBeLessThan(16 * 2 ** 20);
     } finally {
       fixture.server.signal("SIGCONT");
     }
-    expect(asked).toBeGreaterThan(1000);
+    expect(calls).toBeGreaterThan(1000);
     await recovers(() => limits.limit("api", { key: "after" }));
   });
 
-  test("a black hole, asked directly: promises settle, and the store does not open one statement after another", async () => {
+  test("a server that stands still, without a limiter: promises settle, and the statements without a reply are bounded", async () => {
     const pool = fixture.pool();
     let out = 0;
     let most = 0;
@@ -155,7 +155,7 @@ describe("a server that fails", () => {
         for (const answer of answers)
           expect(answer).toMatchObject({ status: "rejected", reason: { code: "TIDEGATE_STORE" } });
       }
-      // Four for each of the two places, and one a second to ask whether it is back.
+      // Four for each of the two places, and one a second to find out whether it is back.
       expect(most).toBeLessThanOrEqual(8 + 10);
       expect(sent).toBeLessThanOrEqual(1 + 8 + 10);
     } finally {
@@ -165,7 +165,7 @@ describe("a server that fails", () => {
     expect((await store.decide(take(limit, "k"))).ok).toBe(true);
   });
 
-  test("a client that never settles what a server that is gone was asked: service resumes all the same", async () => {
+  test("a client that never settles a statement to a server that is gone: service resumes", async () => {
     const pool = fixture.pool();
     let gone = false;
     const query = (text: string, values?: unknown[]): Promise<unknown> =>
@@ -242,7 +242,7 @@ describe("a server that fails", () => {
     expect(left).toBeCloseTo(99, 6);
   });
 
-  test("refused, a wrong password, a read-only server: an error that keeps the cause, at once", async () => {
+  test("a refused connection, an unknown role, a read-only session: a StoreError with the client's error as cause", async () => {
     const port = fixture.server.port;
     const refused = fixture.store({}, { port: 1 });
     const limit = stock("refused", 10);
@@ -250,8 +250,8 @@ describe("a server that fails", () => {
     await expect(refused.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
     const readOnly = fixture.store({}, { port, options: "-c default_transaction_read_only=on" });
     await expect(readOnly.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "25006" } });
-    const nobody = fixture.store({}, { user: "nobody_at_all" });
-    await expect(nobody.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "28000" } });
+    const unknown = fixture.store({}, { user: "no_such_role" });
+    await expect(unknown.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "28000" } });
   });
 });
 

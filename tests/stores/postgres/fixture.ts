@@ -37,7 +37,7 @@ export function withServer(settings: Readonly<Record<string, string | number>> =
     rows: async (text, values) => (await admin.query(text, values)).rows,
     pool(config = {}) {
       const pool = new Pool({ ...server.options, ...config });
-      pool.on("error", () => {}); // an idle connection that the server ends is nobody's error
+      pool.on("error", () => {}); // a test may end the server under an idle connection
       pools.push(pool);
       return pool;
     },

@@ -72,7 +72,7 @@ describe("a row that another transaction has locked", () => {
     expect((await calls(store, name, [], [...locked, ...others], 2)).size).toBe(0);
   });
 
-  test("a row that another transaction is inserting fails alone, too", async () => {
+  test("a row that another transaction is inserting fails only its own calls", async () => {
     const store = fixture.store();
     const degraded = await holding("INSERT INTO tidegate.states VALUES ('inserted:a', 5, 1)", () =>
       calls(store, "inserted", ["a"], others, 150),
@@ -135,7 +135,7 @@ describe("a row that another transaction has locked", () => {
   });
 });
 
-test("a locked table: what is denied at its deadline takes nothing, whether it was sent or queued", async () => {
+test("a locked table: a call that ends at its deadline takes nothing, whether it was sent or queued", async () => {
   const store = fixture.store();
   const limits = defineLimits({ table: plenty }, { store, timeout: 100 });
   let granted = 0;

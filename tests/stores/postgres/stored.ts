@@ -2,7 +2,7 @@
 import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
 import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
 
-/** Asks a client one statement, and gives its rows. */
+/** Runs one statement, and returns its rows. */
 export type Rows = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
 
 const hex = (identity: string): string => Buffer.from(generalizedUtf8(identity)).toString("hex");
@@ -16,7 +16,7 @@ export async function stateOf(rows: Rows, identity: string): Promise<State | nul
   return row === undefined ? null : { value: number(row["value"]), ts: number(row["ts"]) };
 }
 
-/** Where a row lies and who wrote it last: the same before and after means that nothing touched it. */
+/** Where a row is stored and which transaction wrote it: equal before and after means that nothing touched it. */
 export async function versionOf(rows: Rows, identity: string): Promise<unknown> {
   const text = `SELECT ctid::text AS ctid, xmin::text AS xmin, xmax::text AS xmax FROM tidegate.states
     WHERE id = decode($1::text, 'hex')`;

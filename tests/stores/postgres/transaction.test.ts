@@ -54,7 +54,7 @@ describe.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])("in a trans
   });
 });
 
-test("a conflict inside the user's transaction is told, not retried: 40001 in the cause", async () => {
+test("a conflict inside the user's transaction rejects and is not retried: 40001 in the cause", async () => {
   const store = fixture.store();
   const limit = stock("conflict", 10);
   await store.decide(take(limit, "k"));

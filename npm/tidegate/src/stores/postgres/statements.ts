@@ -16,7 +16,7 @@ export interface FunctionCall {
   resolve(reply: unknown): void;
 }
 
-/** What a row held: a state, nothing, or `"corrupt"`. */
+/** What is stored in a row: a state, nothing, or `"corrupt"`. */
 type Stored = State | null | "corrupt";
 
 const OPS = { take: 0, check: 1, give: 2, charge: 3 } as const;
@@ -88,7 +88,7 @@ export function takeRow(pending: Pending): FunctionCall {
   };
 }
 
-/** Any calls, in their order. The function returns what the rows held, and the core repeats the calls on that. */
+/** Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that. */
 export function callRows(batch: readonly Pending[]): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
@@ -134,7 +134,7 @@ export function callRows(batch: readonly Pending[]): FunctionCall {
   };
 }
 
-/** Repeats the calls of one request on what the rows held at that point, and resolves it. */
+/** Repeats the calls of one request on the rows' states at that point, and resolves it. */
 function repeat(pending: Pending, states: Stored[], rows: ReadonlyMap<string, number>, now: number): void {
   const calls = callsOf(pending);
   const decisions: Decision[] = [];
@@ -210,7 +210,7 @@ export function lockedRows(ids: readonly string[], found: (locked: string[]) => 
 }
 
 /**
- * Several calls of one limitAll on one limit and key ask for their sum: each is evaluated with the counts before it, and
+ * Several calls of one limitAll on one limit and key need their sum: each is evaluated with the counts before it, and
  * the last of them takes. The limiter has checked that the sum is a legal count.
  */
 export function summed(calls: readonly Call[]): Call[] {

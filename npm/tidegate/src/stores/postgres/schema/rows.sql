@@ -2,7 +2,7 @@
 -- of the ids, so that no two calls ever wait for each other.
 --
 -- A function whose arguments or reply change gets a new name: a process finds the functions of its own version, or an
--- error that tells it to migrate.
+-- error that says to migrate.
 --
 -- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
 -- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
@@ -87,7 +87,7 @@ END $$;
 -- ids[row_of[i]], with the numbers at place spec_of[i] of the lists from "ops" on ("starts" NaN: a token bucket; "floors"
 -- -1.8e308: none), made times[i] times. Calls i to i + together[i] - 1 are all granted or none is.
 --
--- Returns "now;value,...;ts,...": what each row held before (nothing between the commas: no row). The core repeats the
+-- Returns "now;value,...;ts,...": what each row stored before (nothing between the commas: no row). The core repeats the
 -- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
 CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
