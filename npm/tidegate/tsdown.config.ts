@@ -86,6 +86,7 @@ const modules: UserConfig = {
     { from: `${generated}/policy_bg.wasm`, to: "dist/engine/generated" },
     { from: `${generated}/pure.js`, to: "dist/engine/generated" },
     { from: `${generated}/policy.schema.json`, to: "dist" },
+    { from: "src/stores/redis/tidegate.lua", to: "dist/stores/redis" },
   ],
   hooks: {
     // The PostgreSQL migration as a file, for tools that take SQL.

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
-import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import { asked, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
 import { Random } from "./random.ts";
@@ -54,18 +54,18 @@ describe("keys", () => {
   test("names with tags never meet either, whatever the tag", () => {
     const tags = [undefined, "", "a", "a}", "{a", "%", "%7d", "a}n:{b", "\ud800", "\udc00"];
     const places = tags.flatMap((tag) =>
-      [undefined, ...odd].flatMap((key) => [undefined, 0, 1].map((shard) => serverKey("p:", "n", shard, key, tag))),
+      [undefined, ...odd].flatMap((key) => [undefined, 0, 1].map((shard) => redisKeyOf("p:", "n", shard, key, tag))),
     );
     expect(new Set(places).size).toBe(places.length);
     expect(new Set(places.map((place) => Buffer.from(place).toString("hex"))).size).toBe(places.length);
   });
 
   test("a tag alone settles the slot, and a brace in a key does not", async () => {
-    const slots = (tag: string) => new Set(odd.map((key) => slotOf(serverKey("p:", "n", 3, key, tag))));
+    const slots = (tag: string) => new Set(odd.map((key) => slotOf(redisKeyOf("p:", "n", 3, key, tag))));
     expect(slots("tenant").size).toBe(1);
     expect(slots("").size).toBe(1);
     expect(
-      new Set(["{a}1", "{a}2", "{a}3"].map((key) => slotOf(serverKey("p:", "n", undefined, key, undefined)))).size,
+      new Set(["{a}1", "{a}2", "{a}3"].map((key) => slotOf(redisKeyOf("p:", "n", undefined, key, undefined)))).size,
     ).toBe(3);
   });
 

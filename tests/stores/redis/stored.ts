@@ -1,13 +1,13 @@
 /** Looks at the servers themselves, past the store. */
 import type { Redis } from "ioredis";
 import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
-import { serverKey, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 
 /** Where an identity (`name`, `/shard`, `:key`) stands. */
 function placeOf(identity: string, tag: string | undefined): string {
   const [, name = "", shard, rest] = /^([^/:]+)(?:\/(\d+))?(:.*)?$/s.exec(identity) ?? [];
-  return serverKey("tidegate:", name, shard === undefined ? undefined : Number(shard), rest?.slice(1), tag);
+  return redisKeyOf("tidegate:", name, shard === undefined ? undefined : Number(shard), rest?.slice(1), tag);
 }
 
 function stateOf(bytes: Buffer | null): State | null {

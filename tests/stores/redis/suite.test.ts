@@ -25,6 +25,9 @@ async function granted(open: Open, options: RedisOptions = {}): Promise<number> 
   return each.reduce((sum, one) => sum + one, 0);
 }
 
+/** The vectors with shards describe shards that live apart. */
+const ONE_BUCKET = "on one server, or under one tag, a limit with shards is one bucket";
+
 describe("one server", () => {
   let server: RedisServer;
   let probe: Redis;
@@ -56,6 +59,7 @@ describe("one server", () => {
         return redis(open.client, options);
       },
       stored: () => storedOn(probe, name.includes("keyPrefix") ? "mine:" : ""),
+      ownRandom: ONE_BUCKET,
     });
 
     test("grants exactly what there is by the server's clock", async () => {
@@ -89,7 +93,14 @@ describe("a cluster of three", () => {
     };
 
     describe("all under one tag", () => {
-      storeSuite({ test, describe, vectors, create: create({ tag: () => "t" }), stored: () => storedIn(probes, "t") });
+      storeSuite({
+        test,
+        describe,
+        vectors,
+        create: create({ tag: () => "t" }),
+        stored: () => storedIn(probes, "t"),
+        ownRandom: ONE_BUCKET,
+      });
     });
     describe("each key in its own slot", () => {
       storeSuite({
@@ -120,6 +131,13 @@ describe("behind a sentinel", () => {
   });
 });
 
-test("what is no client is refused, and told what is one", () => {
-  expect(() => redis({} as never)).toThrow("`client` must be a Redis client: ioredis");
+describe("a client that would not work is refused when the store is made", () => {
+  test.each([
+    ["an object", {}],
+    ["node-redis 3, which replies by callbacks", { evalsha() {}, eval() {}, internal_send_command() {} }],
+    ["node-redis 4, which has no type mapping", { evalSha() {}, eval() {}, sendCommand() {} }],
+    ["Memcached's", { get() {}, set() {}, send() {}, connect() {} }],
+  ])("%s", (_, client) => {
+    expect(() => redis(client as never)).toThrow("`client` must be a Redis client: ioredis");
+  });
 });

@@ -17,7 +17,10 @@ export interface Resilience {
    * at that fraction of the rate until the store answers again. Such a decision has `degraded: true` and the `cause`.
    */
   onStoreError?: OnStoreError | undefined;
-  /** ms that a call waits for the store: 1 to 2^31 - 1; default 250. */
+  /**
+   * ms that a call waits for the store: 1 to 2^31 - 1; default 250. The first connection of the store's client is not
+   * counted, for at most 2 s.
+   */
   timeout?: number | undefined;
   /**
    * Logs when a node of the store fails, with the cause, and when it answers again: at most one pair of lines per minute
@@ -50,6 +53,8 @@ export interface ResilientStore extends AsyncStore {
 }
 
 const DEFAULT_TIMEOUT = 250;
+/** ms. */
+const LONGEST_CONNECT = 2000;
 /** Keys of local limits. */
 const LOCAL_KEYS = 100_000;
 const OP_OF = Object.keys(OPS) as readonly Op[];
@@ -182,6 +187,16 @@ function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: P
   });
 }
 
+/** Waits for a first connection, made or failed, but not longer than {@link LONGEST_CONNECT}. */
+async function connected(connecting: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LONGEST_CONNECT);
+  });
+  await Promise.race([connecting, late]);
+  clearTimeout(timer);
+}
+
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
   const fallback = new Fallback(options.onStoreError);
@@ -207,6 +222,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     targets: readonly Target[],
     send: (deadline: number) => Promise<T>,
   ): Promise<T> {
+    if (store.connecting !== undefined) await connected(store.connecting);
     const timeout = Math.min(...targets.map(timeoutOf));
     const now = steadyNow();
     const node = nodeOf(targets);

@@ -65,6 +65,11 @@ export interface AsyncStore extends StoreOf<true> {
    * be quick, and its names few.
    */
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
+  /**
+   * Ends when the store's client has connected for the first time, or has failed to; absent where it is connected. A
+   * limiter waits for it at most 2 s, which do not count as the call's `timeout`.
+   */
+  readonly connecting?: Promise<unknown> | undefined;
   /** Keeps the host from ending before some work has that nobody waits for, such as a Worker's `waitUntil`. */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }

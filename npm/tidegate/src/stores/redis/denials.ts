@@ -1,39 +1,39 @@
-/** Denials that are answered again without a round trip, for a short time. */
+/** Denials that are repeated without a round trip, for a short time. */
 
 import type { State } from "../../limit/decision.ts";
 
-/** The states behind a denial: of one key, or of all shards. */
+/** The states behind a denial: of one key, or of all shards that live apart. */
 export interface Denial {
   readonly states: readonly (State | null)[];
   /** Whether they were stamped by a clock that was passed in. */
   readonly passed: boolean;
 }
 
-/** A denial, and `performance.now()` when the script call that returned it left. */
+/** A denial, and `performance.now()` when its call was sent. */
 interface Kept {
   readonly denial: Denial;
   readonly sentAt: number;
 }
 
-/** The most keys that are kept track of. */
+/** Most keys with a remembered denial. */
 const MOST_KEYS = 10_000;
 
 /**
- * A bounded memory of denials. While it lasts, a key's tokens only get fewer, except by a `give` or `reset`: one of this
- * process forgets the denial here, one of another process is seen when the denial expires.
+ * A bounded memory of denials. Besides the refill, a key gains tokens only by a `give` or `reset`: one of this process
+ * removes the denial here; one of another process takes effect here when the denial expires.
  */
 export class Denials {
   readonly #kept = new Map<string, Kept>();
-  /** How many requests under way bring tokens back, by key. */
-  readonly #open = new Map<string, number>();
-  /** When such a request ended, by key, the oldest first: what left before that may have been answered before it. */
-  readonly #closedAt = new Map<string, number>();
-  /** The same for keys that {@link #closedAt} no longer has. */
-  #closedBefore = Number.NEGATIVE_INFINITY;
+  /** By key, how many calls that return tokens are under way. */
+  readonly #returning = new Map<string, number>();
+  /** By key, oldest first, when the latest of them ended: a denial that was sent before may be from before it. */
+  readonly #returnedAt = new Map<string, number>();
+  /** The same for keys that {@link #returnedAt} no longer has. */
+  #returnedBefore = Number.NEGATIVE_INFINITY;
   /** ms. */
   readonly #keepFor: number;
 
-  /** Keeps a denial for so many ms; 0: none. */
+  /** Keeps a denial for `keepFor` ms; 0: keeps none. */
   constructor(keepFor: number) {
     this.#keepFor = keepFor;
   }
@@ -50,36 +50,40 @@ export class Denials {
     this.#kept.delete(key);
   }
 
-  /** Keeps a denial by a script call that left at `sentAt` (`performance.now()`). */
+  /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */
   keep(key: string, denial: Denial, sentAt: number): void {
-    if (this.#keepFor === 0 || this.#open.has(key)) return;
-    if (sentAt <= (this.#closedAt.get(key) ?? this.#closedBefore)) return;
-    // Deleted first, so that the map's order is that of the answers.
+    if (this.#keepFor === 0 || this.#returning.has(key)) return;
+    if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;
+    // Deleted first, so that the map is in the order of the answers.
     this.#kept.delete(key);
     if (this.#kept.size >= MOST_KEYS) this.#kept.delete(first(this.#kept));
     this.#kept.set(key, { denial, sentAt });
   }
 
-  /** Begins a request that brings tokens back. */
-  open(key: string): void {
+  /** Runs a call that returns tokens to a key. */
+  async during<T>(key: string, run: () => Promise<T>): Promise<T> {
     this.#kept.delete(key);
-    this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
+    this.#returning.set(key, (this.#returning.get(key) ?? 0) + 1);
+    try {
+      return await run();
+    } finally {
+      this.#ended(key);
+    }
   }
 
-  /** Ends it. */
-  close(key: string): void {
-    const left = (this.#open.get(key) ?? 1) - 1;
-    if (left === 0) this.#open.delete(key);
-    else this.#open.set(key, left);
+  #ended(key: string): void {
+    const left = (this.#returning.get(key) ?? 1) - 1;
+    if (left === 0) this.#returning.delete(key);
+    else this.#returning.set(key, left);
     const now = performance.now();
-    this.#closedAt.delete(key);
-    // What left before these ended is by now too old to be kept.
-    for (const [other, at] of this.#closedAt) {
-      if (now - at < this.#keepFor && this.#closedAt.size < MOST_KEYS) break;
-      this.#closedAt.delete(other);
-      this.#closedBefore = at;
+    this.#returnedAt.delete(key);
+    // A denial that was sent before these ended is by now too old to be kept.
+    for (const [other, at] of this.#returnedAt) {
+      if (now - at < this.#keepFor && this.#returnedAt.size < MOST_KEYS) break;
+      this.#returnedAt.delete(other);
+      this.#returnedBefore = at;
     }
-    this.#closedAt.set(key, now);
+    this.#returnedAt.set(key, now);
   }
 }
 

@@ -1,21 +1,21 @@
 /**
- * Where a limit stands on the server: `prefix`, then `name`, `/shard` where there are shards, `:key` where there is a
- * key. Names have neither of the two delimiters, so no two limits ever meet.
+ * The key of a limit's state on the server: `prefix`, then `name`, `/shard` where shards live apart, `:key` where there
+ * is a key. Names have neither of the two delimiters, so no two limits share a key.
  */
 
-/** Names a key on the server. `shard` is given where the limit has several. */
-export function serverKey(
+/** The Redis key. `shard` is given where shards live apart. */
+export function redisKeyOf(
   prefix: string,
   name: string,
   shard: number | undefined,
   key: string | undefined,
   tag: string | undefined,
 ): string {
-  let place = shard === undefined ? name : `${name}/${shard}`;
-  if (key !== undefined) place += wellFormed(key) ? `:${key}` : `;${units(key)}`;
-  if (tag !== undefined) return `${prefix}{${quoted(tag)}}${place}`;
+  let identity = shard === undefined ? name : `${name}/${shard}`;
+  if (key !== undefined) identity += wellFormed(key) ? `:${key}` : `;${units(key)}`;
+  if (tag !== undefined) return `${prefix}{${quoted(tag)}}${identity}`;
   // A brace in a caller's key must not choose the slot: an empty tag makes the server hash the whole key.
-  return place.includes("{") ? `${prefix}{}${place}` : prefix + place;
+  return identity.includes("{") ? `${prefix}{}${identity}` : prefix + identity;
 }
 
 /** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */

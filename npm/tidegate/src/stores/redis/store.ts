@@ -1,14 +1,26 @@
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import { InputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { AsyncStore, Call as StoreCall, Deadline } from "../contract.ts";
-import { linkTo, type RedisLike } from "./client.ts";
+import type { AsyncStore, Call, Deadline } from "../contract.ts";
+import * as spread from "../spread.ts";
+import { settle } from "../transactional.ts";
+import { type Link, linkTo, type RedisLike } from "./clients.ts";
 import { Denials } from "./denials.ts";
-import { STORE } from "./failure.ts";
+import { redisKeyOf, slotOf } from "./key.ts";
 import { type Options, type RedisOptions, readOptions } from "./options.ts";
-import { Server } from "./server.ts";
-import { decideAll } from "./several.ts";
-import * as sharded from "./sharded.ts";
-import * as single from "./single.ts";
+import { type Answer, Pipeline, type Request, STORE } from "./pipeline.ts";
+import { Rule } from "./script.ts";
+
+/** Denials of limits with more shards than these are not remembered. */
+const MOST_SHARDS = 64;
+/** Slots that count as one node while the client has not found their master: 64 nodes in all. */
+const SLOTS_TOGETHER = 256;
+
+/** A request on one key. */
+interface Ask extends Omit<spread.Ask, "op" | "shard"> {
+  readonly op: Rule["op"];
+  readonly shard?: number | undefined;
+}
 
 /** State on a Redis or Valkey server, or a cluster of them. */
 export class RedisStore implements AsyncStore {
@@ -17,38 +29,186 @@ export class RedisStore implements AsyncStore {
   readonly lease: RedisOptions["lease"];
   /** The master of a cluster that serves a limit and key; absent where there is one server. */
   readonly nodeOf?: (limit: Limit, key: string | undefined) => string;
-  readonly #server: Server;
+  /** Ends when the client has connected for the first time, or has failed to; absent where it is connected. */
+  connecting: Promise<unknown> | undefined;
+  readonly #link: Link;
+  readonly #options: Options;
+  readonly #pipeline: Pipeline;
+  readonly #denials: Denials;
+  /** A limit's latest rule: most calls of a limit have the same. */
+  readonly #rules = new WeakMap<Limit, Rule>();
 
   constructor(client: RedisLike, options: RedisOptions = {}) {
-    const settled: Options = readOptions(options);
+    this.#options = readOptions(options);
     this.lease = options.lease;
-    const link = linkTo(client);
-    const server = new Server(link, settled, new Denials(settled.rememberDenials));
-    this.#server = server;
-    if (link.cluster) this.nodeOf = (limit, key) => server.nodeOf(limit, key);
+    this.#link = linkTo(client);
+    this.#denials = new Denials(this.#options.rememberDenials);
+    this.#pipeline = new Pipeline(this.#link, (...answered) => this.#remember(...answered));
+    if (this.#link.cluster) this.nodeOf = (limit, key) => this.#nodeOf(limit, key);
+    this.connecting = this.#link.connecting;
+    void this.connecting?.then(() => {
+      this.connecting = undefined;
+    });
   }
 
-  decide(call: StoreCall, now: number | undefined, deadline?: Deadline): Promise<Decision> {
-    const at = whole(now);
-    return call.limit.policy.shards === 1
-      ? single.decide(this.#server, call, at, deadline)
-      : sharded.decide(this.#server, call, at, deadline);
+  decide(call: Call, passed: number | undefined, deadline?: Deadline): Promise<Decision> {
+    const now = integer(passed);
+    const { op, limit, key } = call;
+    const start = limit.start(key);
+    const redisKey = this.#keyOf(limit, key);
+    const run = (): Promise<Decision> => {
+      if (this.#areApart(limit, key)) return spread.decide(this.#shards(now, deadline), call, start, now);
+      return new Promise((resolve, reject) => {
+        const rule = this.#ruleOf(limit, op, call.count, call.reserve, start, false);
+        const requests = [{ limit, key, redisKey, rule }];
+        const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
+        this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
+      });
+    };
+    if (op === "give") return this.#denials.during(redisKey, run);
+    if (op === "charge") return run();
+    const denial = this.#never(call, now) ?? this.#recall(redisKey, call, start, now);
+    return denial === undefined ? run() : Promise.resolve(denial);
   }
 
-  decideAll(calls: readonly StoreCall[], now: number | undefined, deadline?: Deadline): Promise<AllDecision> {
-    return decideAll(this.#server, calls, whole(now), deadline);
+  async decideAll(calls: readonly Call[], passed: number | undefined, deadline?: Deadline): Promise<AllDecision> {
+    if (calls.length === 0) return { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
+    const redisKeys = calls.map(({ limit, key }) => this.#keyOf(limit, key));
+    const slots = this.#link.cluster ? redisKeys.map((redisKey) => slotOf(this.#link.keyPrefix + redisKey)) : [];
+    if (calls.some(({ limit, key }) => this.#areApart(limit, key)) || slots.some((slot) => slot !== slots[0])) {
+      const got = calls.map(({ limit, key }) => limit.identity(key)).join(", ");
+      throw new InputError("requests", "about limits of one hash slot: give `redis` a `tag` that they share", got, got);
+    }
+    // Of several requests on one state, each counts those before it.
+    const sums = new Map<string, number>();
+    const requests = calls.map(({ op, limit, key, reserve, ...call }, i): Request => {
+      const redisKey = redisKeys[i] as string;
+      const count = (sums.get(redisKey) ?? 0) + call.count;
+      sums.set(redisKey, count);
+      return { limit, key, redisKey, rule: new Rule(limit.policy, op, count, reserve, limit.start(key), false) };
+    });
+    const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
+      this.#pipeline.send({ requests, deadline, resolve, reject }, integer(passed)),
+    );
+    return settle(
+      answers.map(({ decision }) => decision),
+      (answers[0] as Answer).now,
+    );
   }
 
-  reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    const { reset } = limit.policy.shards === 1 ? single : sharded;
-    return reset(this.#server, limit, key, deadline);
+  async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
+    const look = { limit, key, start: 0, count: 0, reserve: false } as const;
+    const shards = this.#areApart(limit, key) ? Array.from({ length: limit.policy.shards }, (_, i) => i) : [undefined];
+    await this.#denials.during(this.#keyOf(limit, key), () =>
+      Promise.all(shards.map((shard) => this.#one({ ...look, op: "reset", shard }, undefined, deadline))),
+    );
   }
 
-  getValue(limit: Limit, key: string | undefined, now: number | undefined, deadline?: Deadline): Promise<State> {
-    const { getValue } = limit.policy.shards === 1 ? single : sharded;
-    return getValue(this.#server, limit, key, whole(now), deadline);
+  async getValue(
+    limit: Limit,
+    key: string | undefined,
+    passed: number | undefined,
+    deadline?: Deadline,
+  ): Promise<State> {
+    const now = integer(passed);
+    const start = limit.start(key);
+    if (this.#areApart(limit, key)) {
+      const read = await spread.read(this.#shards(now, deadline), limit, key, start, now);
+      return limit.sum(read.states, read.now, start);
+    }
+    const look = { op: "check", limit, key, start, count: 0, reserve: false } as const;
+    const answer = await this.#one(look, now, deadline);
+    return limit.project(answer.before, answer.now, start);
+  }
+
+  #one(
+    { op, limit, key, shard, start, count, reserve }: Ask,
+    now: number | undefined,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const redisKey = this.#keyOf(limit, key, shard);
+      const rule = this.#ruleOf(limit, op, count, reserve, start, shard !== undefined);
+      const answered = (answers: readonly Answer[]) => resolve(answers[0] as Answer);
+      this.#pipeline.send(
+        { requests: [{ limit, key, shard, redisKey, rule }], deadline, resolve: answered, reject },
+        now,
+      );
+    });
+  }
+
+  #ruleOf(limit: Limit, op: Rule["op"], count: number, reserve: boolean, start: number, shard: boolean): Rule {
+    const latest = this.#rules.get(limit);
+    if (latest?.is(op, count, reserve, start, shard) === true) return latest;
+    const rule = new Rule(limit.policy, op, count, reserve, start, shard);
+    this.#rules.set(limit, rule);
+    return rule;
+  }
+
+  #keyOf(limit: Limit, key: string | undefined, shard?: number): string {
+    const { prefix, tag } = this.#options;
+    return redisKeyOf(prefix, limit.name, shard, key, tag(limit.name, key));
+  }
+
+  /** Whether the shards are on several servers: in a cluster, unless a tag puts them into one slot. */
+  #areApart(limit: Limit, key: string | undefined): boolean {
+    const { cluster, keyPrefix } = this.#link;
+    if (!cluster || limit.policy.shards === 1) return false;
+    return this.#options.tag(limit.name, key) === undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefix);
+  }
+
+  /** The shards of a cluster, each on the server of its slot. */
+  #shards(now: number | undefined, deadline: Deadline): spread.Shards {
+    return {
+      step: (ask, at) => {
+        // Parts that were taken are given back even where the caller no longer waits.
+        const until = ask.op === "give" ? undefined : deadline;
+        return this.#one(ask, at, until);
+      },
+      look: (limit, key) => {
+        const sentAt = performance.now();
+        return (states) => {
+          if (states.length > MOST_SHARDS) return;
+          this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
+        };
+      },
+    };
+  }
+
+  /** The denial of a request for more than there ever is. */
+  #never(call: Call, now: number | undefined): Decision | undefined {
+    return call.limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
+  }
+
+  #remember({ redisKey, shard }: Request, { decision, before }: Answer, sentAt: number, passed: boolean): void {
+    if (shard !== undefined) return;
+    if (decision.ok) this.#denials.forget(redisKey);
+    else this.#denials.keep(redisKey, { states: [before], passed }, sentAt);
+  }
+
+  /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */
+  #recall(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {
+    const denial = this.#denials.get(redisKey);
+    if (denial === undefined || denial.passed !== (now !== undefined)) return undefined;
+    const at = now ?? this.#pipeline.clock.latest();
+    if (at === undefined) return undefined;
+    const { states } = denial;
+    const { decision } =
+      states.length === 1
+        ? call.limit.evaluate(states[0] ?? null, call, at, { start })
+        : call.limit.pool(states, { ...call, op: "check" }, at, start);
+    if (!decision.ok) return decision;
+    this.#denials.forget(redisKey);
+    return undefined;
+  }
+
+  /** The master that has a limit and key, or the part of the slots that they are in. */
+  #nodeOf(limit: Limit, key: string | undefined): string {
+    if (this.#areApart(limit, key)) return "the masters of all shards";
+    const slot = slotOf(this.#link.keyPrefix + this.#keyOf(limit, key));
+    return this.#link.masterOf(slot) ?? `slots from ${slot - (slot % SLOTS_TOGETHER)}`;
   }
 }
 
-/** A fractional clock is floored on the way in, as the core does. */
-const whole = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));
+/** A fractional clock is floored, as the core does. */
+const integer = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));

@@ -1,0 +1,196 @@
+/** The clients that a store takes, by their shape, and one way to run a script on each of them. */
+
+import { InputError, showInstead } from "../../limit/errors.ts";
+import type { Form } from "./script.ts";
+
+/** ioredis and what is shaped like it: `Redis` (also with Sentinel) and `Cluster`. */
+export interface IoredisLike {
+  evalsha(sha: string, keys: number, ...args: string[]): Promise<unknown>;
+  eval(script: string, keys: number, ...args: string[]): Promise<unknown>;
+}
+
+/** node-redis: a client, a pool, a cluster or a sentinel. */
+export interface NodeRedisLike {
+  evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  withTypeMapping(mapping: Record<number, unknown>): unknown;
+}
+
+/** Valkey GLIDE: `GlideClient` or `GlideClusterClient`. */
+export interface GlideLike {
+  customCommand(args: string[], options?: object): Promise<unknown>;
+  invokeScript(...args: never[]): Promise<unknown>;
+}
+
+/** `Bun.RedisClient`. */
+export interface BunRedisLike {
+  send(command: string, args: string[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  readonly connected: boolean;
+}
+
+/** A REST client such as Upstash's. Set its own retries to none: a request that was sent may have been carried out. */
+export interface RestRedisLike {
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>;
+}
+
+/** Any of the clients that {@link redis} takes. */
+export type RedisLike = IoredisLike | NodeRedisLike | GlideLike | BunRedisLike | RestRedisLike;
+
+/** A client, as the store uses it. */
+export interface Link {
+  readonly form: Form;
+  /** Whether keys live on several servers, by slot. */
+  readonly cluster: boolean;
+  /** The master that serves a slot of the cluster, `host:port`, as far as the client has found out. */
+  masterOf(slot: number): string | undefined;
+  /** What the client itself puts before every key. */
+  readonly keyPrefix: string;
+  /** Runs the script by its digest, or `whole`. */
+  run(whole: boolean, script: string, keys: string[], args: string[]): Promise<unknown>;
+  /** Ends when the client has connected for the first time, or has failed to; absent where it is connected. */
+  readonly connecting?: Promise<unknown> | undefined;
+}
+
+const CLIENTS =
+  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or sentinel), Valkey GLIDE, " +
+  "`Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
+
+/** How to run a script on this client. Throws where it is none that is known. */
+export function linkTo(client: RedisLike): Link {
+  const at = Object(client) as Record<string, unknown>;
+  const has = (...methods: string[]) => methods.every((method) => typeof at[method] === "function");
+  const server = {
+    form: "bytes",
+    cluster: false,
+    masterOf: () => undefined,
+    keyPrefix: textOf(at["options"], "keyPrefix") ?? textOf(at["_options"], "keyPrefix") ?? "",
+  } as const;
+  if (has("evalSha", "eval", "withTypeMapping")) return nodeRedis(client as NodeRedisLike, server);
+  if (has("evalshaBuffer", "evalBuffer")) return ioredis(client as unknown as Ioredis, server);
+  if (has("customCommand", "invokeScript")) {
+    const { customCommand } = client as GlideLike;
+    // A cluster takes a route; both take a decoder, of which 0 is bytes.
+    const run = (args: string[]) => customCommand.call(client, args, { decoder: 0 });
+    const cluster = has("fcallWithRoute");
+    return { ...server, cluster, run: (whole, script, keys, args) => run(command(whole, script, keys, args)) };
+  }
+  if (has("send", "evalsha", "connect") && "connected" in at) {
+    const bun = client as BunRedisLike;
+    return {
+      ...server,
+      form: "text",
+      connecting: bun.connected ? undefined : bun.connect().catch(() => {}),
+      run: (whole, script, keys, args) => {
+        const [name, ...rest] = command(whole, script, keys, args) as [string];
+        return bun.send(name, rest);
+      },
+    };
+  }
+  // The third version of node-redis answers by callbacks.
+  if (has("evalsha", "eval") && !has("internal_send_command")) {
+    const rest = client as RestRedisLike;
+    const run = (whole: boolean, script: string, keys: string[], args: string[]) =>
+      whole ? rest.eval(script, keys, args) : rest.evalsha(script, keys, args);
+    return { ...server, form: "text", keyPrefix: "", run };
+  }
+  throw new InputError("client", CLIENTS, client, showInstead(client));
+}
+
+const command = (whole: boolean, script: string, keys: string[], args: string[]): string[] => [
+  whole ? "EVAL" : "EVALSHA",
+  script,
+  `${keys.length}`,
+  ...keys,
+  ...args,
+];
+
+function textOf(from: unknown, name: string): string | undefined {
+  const value = (from as Record<string, unknown> | undefined)?.[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** What an emitter of events has that the store waits for. */
+interface Emitter {
+  once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/** Ends at the first of these events. */
+function firstOf(client: Emitter, events: readonly string[]): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of events) client.off(event, done);
+      resolve();
+    };
+    for (const event of events) client.once(event, done);
+  });
+}
+
+type Server = Omit<Link, "run">;
+
+/** What ioredis has besides what its types name: the same commands, replying with bytes. */
+interface Ioredis extends Emitter {
+  readonly isCluster?: boolean;
+  readonly status?: string;
+  readonly options?: object;
+  /** Of a cluster: for each slot the master, then its replicas. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
+  connect(): Promise<unknown>;
+  sendCommand(command: object, ...rest: unknown[]): unknown;
+  evalshaBuffer(sha: string, ...args: unknown[]): Promise<unknown>;
+  evalBuffer(script: string, ...args: unknown[]): Promise<unknown>;
+}
+
+function ioredis(client: Ioredis, server: Server): Link {
+  // When it reconnects, ioredis sends what was under way once more, which could take twice. It rejects a command from
+  // the middle of a pipeline instead; this index marks one.
+  const once = Object.create(client, {
+    options: { value: { ...client.options, enableAutoPipelining: false } },
+    sendCommand: {
+      value: (command: { pipelineIndex?: number }, ...rest: unknown[]) => {
+        command.pipelineIndex = -1;
+        return client.sendCommand(command, ...rest);
+      },
+    },
+  }) as Ioredis;
+  if (client.status === "wait") void client.connect().catch(() => {});
+  const starting = client.status === "connecting" || client.status === "connect";
+  return {
+    ...server,
+    cluster: client.isCluster === true,
+    masterOf: (slot) => client.slots?.[slot]?.[0],
+    connecting: starting ? firstOf(client, ["ready", "close", "end"]) : undefined,
+    run: (whole, script, keys, args) =>
+      whole ? once.evalBuffer(script, keys.length, keys, args) : once.evalshaBuffer(script, keys.length, keys, args),
+  };
+}
+
+/** What clients, pools and clusters of node-redis have besides; only a cluster has `masters`. */
+interface NodeRedis extends NodeRedisLike, Emitter {
+  readonly isOpen?: boolean;
+  readonly isReady?: boolean;
+  readonly masters?: unknown;
+  readonly slots?: readonly ({ readonly master?: { readonly address?: string } } | undefined)[];
+}
+
+/** RESP's type byte of bulk strings, `$`. */
+const BULK_STRING = 36;
+
+function nodeRedis(client: NodeRedisLike, server: Server): Link {
+  const emitter = client as NodeRedis;
+  const bytes = client.withTypeMapping({ [BULK_STRING]: Buffer }) as NodeRedisLike;
+  const starting = emitter.isOpen === true && emitter.isReady === false;
+  return {
+    ...server,
+    cluster: "slots" in client && "masters" in client,
+    // The table is replaced when the client reads it again.
+    masterOf: (slot) => emitter.slots?.[slot]?.master?.address,
+    connecting: starting ? firstOf(emitter, ["ready", "reconnecting", "end"]) : undefined,
+    run: (whole, script, keys, args) => {
+      const options = { keys, arguments: args };
+      return whole ? bytes.eval(script, options) : bytes.evalSha(script, options);
+    },
+  };
+}

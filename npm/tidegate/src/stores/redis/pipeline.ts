@@ -1,0 +1,287 @@
+/** Sends requests: those made in one turn of the event loop go out as one call of the script. */
+
+import type { Decision, State } from "../../limit/decision.ts";
+import { messageOf, StoreError } from "../../limit/errors.ts";
+import type { Limit } from "../../limit/limit.ts";
+import type { Deadline, Op } from "../contract.ts";
+import { type Moment, ServerClock } from "../server-clock.ts";
+import type { Link } from "./clients.ts";
+import { slotOf } from "./key.ts";
+import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT, SCRIPT_SHA1 } from "./script.ts";
+
+/** The store's name in errors. */
+export const STORE = "redis";
+
+/** One request on one key. */
+export interface Request {
+  readonly limit: Limit;
+  readonly key: string | undefined;
+  readonly shard?: number | undefined;
+  readonly redisKey: string;
+  readonly rule: Rule;
+}
+
+/** What came of a request. */
+export interface Answer {
+  readonly decision: Decision;
+  /** What the key held before. */
+  readonly before: State | null;
+  /** The clock by which it was decided, ms. */
+  readonly now: number;
+}
+
+/** One request, or several that are all granted or none, until they are answered. */
+export interface Entry {
+  readonly requests: readonly Request[];
+  readonly deadline: Deadline;
+  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One call of the script, while it is collected. */
+interface Batch {
+  /** The clock that was passed in; absent: the server's. */
+  readonly now: number | undefined;
+  /** The slot of its keys; 0 without a cluster. */
+  readonly slot: number;
+  readonly entries: Entry[];
+  size: number;
+}
+
+/** One call of the script that was sent. */
+interface Sent {
+  readonly entries: readonly Entry[];
+  /** When the last of the callers stops waiting; absent where one of them waits without end. */
+  readonly deadline: Deadline;
+  /** Whether the clock was passed in. */
+  readonly passed: boolean;
+  readonly slot: number;
+  readonly keys: string[];
+  readonly args: string[];
+}
+
+/**
+ * Called with each answer before its caller gets it: the script was called at `sentAt` (`performance.now()`), with a
+ * clock that was `passed` in or by the server's.
+ */
+export type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
+
+/** Most requests of one script call, save for one `limitAll`: a server's other clients wait for some 100 microseconds. */
+const MOST_REQUESTS = 64;
+/** Masters whose clocks are kept; a cluster has fewer, but over years their addresses change. */
+const MOST_CLOCKS = 1000;
+const NOT_SENT = "its deadline passed before it was sent; nothing was taken";
+const TOO_LATE = "it reached the server after its deadline; nothing was taken";
+
+export class Pipeline {
+  /** The clock of the server; of a cluster, the latest of its masters. */
+  readonly clock: ServerClock = new ServerClock();
+  readonly #masterClocks = new Map<string, ServerClock>();
+  readonly #link: Link;
+  readonly #onAnswer: OnAnswer;
+  readonly #open = new Map<number | string, Batch>();
+  #scheduled = false;
+  #sentScript = false;
+
+  constructor(link: Link, onAnswer: OnAnswer) {
+    this.#link = link;
+    this.#onAnswer = onAnswer;
+  }
+
+  /** Sends an entry, whose keys are of one slot, at the end of this turn. */
+  send(entry: Entry, now: number | undefined): void {
+    const batch = this.#batch((entry.requests[0] as Request).redisKey, now);
+    batch.entries.push(entry);
+    batch.size += entry.requests.length;
+  }
+
+  #batch(redisKey: string, now: number | undefined): Batch {
+    const slot = this.#link.cluster ? slotOf(this.#link.keyPrefix + redisKey) : 0;
+    const id = now === undefined ? slot : `${slot} ${now}`;
+    const open = this.#open.get(id);
+    if (open !== undefined) {
+      if (open.size < MOST_REQUESTS) return open;
+      this.#open.delete(id);
+      this.#run(open);
+    }
+    const batch: Batch = { now, slot, entries: [], size: 0 };
+    this.#open.set(id, batch);
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      afterTurn(this.#flush);
+    }
+    return batch;
+  }
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    const batches = [...this.#open.values()];
+    this.#open.clear();
+    for (const batch of batches) this.#run(batch);
+  };
+
+  #run({ now: passed, slot, entries: all }: Batch): void {
+    const now = performance.now();
+    const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && now >= deadline;
+    for (const entry of all) if (isOver(entry)) fail(entry, new Error(NOT_SENT));
+    const entries = all.some(isOver) ? all.filter((entry) => !isOver(entry)) : all;
+    if (entries.length === 0) return;
+    const { keys, args } = encode(
+      entries.map(({ requests }) => requests),
+      this.#link.form,
+      passed,
+    );
+    this.#call(
+      { entries, deadline: latestOf(entries), passed: passed !== undefined, slot, keys, args },
+      !this.#sentScript,
+    );
+  }
+
+  /**
+   * Calls the script: `whole`, which the first call of all does, or by its digest. A client may hold a call back and
+   * send it when it is connected again, long after: so the script compares the deadline, which is that of the last of
+   * the callers, with the server's clock, and does nothing where it has passed.
+   */
+  #call(sent: Sent, whole: boolean): void {
+    const { entries, deadline, slot, keys, args } = sent;
+    const clock = this.#clockOf(slot);
+    const mark = clock.mark();
+    if (deadline !== undefined) {
+      args[1] = String(Math.ceil((clock.latest() ?? mark.wall) + deadline - mark.steady));
+    }
+    this.#sentScript = true;
+    const failed = (error: unknown) => {
+      // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
+      if (!whole && isMissingScript(error)) this.#call(sent, true);
+      else for (const entry of entries) fail(entry, error);
+    };
+    const replied = (reply: unknown) => {
+      try {
+        const late = readLate(reply);
+        if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), clock, mark);
+        clock.learn(mark, late);
+        if (deadline === undefined || performance.now() >= deadline) throw new Error(TOO_LATE);
+        // The server's clock differed from what was known of it: it was not late.
+        this.#call(sent, false);
+      } catch (error) {
+        for (const entry of entries) fail(entry, error);
+      }
+    };
+    try {
+      void this.#link.run(whole, whole ? SCRIPT : SCRIPT_SHA1, keys, args).then(replied, failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Each master of a cluster has a clock of its own. */
+  #clockOf(slot: number): ServerClock {
+    const master = this.#link.cluster ? this.#link.masterOf(slot) : undefined;
+    if (master === undefined) return this.clock;
+    let clock = this.#masterClocks.get(master);
+    if (clock === undefined) {
+      if (this.#masterClocks.size >= MOST_CLOCKS) this.#masterClocks.clear();
+      clock = new ServerClock();
+      this.#masterClocks.set(master, clock);
+    }
+    return clock;
+  }
+
+  /** Evaluates in the core what the script did, by what the keys held before, and answers the callers. */
+  #settle({ entries, passed, keys }: Sent, reply: Reply, clock: ServerClock, mark: Moment): void {
+    const { now } = reply;
+    if (!passed) {
+      this.clock.learn(mark, now);
+      if (clock !== this.clock) clock.learn(mark, now);
+    }
+    const held = new Map<string, Before>();
+    for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);
+    let granted = 0;
+    const outcomes = entries.map(({ requests }): Answer[] | StoreError => {
+      for (const { rule, redisKey } of requests) if (rule.op === "reset") held.set(redisKey, null);
+      const bad = requests.find(({ redisKey }) => typeof held.get(redisKey) === "string");
+      if (bad !== undefined) return corrupt(bad, held.get(bad.redisKey) as string);
+      const writes: (State | null)[] = [];
+      const answers = requests.map(({ limit, rule, redisKey }): Answer => {
+        const before = held.get(redisKey) as State | null;
+        const call = rule.op === "reset" ? LOOK : (rule as Rule & { op: Op });
+        const { decision, state } = limit.evaluate(before, call, now, rule);
+        writes.push(state);
+        if (decision.ok) granted++;
+        return { decision, before, now };
+      });
+      if (answers.every(({ decision }) => decision.ok)) {
+        for (const [i, { redisKey }] of requests.entries()) held.set(redisKey, writes[i] as State | null);
+      }
+      return answers;
+    });
+    // No sound server differs from the core.
+    if (granted !== reply.granted) {
+      throw new Error(`the server granted ${reply.granted} of these requests, the core grants ${granted}`);
+    }
+    for (const [i, { requests, resolve, reject }] of entries.entries()) {
+      const answers = outcomes[i] as Answer[] | StoreError;
+      if (answers instanceof StoreError) reject(answers);
+      else {
+        for (const [at, request] of requests.entries()) {
+          this.#onAnswer(request, answers[at] as Answer, mark.steady, passed);
+        }
+        resolve(answers);
+      }
+    }
+  }
+}
+
+const LOOK = { op: "check", count: 0, reserve: false } as const;
+
+function latestOf(entries: readonly Entry[]): Deadline {
+  const latest = entries.reduce((most, { deadline = Number.POSITIVE_INFINITY }) => Math.max(most, deadline), 0);
+  return latest === Number.POSITIVE_INFINITY ? undefined : latest;
+}
+
+/**
+ * The server's error code begins its message. Clients may put words of their own before it ("Command failed: ",
+ * "ReplyError: ") or spell it out ("NoScriptError: "). What a message quotes further on may be a caller's key.
+ */
+const MISSING_SCRIPT =
+  /^(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*NOSCRIPT(?: |$)|^An error was signalled by the server: - NoScriptError: /;
+
+function isMissingScript(error: unknown): boolean {
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  return typeof message === "string" && MISSING_SCRIPT.test(message);
+}
+
+const identityOf = ({ limit, key, shard }: Request): string => limit.identity(key, shard);
+
+/** What a key holds is not a state. It is never taken for a fresh key. */
+const corrupt = (request: Request, what: string): StoreError =>
+  new StoreError(`corrupt state: ${what}`, {
+    store: STORE,
+    operation: request.rule.op,
+    identity: identityOf(request),
+    scope: "key",
+  });
+
+function fail({ requests, reject }: Entry, cause: unknown): void {
+  const operation = (requests[0] as Request).rule.op;
+  const identity = requests.map(identityOf).join(", ");
+  reject(
+    cause instanceof StoreError
+      ? cause
+      : new StoreError(messageOf(cause), { store: STORE, operation, identity, cause }),
+  );
+}
+
+/** Runs `flush` once all that is ready to run in this turn of the event loop has run, promises included. */
+function afterTurn(flush: () => void): void {
+  void settled.then(() => later(flush));
+}
+
+const settled = Promise.resolve();
+const host = globalThis as {
+  process?: { nextTick?: (run: () => void) => void };
+  setImmediate?: (run: () => void) => void;
+};
+// Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a task of its own comes closest.
+const later: (run: () => void) => void =
+  host.process?.nextTick ?? host.setImmediate ?? ((run) => void setTimeout(run, 0));

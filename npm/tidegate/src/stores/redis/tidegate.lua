@@ -1,0 +1,296 @@
+-- Tidegate: takes tokens from limits whose state is on this server, by this server's clock.
+--
+-- One request:    KEYS  1 the key of the state
+--   ARGV  1 form of the reply: "decision" (below); "bytes" or "text", the stored state (for the npm package)
+--         2 deadline, by the server's clock in ms: after it nothing is done and the reply is "late <clock>". "": none
+--         3 count, tokens   4 rate, tokens per period   5 period, ms   6 capacity, tokens
+--   and, each of them optional from here on ("" is the default):
+--         7 "take" (default), "check", "give", "charge" or "reset"
+--         8 tokens that may be owed afterwards: a number, or "unlimited"; default 0
+--         9 start of the window grid, ms: makes the limit a fixed window; default: a token bucket
+--        10 now, ms: replaces the server's clock
+-- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
+--   ARGV  1 and 2 as above   3 "many"   4 now, or ""   5 number of rules; then each rule as 3 to 9 above; then runs:
+--         keys, times, rule           these keys, each so many times, by one rule
+--         keys, "all", rule, rule, …  these keys, each by its own rule: all are taken or none is
+--
+-- Reply of "decision", a list for one request, a list of lists for several; numbers are decimals of 17 digits:
+--   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
+--   5 resetAt, ms   6 "", "exceeds capacity" or "exceeds clock"   7 now, ms
+-- In a "many" with "all" where one member is denied, the others report what a "check" would.
+-- A key that holds no state gives an error; so does a step of "many" that is about one.
+--
+-- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, in the same
+-- order of operations on the same doubles; tests compare the two bit for bit.
+local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
+local floor, ceil, pack = math.floor, math.ceil, struct.pack
+local END, SKEW = 4503599627370496, 3600000
+
+local many = argv[3] == 'many'
+local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
+local passed = now ~= nil
+if deadline or not passed then
+  local time = call('TIME')
+  local clock = time[1] * 1000 + floor(time[2] / 1000)
+  if deadline and clock > deadline then return string.format('late %.0f', clock) end
+  now = now or clock
+end
+
+-- The usual call, kept short because it is most of what a server does: takes from one token bucket. It computes what
+-- `step` and `write` below compute; whatever else it finds, it leaves to them.
+if form == 'bytes' and #argv == 6 then
+  local key, count, capacity = keys[1], tonumber(argv[3]), tonumber(argv[6])
+  local held = pcall('GET', key)
+  local v, t, first = capacity, now, not held
+  if held and #held == 16 then v, t = struct.unpack('<dd', held) end
+  if first or #held == 16 and t - now <= SKEW and v - v == 0 and t - t == 0 then
+    local rate, period = tonumber(argv[4]), tonumber(argv[5])
+    if now > t then v, t = v + ((now - t) * rate) / period, now end
+    if not (v < capacity) then v = capacity end
+    local after = v - count
+    local at = ceil(t + (capacity - after) * (period / rate))
+    if after < 0 or capacity < count then
+      return pack('<dd', now, 0) .. (first and '0' or '1' .. held)
+    elseif count > 0 and after < capacity and at > now and at < END and after + ((at - t) * rate) / period >= capacity then
+      call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
+      return pack('<dd', now, 1) .. (first and '0' or '1' .. held)
+    end
+  end
+end
+
+-- The first ms after `now`, where it is not yet so, at which (v, t), refilled, is `count` above `least`. nil: the clock
+-- ends before. The closed form is where the search starts.
+local function first_ms(v, t, count, least, rate, period, capacity, start)
+  local from, last, at, index
+  if start then
+    index = floor((t - start) / period)
+    from, last = floor((now - start) / period) - index, floor((END - start) / period) - index
+    if from < 0 then from = 0 end
+    at = (count + least - v) / rate
+  else
+    from, last, at = floor(t > now and t or now), END, t + (count + least - v) * (period / rate)
+  end
+  local function enough(n)
+    local x = start and v + rate * n or v + ((n - t) * rate) / period
+    return (x < capacity and x or capacity) - count >= least
+  end
+  if not (from < last) then return nil end
+  at = ceil(at)
+  if not (at > from) then at = from + 1 end
+  if at > last then at = last end
+  local step = 1
+  if enough(at) then
+    while at - step > from and enough(at - step) do at, step = at - step, step * 2 end
+    if at - step > from then from = at - step end
+  else
+    repeat
+      if at >= last then return nil end
+      from, at, step = at, at + step, step * 2
+      if at > last then at = last end
+    until enough(at)
+  end
+  while at - from > 1 do
+    local middle = from + floor((at - from) / 2)
+    if middle <= from or middle >= at then break end
+    if enough(middle) then at = middle else from = middle end
+  end
+  return start and start + (index + at) * period or at
+end
+
+-- The first ms from which on a state, which amounts to `value` now, is as good as none.
+local function full_at(value, v, t, rate, period, capacity, start)
+  if value < capacity then return first_ms(v, t, 0, capacity, rate, period, capacity, start) or END end
+  local at = ceil(t > now and t or now)
+  return at < END and at or END
+end
+
+-- What a request does to (v, t), or to no state: whether it is granted, the two numbers afterwards, whether they differ
+-- from the stored ones, and why no wait helps.
+local function step(v, t, op, count, rate, period, capacity, least, start)
+  local fresh = not v or t - now > SKEW
+  if fresh then
+    v, t = capacity, start and start + floor((now - start) / period) * period or now
+  elseif start then
+    local index = floor((now - start) / period)
+    local windows = index - floor((t - start) / period)
+    if windows > 0 then v, t = v + rate * windows, start + index * period end
+  elseif now > t then
+    v, t = v + ((now - t) * rate) / period, now
+  end
+  if not (v < capacity) then v = capacity end
+  if op == 'take' or op == 'check' then
+    if capacity - count < least then return false, 0, now, false, 'exceeds capacity' end
+    local after = v - count
+    if after < least then return false, v, t end
+    -- A debt must be payable before the clock ends.
+    if after < 0 and not first_ms(after, t, 0, 0, rate, period, capacity, start) then
+      return false, v, t, false, 'exceeds clock'
+    end
+    return true, after, t, count > 0
+  elseif op == 'give' then
+    v = v + count
+    return true, v < capacity and v or capacity, t, count > 0 and not fresh
+  end
+  return true, v - count, t, count > 0
+end
+
+-- What a key holds: "0" nothing; "1", value, ts and the bytes; "2" to "4" something that is not a state.
+local function read(key)
+  local held = pcall('GET', key)
+  if not held then return '0' end
+  if type(held) ~= 'string' then return '4' end
+  if #held ~= 16 then return '2' end
+  local v, t = struct.unpack('<dd', held)
+  if v - v == 0 and t - t == 0 then return '1', v, t, held end
+  return '3'
+end
+
+-- A state expires when it is full. A clock that is passed in does not run as the server's does: it gets an hour more.
+local function write(key, v, t, _, _, rate, period, capacity, _, start)
+  local at = full_at(v, v, t, rate, period, capacity, start)
+  if passed then
+    call('SET', key, pack('<dd', v, t), 'PX', at - now + SKEW)
+  elseif at > now then
+    call('SET', key, pack('<dd', v, t), 'PXAT', at)
+  else
+    call('DEL', key)
+  end
+end
+
+-- The reply of "decision" to a request on (v, t) from which `step` returned the rest.
+local function decision(v, t, ok, value, ts, changed, reason, _, count, rate, period, capacity, least, start)
+  local known, retry, reset = changed or v and not (t - now > SKEW), nil, now
+  if not ok and not reason then
+    retry = first_ms(v, t, count, least, rate, period, capacity, start)
+    reason = not retry and 'exceeds clock'
+  elseif ok and value < 0 then
+    retry = first_ms(value, ts, 0, 0, rate, period, capacity, start)
+  end
+  if changed then v, t = value, ts end
+  if known and reason ~= 'exceeds capacity' then reset = full_at(value, v, t, rate, period, capacity, start) end
+  local text = string.format
+  return {
+    ok and 1 or 0, text('%.17g', value), text('%.17g', ts), retry and text('%.17g', retry) or '',
+    text('%.17g', reset), reason or '', text('%.17g', now),
+  }
+end
+
+-- What a key held before, in the forms for the package.
+local function shown(found, v, t, held)
+  if form == 'bytes' then return held and '1' .. held or found end
+  return held and string.format(';1 %.17g %.17g', v, t) or ';' .. found
+end
+local function head(granted)
+  return form == 'bytes' and pack('<dd', now, granted) or string.format('%.17g %.17g', now, granted)
+end
+
+local function corrupt(found)
+  local what = found == '2' and 'a state must be 16 bytes' or found == '3' and 'a state must be two finite doubles'
+    or found == '4' and 'a state must be a string' or 'another member of the call is about one'
+  return redis.error_reply('TIDEGATE corrupt state: ' .. what)
+end
+
+-- A rule's arguments as numbers, in the order in which `step` takes them.
+local function rule(count, rate, period, capacity, op, owed, start)
+  local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
+  op = op and op ~= '' and op or 'take'
+  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, tonumber(start or '')
+end
+
+if not many then
+  local key = keys[1]
+  local op, count, rate, period, capacity, least, start =
+    rule(argv[3], argv[4], argv[5], argv[6], argv[7], argv[8], argv[9])
+  local found, v, t, held = read(key)
+  if op == 'reset' then
+    call('DEL', key)
+    op, count, found, v, held = 'check', 0, '0', nil, nil
+  elseif found > '1' then
+    return form == 'decision' and corrupt(found) or head(0) .. shown(found)
+  end
+  local ok, value, ts, changed, reason = step(v, t, op, count, rate, period, capacity, least, start)
+  if changed and op ~= 'check' then write(key, value, ts, op, count, rate, period, capacity, least, start) end
+  if form == 'decision' then
+    return decision(v, t, ok, value, ts, changed, reason, op, count, rate, period, capacity, least, start)
+  end
+  return head(ok and 1 or 0) .. shown(found, v, t, held)
+end
+
+local rules, p = {}, 6
+for i = 1, tonumber(argv[5]) do
+  rules[i] = { rule(argv[p], argv[p + 1], argv[p + 2], argv[p + 3], argv[p + 4], argv[p + 5], argv[p + 6]) }
+  p = p + 7
+end
+
+-- By key: how it was found, what it held, the numbers at this point, and the rule that changed them last.
+local found, before, value, ts, changed = {}, {}, {}, {}, {}
+for _, key in ipairs(keys) do
+  if not found[key] then
+    local held
+    found[key], value[key], ts[key], held = read(key)
+    before[key] = shown(found[key], value[key], ts[key], held)
+  end
+end
+
+local replies, granted, k = {}, 0, 0
+local function reply(...)
+  if form == 'decision' then replies[#replies + 1] = decision(...) end
+end
+
+local function each(key, by, times)
+  if by[1] == 'reset' then
+    found[key], value[key], changed[key] = '0', nil, by
+    by = { 'check', 0, by[3], by[4], by[5], by[6], by[7] }
+  end
+  for _ = 1, times do
+    if found[key] > '1' then replies[#replies + 1] = corrupt(found[key]) else
+      local v, t = value[key], ts[key]
+      local ok, after, at, differs, reason = step(v, t, unpack(by))
+      if ok then granted = granted + 1 elseif form ~= 'decision' then break end
+      if differs and by[1] ~= 'check' then value[key], ts[key], changed[key] = after, at, by end
+      reply(v, t, ok, after, at, differs, reason, unpack(by))
+    end
+  end
+end
+
+local function all(n)
+  local sound, ok, plans = true, true, {}
+  for i = 1, n do if found[keys[k + i]] > '1' then sound = false end end
+  for i = 1, n do
+    local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
+    if not sound then replies[#replies + 1] = corrupt(found[key]) else
+      local plan = { step(value[key], ts[key], unpack(by)) }
+      if plan[1] then granted = granted + 1 else ok = false end
+      plans[i] = plan
+      reply(value[key], ts[key], plan[1], plan[2], plan[3], plan[4], plan[5], unpack(by))
+    end
+  end
+  if not (sound and ok) then return end
+  for i, plan in ipairs(plans) do
+    local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
+    if plan[4] and by[1] ~= 'check' then value[key], ts[key], changed[key] = plan[2], plan[3], by end
+  end
+end
+
+while p <= #argv do
+  local n, times = tonumber(argv[p]), tonumber(argv[p + 1])
+  p = p + 2
+  if times then
+    for i = k + 1, k + n do each(keys[i], rules[tonumber(argv[p])], times) end
+    p = p + 1
+  else
+    all(n)
+    p = p + n
+  end
+  k = k + n
+end
+
+for _, key in ipairs(keys) do
+  local by = changed[key]
+  if by and value[key] then write(key, value[key], ts[key], unpack(by)) elseif by then call('DEL', key) end
+  changed[key] = nil
+end
+if form == 'decision' then return replies end
+local parts = { head(granted) }
+for i, key in ipairs(keys) do parts[i + 1] = before[key] end
+return table.concat(parts)

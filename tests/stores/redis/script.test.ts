@@ -1,0 +1,229 @@
+/** The script as other languages use it: the shared vectors, to the bit, through redis-cli and through Python's redis-py. */
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import { redisKeyOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { Rule } from "../../../npm/tidegate/src/stores/redis/script.ts";
+import type { VectorRequest, VectorStep } from "../../../npm/tidegate/src/testing/vectors.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
+import { vectors } from "../vectors.ts";
+import { RedisServer } from "./server.ts";
+
+const SCRIPT = fileURLToPath(new URL("../../../npm/tidegate/src/stores/redis/tidegate.lua", import.meta.url));
+const PYTHON = fileURLToPath(new URL("./languages/redis_py.py", import.meta.url));
+const REDIS_PY = "redis==8.1.0";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+afterAll(() => server?.stop());
+
+/** One call of the script. */
+interface Call {
+  readonly keys: string[];
+  readonly args: string[];
+}
+interface Done {
+  readonly reply: unknown;
+  /** What each key holds afterwards, hexadecimal. */
+  readonly held: readonly (string | null)[];
+}
+interface Expected {
+  readonly about: string;
+  readonly call: Call;
+  /** Of each decision: ok, value, ts, retryAt, resetAt, reason, now. `undefined`: not compared. */
+  readonly decisions: readonly (readonly unknown[])[];
+  readonly held: readonly (string | null | undefined)[];
+}
+
+function decisionOf(expected: Readonly<Record<string, unknown>> | null, now: number): unknown[] {
+  if (expected === null) return [1];
+  const { ok, value, ts, retryAt, resetAt, reason = "" } = expected;
+  // A `project` has only two numbers.
+  if (!("ok" in expected)) return [undefined, value, ts];
+  return [ok ? 1 : 0, value, ts, retryAt ?? "", resetAt, reason, now];
+}
+
+/** The arguments of a rule as another language has them: a limit's numbers and the start of its windows. */
+function rule({ limit: name, key, config, count = 1, reserve = false }: VectorRequest, op: VectorStep["op"]): string[] {
+  const limit = new Limit(name, config);
+  const takes = op === "takeAll" ? "take" : op === "project" ? "check" : op;
+  return [...new Rule(limit.policy, takes, op === "project" ? 0 : count, reserve, limit.start(key), false).args];
+}
+
+function plan(file: string): Expected[] {
+  const all: Expected[] = [];
+  for (const vector of vectors[file]?.vectors ?? []) {
+    let config = vector.config;
+    for (const [index, step] of (vector.steps ?? []).entries()) {
+      config = step.config ?? config;
+      const about = `${file}: ${vector.name}, step ${index}`;
+      const alone = { ...step, limit: vector.limit, key: vector.key, config } as VectorRequest;
+      const requests = step.requests ?? [alone];
+      if (requests.length === 0 || requests.some((request) => (request.config?.shards ?? 1) > 1)) continue;
+      const prefix = `${file}:${vector.name.replaceAll(/[{}]/g, "")}:`;
+      const keys = requests.map(({ limit, key }) => redisKeyOf(prefix, limit, undefined, key, undefined));
+      if (step.requests === undefined) {
+        const args = ["decision", "", ...rule(alone, step.op), `${step.now}`];
+        const held = [(step.state as { bits?: string } | null)?.bits ?? null];
+        all.push({ about, call: { keys, args }, decisions: [decisionOf(step.expect, step.now)], held });
+        continue;
+      }
+      const sums = new Map<string, number>();
+      const rules = requests.flatMap((request, i) => {
+        const count = (sums.get(keys[i] as string) ?? 0) + (request.count ?? 1);
+        sums.set(keys[i] as string, count);
+        return rule({ ...request, count }, "takeAll");
+      });
+      const size = `${keys.length}`;
+      const args = [
+        "decision",
+        "",
+        "many",
+        `${step.now}`,
+        size,
+        ...rules,
+        size,
+        "all",
+        ...keys.map((_, i) => `${i + 1}`),
+      ];
+      const { decisions } = step.expect as { decisions: Readonly<Record<string, unknown>>[] };
+      const held = keys.map((_, i) => (step.states?.[i] as { bits?: string } | null)?.bits ?? null);
+      all.push({ about, call: { keys, args }, decisions: decisions.map((one) => decisionOf(one, step.now)), held });
+    }
+  }
+  return all;
+}
+
+function compare(expected: readonly Expected[], done: readonly Done[]): void {
+  expect(done).toHaveLength(expected.length);
+  for (const [i, { about, decisions, held }] of expected.entries()) {
+    const { reply, held: got } = done[i] as Done;
+    const replies = (Array.isArray((reply as unknown[])[0]) ? reply : [reply]) as unknown[][];
+    expect(replies.length, about).toBe(decisions.length);
+    for (const [n, decision] of decisions.entries()) {
+      const numbers = decision.map((value, at) => {
+        const own = (replies[n] as unknown[])[at];
+        return value === undefined || (typeof value === "string" && value !== "") ? own : own === "" ? "" : Number(own);
+      });
+      expect(numbers, about).toEqual(decision.map((value, at) => (value === undefined ? replies[n]?.[at] : value)));
+    }
+    expect(got, about).toEqual(held);
+  }
+}
+
+const files = Object.keys(vectors).filter((file) => plan(file).length > 0);
+
+const HEX =
+  "local s = redis.call('GET', KEYS[1]) return s and (s:gsub('.', function(c) return string.format('%02x', c:byte()) end)) or 'none'";
+const quoted = (text: string): string =>
+  `"${[...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}"`;
+
+describe("redis-cli", () => {
+  const cli = (input: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const child = spawn("redis-cli", ["-p", `${server.port}`]);
+      let output = "";
+      child.stdout.on("data", (data) => {
+        output += data;
+      });
+      child.on("error", reject);
+      child.on("close", () => resolve(output));
+      child.stdin.end(input);
+    });
+
+  test.each(files)("%s", { timeout: 60_000 }, async (file) => {
+    const load = ["-p", `${server.port}`, "-x", "SCRIPT", "LOAD"];
+    const sha = execFileSync("redis-cli", load, { input: execFileSync("cat", [SCRIPT]) })
+      .toString()
+      .trim();
+    const expected = plan(file);
+    const lines = expected.flatMap(({ call: { keys, args } }) => [
+      `EVALSHA ${sha} ${keys.length} ${[...keys, ...args].map(quoted).join(" ")}`,
+      ...keys.map((key) => `EVAL ${quoted(HEX)} 1 ${quoted(key)}`),
+    ]);
+    const output = (await cli(`${lines.join("\n")}\n`)).split("\n");
+    let at = 0;
+    const done = expected.map(({ call: { keys } }): Done => {
+      const decisions = keys.map((_, i) => output.slice(at + 7 * i, at + 7 * i + 7));
+      at += 8 * keys.length;
+      const held = output.slice(at - keys.length, at);
+      return { reply: decisions, held: held.map((state) => (state === "none" ? null : state)) };
+    });
+    compare(expected, done);
+  });
+});
+
+const python = ["python3", "python"].find((name) => {
+  try {
+    return execFileSync(name, ["-c", "import venv, ensurepip"]).length === 0;
+  } catch {
+    return false;
+  }
+});
+if (python === undefined) console.warn("!!! THE SCRIPT IS NOT TESTED FROM PYTHON: apt-get install python3-venv");
+
+describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== "1")("Python, redis-py", () => {
+  const folder = temporaryFolder("redis-py");
+  const program = join(folder, "bin", "python");
+  beforeAll(async () => {
+    await promisify(execFile)(python as string, ["-m", "venv", folder]);
+    await promisify(execFile)(program, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", REDIS_PY]);
+    if (!existsSync(program)) throw new Error(`no Python in ${folder}`);
+  }, 120_000);
+  afterAll(() => remove(folder));
+
+  const run = async (calls: readonly Call[]): Promise<Done[]> => {
+    const child = promisify(execFile)(program, [PYTHON, `${server.port}`, SCRIPT], { maxBuffer: 2 ** 26 });
+    child.child.stdin?.end(JSON.stringify(calls));
+    return JSON.parse((await child).stdout);
+  };
+
+  test.each(files)("%s", { timeout: 60_000 }, async (file) => {
+    const probe = server.client();
+    await probe.flushall();
+    probe.disconnect();
+    const expected = plan(file);
+    compare(expected, await run(expected.map(({ call }) => call)));
+  });
+
+  test("a limit is shared with a service in JavaScript, by this server's clock", async () => {
+    const probe = server.client();
+    await probe.flushall();
+    const { redis } = await import("../../../npm/tidegate/src/stores/redis.ts");
+    const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 2 ** 40 });
+    const take = { op: "take", limit, key: "user", count: 3, reserve: false } as const;
+    const store = redis(probe);
+    expect((await store.decide(take, undefined)).remaining).toBe(7);
+    const args = ["decision", "", "4", "10", `${2 ** 40}`, "10"];
+    const [granted, denied] = await run(Array(2).fill({ keys: ["tidegate:api:user"], args }));
+    expect(granted?.reply).toMatchObject({ 0: 1 });
+    expect(denied?.reply).toMatchObject({ 0: 0 });
+    expect(Math.floor((await store.getValue(limit, "user", undefined)).value)).toBe(3);
+    probe.disconnect();
+  });
+
+  test("a key that holds no state is an error, and what has passed its deadline is late", async () => {
+    const probe = server.client();
+    await probe.set("bad", "no state");
+    const numbers = ["1", "10", "1000", "10"];
+    const [bad, many, late] = await run([
+      { keys: ["bad"], args: ["decision", "", ...numbers] },
+      { keys: ["bad", "good"], args: ["decision", "", "many", "", "1", ...numbers, "", "", "", "2", "all", "1", "1"] },
+      { keys: ["good"], args: ["decision", "1000", ...numbers] },
+    ]);
+    expect(bad?.reply).toEqual({ error: expect.stringContaining("corrupt state: a state must be 16 bytes") });
+    expect(many?.reply).toEqual([
+      { error: expect.stringContaining("corrupt state: a state must be 16 bytes") },
+      { error: expect.stringContaining("another member of the call") },
+    ]);
+    expect(late?.reply).toMatch(/^late \d{13}$/);
+    expect(await probe.keys("*")).not.toContain("good");
+    probe.disconnect();
+  });
+});
