@@ -37,33 +37,27 @@ local function live(key)
 end
 local commands = {}
 function commands.TIME() return { seconds, micros } end
-function commands.MGET(...)
-  local got = { ... }
-  for i = 1, #got do got[i] = live(got[i]) or false end
-  return got
-end
-function commands.EXISTS(key) return live(key) and 1 or 0 end
+function commands.GET(key) return live(key) or false end
 function commands.DEL(key)
   touch(key)
   data[key], expires[key] = nil, nil
   return 1
 end
 function commands.SET(key, value, ...)
-  local rest, unless, at = { ... }, false, nil
+  local rest, at = { ... }, nil
   local i = 1
   while i <= #rest do
-    if rest[i] == 'NX' then unless = true
-    elseif rest[i] == 'PXAT' then i = i + 1 at = tonumber(rest[i])
+    if rest[i] == 'PXAT' then i = i + 1 at = tonumber(rest[i])
     elseif rest[i] == 'PX' then i = i + 1 at = now + tonumber(rest[i])
     else error('SET has no option ' .. rest[i]) end
     i = i + 1
   end
-  if unless and live(key) then return false end
   touch(key)
   data[key], expires[key] = value, at
   return {}
 end
-redis = { call = function(op, ...) return commands[op](...) end }
+local function command(op, ...) return commands[op](...) end
+redis = { call = command, pcall = command }
 
 local scripts = {}
 function install(sha, text) scripts[sha] = assert(load(text, 'script')) end

@@ -1,5 +1,6 @@
 /** The shapes of clients that the store is tested with. */
 
+import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import type { RedisLike, RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
@@ -43,6 +44,10 @@ export const single: Readonly<Record<string, (port: number) => Promise<Open>>> =
     await client.connect();
     return { client, close: () => client.destroy() };
   },
+  "Valkey GLIDE": async (port) => {
+    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }] });
+    return { client, close: () => client.close() };
+  },
   "a REST client": async (port) => {
     const client = quiet(new Redis({ host: "127.0.0.1", port }));
     return { client: restLike(client), close: () => client.disconnect() };
@@ -60,6 +65,13 @@ export const clustered: Readonly<Record<string, (ports: readonly number[]) => Pr
     await client.connect();
     return { client, close: () => client.destroy() };
   },
+};
+
+/** Valkey GLIDE's client of a cluster. It does not report which master serves a slot. */
+export const glideCluster = async (ports: readonly number[]): Promise<Open> => {
+  const addresses = ports.map((port) => ({ host: "127.0.0.1", port }));
+  const client = await GlideClusterClient.createClient({ addresses });
+  return { client, close: () => client.close() };
 };
 
 /** Clients that ask a Sentinel where the master named "tide" is. */

@@ -1,11 +1,13 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
 import { Redis } from "ioredis";
+import { createClient } from "redis";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
 import { clustered, type Open, single } from "./clients.ts";
+import { LossyProxy } from "./proxy.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 /** A thousandth of a token comes back in a second. */
@@ -98,6 +100,50 @@ test("what an ioredis queued while it had no connection takes nothing once it ha
   cleanups.push(() => probe.disconnect());
   expect(await probe.info("commandstats"), "ioredis does send it").toMatch(/cmdstat_eval/);
   expect(await probe.keys("*")).toEqual([]);
+});
+
+describe("a first call while the client connects", () => {
+  const clients: Readonly<Record<string, (port: number) => Open>> = {
+    ioredis: (port) => {
+      const client = new Redis({ host: "127.0.0.1", port });
+      client.on("error", () => {});
+      return { client, close: () => client.disconnect() };
+    },
+    "ioredis, lazyConnect": (port) => {
+      const client = new Redis({ host: "127.0.0.1", port, lazyConnect: true });
+      client.on("error", () => {});
+      return { client, close: () => client.disconnect() };
+    },
+    "node-redis": (port) => {
+      const client = createClient({ socket: { host: "127.0.0.1", port } });
+      client.on("error", () => {});
+      void client.connect().catch(() => {});
+      return { client, close: () => client.destroy() };
+    },
+  };
+
+  test.each(Object.entries(clients))("%s: a slow connection does not count as the call's timeout", async (_, make) => {
+    const server = await started();
+    const relay = await LossyProxy.start(server.port);
+    cleanups.push(() => relay.stop());
+    // One round trip is within the timeout; two are not.
+    relay.delay = 300;
+    const { client, close } = make(relay.port);
+    cleanups.push(close);
+    const limiter = defineLimits(limits, { store: redis(client), timeout: 1_000, log: false });
+    expect(await limiter.limit("api")).toMatchObject({ ok: true, remaining: 1e6 - 1 });
+    expect((await limiter.limit("api")).degraded).toBeUndefined();
+  });
+
+  test.each(Object.entries(clients))("%s: a server that never replies costs a degraded decision", async (_, make) => {
+    const server = await started();
+    server.signal("SIGSTOP");
+    cleanups.push(() => server.signal("SIGCONT"));
+    const { client, close } = make(server.port);
+    cleanups.push(close);
+    const limiter = defineLimits(limits, { store: redis(client), timeout: 50, log: false });
+    expect(await limiter.limit("api")).toMatchObject({ ok: false, degraded: true });
+  });
 });
 
 test("a server whose clock is an hour ahead or behind is no reason to deny", async () => {

@@ -1,4 +1,4 @@
-/** A way to a server that can lose an answer: the server carried it out, and nobody hears of it. */
+/** A relay to a server that can be slow, stall, or lose replies of commands that the server carried out. */
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -6,9 +6,11 @@ export class LossyProxy {
   readonly port: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** How many of the next answers are lost, each with its connection. */
+  /** How many of the next replies are lost, each with its connection. */
   lose = 0;
   lost = 0;
+  /** ms by which each direction delays what it carries. */
+  delay = 0;
 
   private constructor(server: Server, port: number) {
     this.#server = server;
@@ -36,9 +38,9 @@ export class LossyProxy {
         upstream.destroy();
       });
     }
-    client.on("data", (data) => upstream.write(data));
+    client.on("data", (data) => this.#carry(data, upstream));
     upstream.on("data", (data) => {
-      if (this.lose === 0) client.write(data);
+      if (this.lose === 0) this.#carry(data, client);
       else {
         this.lose--;
         this.lost++;
@@ -47,7 +49,12 @@ export class LossyProxy {
     });
   }
 
-  /** From now on the connections that there are stay open and carry nothing; new ones work. */
+  #carry(data: Buffer, to: Socket): void {
+    if (this.delay === 0) to.write(data);
+    else setTimeout(() => to.write(data), this.delay);
+  }
+
+  /** The open connections stay open and carry nothing from now on; new ones work. */
   stall(): void {
     for (const socket of this.#sockets) {
       socket.pause();

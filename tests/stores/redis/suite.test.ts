@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { redis, type RedisOptions } from "../../../npm/tidegate/src/stores/redis.ts";
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
-import { clustered, type Open, sentinels, single } from "./clients.ts";
+import { clustered, glideCluster, type Open, sentinels, single } from "./clients.ts";
 import { RedisCluster, RedisServer, startSentinel } from "./server.ts";
 import { storedIn, storedOn } from "./stored.ts";
 import { vectors } from "../vectors.ts";
@@ -81,7 +81,7 @@ describe("a cluster of three", () => {
     await cluster?.stop();
   });
 
-  describe.each(Object.entries(clustered))("%s", (_, make) => {
+  describe.each([...Object.entries(clustered), ["Valkey GLIDE cluster", glideCluster] as const])("%s", (_, make) => {
     let open: Open;
     beforeAll(async () => {
       open = await make(cluster.nodes.map((node) => node.port));
