@@ -32,5 +32,11 @@ async function client(): Promise<RedisLike> {
 }
 
 describe("the script in the model of a server", () => {
-  storeSuite({ test, describe, vectors, create: async () => redis(await client()) });
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: async () => redis(await client()),
+    ownRandom: "on one server a limit with shards is one bucket",
+  });
 });

@@ -77,7 +77,21 @@ export const contenders = {
   },
 };
 
-/** One key that is out of tokens, asked again and again. */
+/** The least that a script does which decides by the server's clock: it reads the clock and a key, and writes the key. */
+const LEAST = `local clock = redis.call('TIME')
+local held = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], '0123456789abcdef', 'PXAT', ARGV[1])
+return held`;
+export const least = {
+  "TIME, GET and SET in a script": async (port) => {
+    const { client, close } = ioredis(port);
+    const sha = await client.script("LOAD", LEAST);
+    const at = `${Date.now() + HOUR}`;
+    return { run: (key) => client.evalsha(sha, 1, `least:${key}`, at), close };
+  },
+};
+
+/** One key that is out of tokens, called again and again. */
 export const denied = {
   "tidegate (ioredis)": async (port) => {
     const { client, close } = ioredis(port);

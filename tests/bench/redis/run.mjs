@@ -3,7 +3,7 @@
 // One loopback server; contenders take turns in each round, and ratios are the medians of each round's.
 import { measured, median, options, publish } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
-import { contenders, denied } from "./contenders.mjs";
+import { contenders, denied, least } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 import { pipelined } from "./pipelined.mjs";
 
@@ -57,13 +57,38 @@ async function measure(title, unit, makers, how, base) {
   return measured({ title, unit, base, rounds: figures, digits: unit.endsWith("µs") ? 1 : 0 });
 }
 
+/** One caller: what the server itself measures of each call, by `INFO commandstats`; the round trip is not in it. */
+async function serverTime(makers) {
+  const { Redis } = await import("ioredis");
+  const probe = new Redis({ host: "127.0.0.1", port: server.port });
+  const open = {};
+  for (const [name, make] of Object.entries(makers)) open[name] = await make(server.port);
+  const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
+  for (const { run } of Object.values(open)) await latency(run); // warm
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { run }] of Object.entries(open)) {
+      await probe.config("RESETSTAT");
+      await latency(run);
+      const stats = await probe.info("commandstats");
+      const perCall = (command) => new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)?.[1];
+      // What a script calls is counted in its time.
+      figures[name].push(Number(perCall("evalsha") ?? perCall("eval") ?? perCall("get")));
+    }
+  }
+  for (const { close } of Object.values(open)) close();
+  probe.disconnect();
+  const title = "one caller, 10,000 keys: the server's own time";
+  return measured({ title, unit: "µs", base: "GET (ioredis)", rounds: figures, digits: 1 });
+}
+
 const server = await startServer();
 const many = { ...contenders, "pipelined GET, no client": pipelined };
 const all = (run) => (run.all ? run.all(ms) : throughput(run));
 const base = "GET (ioredis)";
 const tables = [
   await measure(`${CALLERS} callers, 10,000 keys`, "decisions a second", many, all, base),
-  await measure("one caller, 10,000 keys", "p50, µs", contenders, latency, base),
+  await measure("one caller, 10,000 keys", "p50, µs", { ...contenders, ...least }, latency, base),
+  await serverTime({ ...contenders, ...least }),
   await measure("one denied key, one caller", "p50, µs", denied, latency, "tidegate (ioredis)"),
   {
     title: "10,000 calls on a denied key",

@@ -208,6 +208,18 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     probe.disconnect();
   });
 
+  test("the program of the guide grants what there is, and returns how long to wait", async () => {
+    const probe = server.client();
+    await probe.flushall();
+    probe.disconnect();
+    const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: `redis://127.0.0.1:${server.port}` };
+    const program = fileURLToPath(new URL("./languages/limit.py", import.meta.url));
+    const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";
+    const options = { env: { ...env, PYTHONPATH: join(program, "..") } };
+    const { stdout } = await promisify(execFile)(join(folder, "bin", "python"), ["-B", "-c", code], options);
+    expect(stdout).toMatch(/^10 \(False, 0, [0-6]\d{0,3}\)\n$/);
+  });
+
   test("a key that holds no state is an error, and what has passed its deadline is late", async () => {
     const probe = server.client();
     await probe.set("bad", "no state");

@@ -16,6 +16,8 @@ interface Probe {
   retryStrategy?: () => number;
   maxRetriesPerRequest?: null;
   enableReadyCheck?: boolean;
+  username?: string;
+  password?: string;
 }
 
 /** One redis-server, or what `TIDEGATE_REDIS_SERVER` names (such as valkey-server). */

@@ -283,6 +283,21 @@ test("65,536 shards: the whole capacity in one step, and the sum of all", { time
   expect((await store.getValue(most, "k", undefined)).value).toBeLessThan(1);
 });
 
+test("a user of an ACL needs six commands", async () => {
+  await client.acl("SETUSER", "limited", "on", ">secret", "~tidegate:*", ...COMMANDS);
+  const other = server.client({ username: "limited", password: "secret" });
+  const limited = redis(other);
+  expect((await limited.decide(asked("take", "acl"), undefined)).remaining).toBe(9);
+  expect((await limited.decide(asked("take", "acl"), undefined)).remaining).toBe(8);
+  expect((await limited.decideAll([asked("take", "acl"), asked("take", "b")], undefined)).ok).toBe(true);
+  expect((await limited.decide(asked("give", "acl", 10), undefined)).remaining).toBe(10);
+  await limited.reset(limit, "acl");
+  await client.acl("SETUSER", "limited", "-set");
+  await expect(limited.decide(asked("take", "acl"), undefined)).rejects.toThrow(/NOPERM|can't run this command|ACL/i);
+  other.disconnect();
+});
+const COMMANDS = ["+evalsha", "+eval", "+time", "+get", "+set", "+del"];
+
 describe("options", () => {
   test.each([
     [{ prefix: "a{b}" }, "`prefix` must be a string without braces"],

@@ -36,26 +36,30 @@ if deadline or not passed then
   now = now or clock
 end
 
--- The usual call, kept short because it is most of what a server does: takes from one token bucket. It computes what
--- `step` and `write` below compute; whatever else it finds, it leaves to them.
-if form == 'bytes' and #argv == 6 then
-  local key, count, capacity = keys[1], tonumber(argv[3]), tonumber(argv[6])
+-- The usual request, kept short because it is most of what a server does: takes from one token bucket, by the server's
+-- clock. It computes what `step` and `write` below compute. Returns what the key held, as in the reply of "bytes", and 1
+-- where it granted, else 0; or nothing, where it has done nothing and leaves the request to them.
+local function usual(key, count, rate, period, capacity)
   local held = pcall('GET', key)
   local v, t, first = capacity, now, not held
-  if held and #held == 16 then v, t = struct.unpack('<dd', held) end
-  if first or #held == 16 and t - now <= SKEW and v - v == 0 and t - t == 0 then
-    local rate, period = tonumber(argv[4]), tonumber(argv[5])
-    if now > t then v, t = v + ((now - t) * rate) / period, now end
-    if not (v < capacity) then v = capacity end
-    local after = v - count
-    local at = ceil(t + (capacity - after) * (period / rate))
-    if after < 0 or capacity < count then
-      return pack('<dd', now, 0) .. (first and '0' or '1' .. held)
-    elseif count > 0 and after < capacity and at > now and at < END and after + ((at - t) * rate) / period >= capacity then
-      call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
-      return pack('<dd', now, 1) .. (first and '0' or '1' .. held)
-    end
+  if held then
+    if #held ~= 16 then return end
+    v, t = struct.unpack('<dd', held)
+    if not (t - now <= SKEW and v - v == 0 and t - t == 0) then return end
   end
+  if now > t then v, t = v + ((now - t) * rate) / period, now end
+  if not (v < capacity) then v = capacity end
+  local after = v - count
+  if after < 0 or capacity < count then return first and '0' or '1' .. held, 0 end
+  local at = ceil(t + (capacity - after) * (period / rate))
+  if count > 0 and after < capacity and at > now and at < END and after + ((at - t) * rate) / period >= capacity then
+    call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
+    return first and '0' or '1' .. held, 1
+  end
+end
+if form == 'bytes' and #argv == 6 then
+  local part, granted = usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]))
+  if part then return pack('<dd', now, granted) .. part end
 end
 
 -- The first ms after `now`, where it is not yet so, at which (v, t), refilled, is `count` above `least`. nil: the clock
@@ -224,20 +228,20 @@ end
 
 -- By key: how it was found, what it held, the numbers at this point, and the rule that changed them last.
 local found, before, value, ts, changed = {}, {}, {}, {}, {}
-for _, key in ipairs(keys) do
-  if not found[key] then
-    local held
-    found[key], value[key], ts[key], held = read(key)
-    before[key] = shown(found[key], value[key], ts[key], held)
-  end
+local function touch(key)
+  if found[key] then return end
+  local held
+  found[key], value[key], ts[key], held = read(key)
+  before[key] = shown(found[key], value[key], ts[key], held)
 end
 
-local replies, granted, k = {}, 0, 0
+local replies, parts, granted, k = {}, {}, 0, 0
 local function reply(...)
   if form == 'decision' then replies[#replies + 1] = decision(...) end
 end
 
 local function each(key, by, times)
+  touch(key)
   if by[1] == 'reset' then
     found[key], value[key], changed[key] = '0', nil, by
     by = { 'check', 0, by[3], by[4], by[5], by[6], by[7] }
@@ -255,7 +259,10 @@ end
 
 local function all(n)
   local sound, ok, plans = true, true, {}
-  for i = 1, n do if found[keys[k + i]] > '1' then sound = false end end
+  for i = 1, n do
+    touch(keys[k + i])
+    if found[keys[k + i]] > '1' then sound = false end
+  end
   for i = 1, n do
     local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
     if not sound then replies[#replies + 1] = corrupt(found[key]) else
@@ -276,7 +283,13 @@ while p <= #argv do
   local n, times = tonumber(argv[p]), tonumber(argv[p + 1])
   p = p + 2
   if times then
-    for i = k + 1, k + n do each(keys[i], rules[tonumber(argv[p])], times) end
+    local by = rules[tonumber(argv[p])]
+    local plain = form == 'bytes' and not passed and times == 1 and by[1] == 'take' and by[6] == 0 and not by[7]
+    for i = k + 1, k + n do
+      local key, ok = keys[i], nil
+      if plain and not found[key] then parts[i], ok = usual(key, by[2], by[3], by[4], by[5]) end
+      if ok then granted = granted + ok else each(key, by, times) end
+    end
     p = p + 1
   else
     all(n)
@@ -291,6 +304,5 @@ for _, key in ipairs(keys) do
   changed[key] = nil
 end
 if form == 'decision' then return replies end
-local parts = { head(granted) }
-for i, key in ipairs(keys) do parts[i + 1] = before[key] end
-return table.concat(parts)
+for i, key in ipairs(keys) do parts[i] = parts[i] or before[key] end
+return head(granted) .. table.concat(parts)
