@@ -18,7 +18,7 @@ function heap(): number {
 withServer();
 
 describe("remembered denials", () => {
-  test("a denied key costs none until its retryAt is near, and is granted then", async () => {
+  test("a denied key costs no round trip until shortly before its retryAt, and is granted then", async () => {
     const quick = new Limit("quick", { kind: "token bucket", rate: 10, period: 1000, capacity: 1 });
     await take("d", 1, quick);
     const denied = await take("d", 1, quick);
@@ -56,7 +56,7 @@ describe("remembered denials", () => {
     expect((await take("f", 10)).ok).toBe(true);
   });
 
-  test("a give in flight keeps a denial that was asked before it from being remembered", async () => {
+  test("a denial that was sent before a give is not remembered", async () => {
     await take("g", 10);
     const denied = take("g");
     await new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
@@ -66,7 +66,7 @@ describe("remembered denials", () => {
     expect((await take("g", 5)).ok).toBe(true);
   });
 
-  test("of more than 10,000 denied keys the oldest is forgotten", async () => {
+  test("of more than 10,000 denied keys the oldest is evicted", async () => {
     const keys = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
     await Promise.all(keys.map((key) => take(key, 10)));
     await Promise.all(keys.map((key) => take(key)));

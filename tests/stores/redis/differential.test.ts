@@ -178,7 +178,7 @@ function plainBucket({ rate, period, capacity, maxReserved }: Config): Config {
   };
 }
 
-test("and as text, for clients that carry no bytes", { timeout: 600_000 }, async () => {
+test("and in the text form, for clients that carry no bytes", { timeout: 600_000 }, async () => {
   await run(new RedisStore(restLike(client), { rememberDenials: 0 }), STEPS / 4, 40, SEED + 2);
 });
 

@@ -34,7 +34,7 @@ async function opened(open: Promise<Open>): Promise<Open["client"]> {
 }
 
 describe.each(Object.entries(single))("%s", (name, make) => {
-  test("one corrupt key costs the calls on it alone", async () => {
+  test("a corrupt key degrades only the calls on it", async () => {
     const server = await started();
     const probe = server.client();
     cleanups.push(() => probe.disconnect());
@@ -85,7 +85,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
   });
 });
 
-test("what an ioredis queued while it had no connection takes nothing once it has", async () => {
+test("calls that ioredis queued without a connection take nothing once it has one", async () => {
   const port = await freePort();
   const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 100, maxRetriesPerRequest: null });
   client.on("error", () => {});
@@ -146,7 +146,7 @@ describe("a first call while the client connects", () => {
   });
 });
 
-test("a server whose clock is an hour ahead or behind is no reason to deny", async () => {
+test("a server whose clock is an hour ahead or behind does not degrade calls", async () => {
   const server = await started();
   const client = await opened((single["ioredis Redis"] as (port: number) => Promise<Open>)(server.port));
   vi.useFakeTimers({ toFake: ["Date"] });
@@ -174,7 +174,7 @@ async function keysOf(cluster: RedisCluster, probe: Redis): Promise<string[]> {
 }
 
 describe.each(Object.entries(clustered))("%s", (_, make) => {
-  test.each(["SIGSTOP", "SIGKILL"] as const)("a master after %s costs no call on the others", async (signal) => {
+  test.each(["SIGSTOP", "SIGKILL"] as const)("a master after %s degrades no call on the others", async (signal) => {
     const cluster = await RedisCluster.start(3, 0, "--cluster-require-full-coverage", "no");
     cleanups.push(() => cluster.stop());
     const [stopped, ...healthy] = cluster.nodes as [RedisServer, ...RedisServer[]];

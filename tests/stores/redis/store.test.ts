@@ -51,7 +51,7 @@ describe("keys", () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test("names with tags never meet either, whatever the tag", () => {
+  test("with tags too, distinct names and keys stay distinct", () => {
     const tags = [undefined, "", "a", "a}", "{a", "%", "%7d", "a}n:{b", "\ud800", "\udc00"];
     const places = tags.flatMap((tag) =>
       [undefined, ...odd].flatMap((key) => [undefined, 0, 1].map((shard) => redisKeyOf("p:", "n", shard, key, tag))),
@@ -60,7 +60,7 @@ describe("keys", () => {
     expect(new Set(places.map((place) => Buffer.from(place).toString("hex"))).size).toBe(places.length);
   });
 
-  test("a tag alone settles the slot, and a brace in a key does not", async () => {
+  test("a tag alone decides the slot, and a brace in a key does not", async () => {
     const slots = (tag: string) => new Set(odd.map((key) => slotOf(redisKeyOf("p:", "n", 3, key, tag))));
     expect(slots("tenant").size).toBe(1);
     expect(slots("").size).toBe(1);
@@ -85,7 +85,7 @@ describe("what is written", () => {
   const place = "tidegate:api:u";
   const held = async () => [(await client.getBuffer(place))?.toString("hex"), await client.pexpiretime(place)];
 
-  test("a denied, checked or asked call leaves value and TTL as they are, to the bit", async () => {
+  test("denials, checks and reads leave value and TTL as they are, to the bit", async () => {
     replaceStore(redis(client, { rememberDenials: 0 }));
     await take("u", 7);
     const before = await held();
@@ -101,7 +101,7 @@ describe("what is written", () => {
     expect(await held()).toEqual(before);
   });
 
-  test("a key goes when it is full: not one ms before, and at the most two after", async () => {
+  test("a key expires when it is full: not one ms before, and at most two after", async () => {
     const random = new Random(1);
     for (let i = 0; i < 300; i++) {
       const rate = Math.exp(random.next() * 14);
@@ -130,7 +130,7 @@ describe("what is written", () => {
     );
   });
 
-  test("the server's clock decides, whatever this process's says", async () => {
+  test("the server's clock decides, not this process's", async () => {
     const now = Date.now;
     const [seconds] = await client.time();
     try {
@@ -160,31 +160,34 @@ describe("corrupt state", () => {
     ["infinite", () => client.set("tidegate:api:bad", infinite), /two finite little-endian doubles/],
   ];
 
-  test.each(kinds)("%s: an error with the identity, whoever asks, and nothing touched", async (_, write, message) => {
-    await write();
-    const dump = await client.dumpBuffer("tidegate:api:bad");
-    const identity = { name: "StoreError", code: "TIDEGATE_STORE", store: "redis", identity: "api:bad" };
-    for (const op of ["take", "check", "give", "charge"] as const) {
-      const error = await store.decide(asked(op, "bad"), undefined).catch((caught) => caught);
-      expect(error).toMatchObject({ ...identity, operation: op });
-      expect(error.message).toMatch(message);
-    }
-    await expect(store.getValue(limit, "bad", undefined)).rejects.toMatchObject(identity);
-    await expect(store.decideAll([asked("take", "good"), asked("take", "bad")], undefined)).rejects.toMatchObject(
-      identity,
-    );
-    expect(await client.exists("tidegate:api:good")).toBe(0);
-    // In one script call with others, only the bad one fails.
-    const settled = await Promise.allSettled([take("a"), take("bad"), take("b"), take("bad")]);
-    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "rejected"]);
-    expect(await client.dumpBuffer("tidegate:api:bad")).toEqual(dump);
-    await store.reset(limit, "bad");
-    expect((await take("bad", 10)).ok).toBe(true);
-  });
+  test.each(kinds)(
+    "%s: every call gives an error with the identity, and the key is not changed",
+    async (_, write, message) => {
+      await write();
+      const dump = await client.dumpBuffer("tidegate:api:bad");
+      const identity = { name: "StoreError", code: "TIDEGATE_STORE", store: "redis", identity: "api:bad" };
+      for (const op of ["take", "check", "give", "charge"] as const) {
+        const error = await store.decide(asked(op, "bad"), undefined).catch((caught) => caught);
+        expect(error).toMatchObject({ ...identity, operation: op });
+        expect(error.message).toMatch(message);
+      }
+      await expect(store.getValue(limit, "bad", undefined)).rejects.toMatchObject(identity);
+      await expect(store.decideAll([asked("take", "good"), asked("take", "bad")], undefined)).rejects.toMatchObject(
+        identity,
+      );
+      expect(await client.exists("tidegate:api:good")).toBe(0);
+      // In one script call with others, only the bad one fails.
+      const settled = await Promise.allSettled([take("a"), take("bad"), take("b"), take("bad")]);
+      expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "rejected"]);
+      expect(await client.dumpBuffer("tidegate:api:bad")).toEqual(dump);
+      await store.reset(limit, "bad");
+      expect((await take("bad", 10)).ok).toBe(true);
+    },
+  );
 });
 
 describe("round trips", () => {
-  test("calls of one turn are one script call, each with its own answer", async () => {
+  test("concurrent calls are one script call, each with its own decision", async () => {
     await take("warm");
     await client.config("RESETSTAT");
     const calls = Array.from({ length: 30 }, (_, i) => take(`k${i % 10}`, 4));
@@ -205,13 +208,13 @@ describe("round trips", () => {
     expect(await scriptCalls()).toBe(1);
   });
 
-  test("identical requests on one key are one step on the server: 64 callers, exactly 10 granted", async () => {
+  test("of 64 identical concurrent calls on one key exactly 10 are granted", async () => {
     const told = await Promise.all(Array.from({ length: 64 }, () => take("hot")));
     expect(told.filter(({ ok }) => ok).length).toBe(10);
     expect(told.map(({ remaining }) => remaining).slice(0, 11)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
   });
 
-  test("each operation is one", async () => {
+  test("each operation is one script call", async () => {
     await take("warm");
     const sharded = new Limit("sharded", { kind: "token bucket", rate: 100, period: 60_000, shards: 8 });
     for (const of of [limit, sharded]) {
@@ -232,7 +235,7 @@ describe("round trips", () => {
     }
   });
 
-  test("what can never be granted asks nobody", async () => {
+  test("a request above the capacity makes no round trip", async () => {
     const decision = await take("never", 11);
     expect(decision).toMatchObject({ ok: false, reason: "exceeds capacity", retryAt: undefined, value: 0 });
     expect(await scriptCalls()).toBe(0);
@@ -276,7 +279,7 @@ test("a fractional clock is floored", async () => {
   expect((await store.decide(asked("take", "fraction"), 7_000.1)).ok).toBe(true);
 });
 
-test("65,536 shards: the whole capacity in one step, and the sum of all", { timeout: 60_000 }, async () => {
+test("65,536 shards are one bucket: one step takes the whole capacity", { timeout: 60_000 }, async () => {
   const most = new Limit("most", { kind: "token bucket", rate: 2 ** 20, period: 2 ** 40, shards: 65_536 });
   expect((await take("k", 2 ** 20, most)).ok).toBe(true);
   expect((await take("k", 1, most)).ok).toBe(false);
