@@ -13,6 +13,20 @@ pub enum Kind {
     FixedWindow,
 }
 
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 2] = [Kind::TokenBucket, Kind::FixedWindow];
+
+    /// The kind as the public API writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::TokenBucket => "token bucket",
+            Kind::FixedWindow => "fixed window",
+        }
+    }
+}
+
 /// A policy as the caller wrote it, unchecked. Zero is a value: what is absent is `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {

@@ -1,4 +1,5 @@
-//! What the disk must give before anything is mapped: a write to a page that it cannot give would end the process.
+//! What is checked and reserved before anything is mapped: a write to a page that the disk cannot hold would end the
+//! process.
 
 use crate::error::FileError;
 use crate::private;
@@ -6,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// File systems of other machines, by the type that `statfs` tells: two machines cannot share a memory map.
+/// Network file systems, by the type that `statfs` returns: two machines cannot share a memory map.
 #[cfg(target_os = "linux")]
 const NETWORK: [(u32, &str); 11] = [
     (0x6969, "NFS"),
@@ -27,26 +28,16 @@ fn network_name(kind: u32) -> Option<&'static str> {
     NETWORK.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name)
 }
 
-#[cfg(unix)]
-fn statfs(path: &Path) -> Option<libc::statfs> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
-    // Safety: all zeros are a value of it, and the path ends in a zero.
-    unsafe {
-        let mut told: libc::statfs = std::mem::zeroed();
-        (libc::statfs(path.as_ptr(), &mut told) == 0).then_some(told)
-    }
-}
-
-/// What kind of network file system the folder is on, where that can be told.
+/// The kind of network file system that the folder is on, where the system reports it.
 #[cfg(target_os = "linux")]
 fn network(folder: &Path) -> Option<&'static str> {
-    network_name(statfs(folder)?.f_type as u32)
+    network_name(rustix::fs::statfs(folder).ok()?.f_type as u32)
 }
 
 #[cfg(target_os = "macos")]
 fn network(folder: &Path) -> Option<&'static str> {
-    (statfs(folder)?.f_flags & libc::MNT_LOCAL as u32 == 0).then_some("not local")
+    let flags = rustix::fs::statfs(folder).ok()?.f_flags;
+    (flags & libc::MNT_LOCAL as u32 == 0).then_some("not local")
 }
 
 #[cfg(windows)]
@@ -75,17 +66,11 @@ pub(crate) fn refuse_network(folder: &Path) -> Result<(), FileError> {
     Err(FileError::new(folder, what))
 }
 
-/// Refuses a size that this process may not write: it would be ended by a signal.
+/// Refuses a size that this process may not write: the system would end it with a signal.
 #[cfg(unix)]
 pub(crate) fn refuse_size(folder: &Path, bytes: u64) -> Result<(), FileError> {
-    // Safety: it writes the two numbers that it is given.
-    let most = unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        if libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) == 0 { limit.rlim_cur } else { libc::RLIM_INFINITY }
-    };
-    if most == libc::RLIM_INFINITY || most >= bytes {
-        return Ok(());
-    }
+    use rustix::process::{Resource, getrlimit};
+    let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) else { return Ok(()) };
     let error = io::Error::from(io::ErrorKind::FileTooLarge);
     Err(FileError::io(folder, &format!("a file of {bytes} bytes is needed, and this process may write {most}"), &error))
 }
@@ -95,7 +80,7 @@ pub(crate) fn refuse_size(_: &Path, _: u64) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Makes the file this long at least, with all its blocks on the disk.
+/// Makes the file at least this long, with all its blocks on the disk.
 pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
@@ -104,7 +89,7 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     if allocate(&file, bytes).map_err(fail)? {
         return Ok(());
     }
-    // Where the system allocates nothing ahead, it does for what is written.
+    // The system cannot allocate ahead: writing zeros allocates.
     file.seek(SeekFrom::Start(before)).map_err(fail)?;
     let zeros = vec![0; 1 << 16];
     let mut left = bytes.saturating_sub(before);
@@ -119,18 +104,12 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
 /// Whether the system could allocate the file's blocks.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, bytes: u64) -> io::Result<bool> {
-    use std::os::fd::AsRawFd;
-    loop {
-        // Safety: an open file.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) } == 0 {
-            return Ok(true);
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::EOPNOTSUPP | libc::ENOSYS) => return Ok(false),
-            _ => return Err(error),
-        }
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::{Errno, retry_on_intr};
+    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -144,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_systems_of_other_machines_are_known_by_their_type() {
+    fn network_file_systems_are_recognized_by_their_type() {
         assert_eq!(network_name(libc::NFS_SUPER_MAGIC as u32), Some("NFS"));
         assert_eq!(network_name(libc::SMB_SUPER_MAGIC as u32), Some("SMB"));
         assert_eq!(network_name(0xff53_4d42), Some("CIFS"));

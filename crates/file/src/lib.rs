@@ -25,24 +25,19 @@ mod fork;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod keeper;
-mod meta;
 mod open;
 mod options;
 mod private;
-mod registry;
 mod row;
 mod snapshot;
-mod stats;
 mod store;
 mod transaction;
 mod verify;
 
 pub use error::FileError;
+pub use open::open;
 pub use options::{DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Sync};
-pub use registry::open;
-pub use stats::Stats;
-pub use store::FileStore;
+pub use store::{FileStore, Stats};
 
 /// The code in README.md runs.
 #[cfg(doctest)]

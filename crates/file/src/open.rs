@@ -2,16 +2,20 @@
 
 use crate::disk;
 use crate::error::FileError;
+use crate::fork;
 use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, Sync, map_size};
 use crate::private;
 use crate::snapshot;
+use crate::store::FileStore;
 use crate::transaction::{FRESH_FROM, Rows};
 use crate::verify::{HEAD, used, verify};
 use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -43,9 +47,39 @@ fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileErr
     }
 }
 
+/// What this process has open. It opens a folder once: LMDB's locks are the process's, and closing a second one would
+/// release the first one's.
+static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<FileStore>>>> = LazyLock::new(Mutex::default);
+
+/// Opens the folder at `path` for this process, or joins those of its threads that have it open. It is made where it is
+/// not there.
+///
+/// # Errors
+/// Where it is no folder or may not be written to, is on a network, has no room, is corrupt, or is open with other
+/// settings. The error says what to do.
+pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> {
+    fork::watch();
+    if fork::forked() {
+        let what = "this process was forked from one that had a folder open; start it as a program of its own";
+        return Err(FileError::new(path, what));
+    }
+    let fail = |error| FileError::io(path, "the folder cannot be used", &error);
+    private::make_folder(path).map_err(fail)?;
+    let folder = fs::canonicalize(path).map_err(fail)?;
+    let mut registry = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(store) = registry.get(&folder).and_then(Weak::upgrade) {
+        agree(&folder, options, store.settings())?;
+        return Ok(store);
+    }
+    registry.retain(|_, store| store.strong_count() > 0);
+    let store = Arc::new(FileStore::new(&folder, open_folder(&folder, options)?));
+    registry.insert(folder, Arc::downgrade(&store));
+    Ok(store)
+}
+
 /// Opens the folder, which is there. One process at a time does; all that are done hold the owner's lock together, so
 /// whoever can have that alone is the only one.
-pub(crate) fn open(folder: &Path, asked: Options) -> Result<Opened, FileError> {
+fn open_folder(folder: &Path, asked: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
     private::tighten(folder)?;
     let gate = lock_file(folder, "gate.lock")?;
@@ -187,7 +221,7 @@ fn join(folder: &Path, asked: Options) -> Result<Parts, FileError> {
 }
 
 /// Refuses settings that whoever has the folder open did not choose.
-pub(crate) fn agree(folder: &Path, asked: Options, settings: Settings) -> Result<(), FileError> {
+fn agree(folder: &Path, asked: Options, settings: Settings) -> Result<(), FileError> {
     let differs = |name: &str, has: String, asked: String| {
         let what = format!("it is open with `{name}` {has}, and {asked} was asked for; give all that use it the same");
         Err(FileError::new(folder, what))

@@ -11,6 +11,9 @@ use heed::{CompactionOption, Env, WithoutTls};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 pub(crate) fn data(folder: &Path) -> PathBuf {
@@ -98,12 +101,12 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
 }
 
 /// How long ago the last snapshot was made, by whichever process; `None` where there is none, or the clock stepped back.
-pub(crate) fn age(folder: &Path) -> Option<Duration> {
+fn age(folder: &Path) -> Option<Duration> {
     fs::metadata(snapshot(folder)).and_then(|told| told.modified()).ok()?.elapsed().ok()
 }
 
 /// Makes a snapshot, unless another process is about to. Returns whether it did.
-pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
+fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
     if turn.try_lock().is_err() {
@@ -126,4 +129,64 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Ends its thread when it is dropped, after a last snapshot of what is not in one yet.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    error: Arc<Mutex<Option<String>>>,
+}
+
+impl Keeper {
+    pub(crate) fn start(folder: &Path, env: &Env<WithoutTls>, sync: Sync) -> Keeper {
+        let error: Arc<Mutex<Option<String>>> = Arc::default();
+        let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
+        let (stop, stopped) = channel();
+        let (env, told, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
+        // A commit waits for at most two of them, and for the copy: less than the interval.
+        let tick = Duration::from_millis(u64::from(ms.max(3)) / 3);
+        let run = move || {
+            let mut kept = 0;
+            loop {
+                let last = stopped.recv_timeout(tick) != Err(RecvTimeoutError::Timeout);
+                let _ = env.clear_stale_readers();
+                let now = env.info().last_txn_id;
+                // Another process may have made one: then what came since is younger than a tick.
+                let due = last || age(&folder).is_none_or(|age| age >= tick);
+                if now != kept && due {
+                    let made = make(&folder, &env);
+                    if matches!(made, Ok(true)) {
+                        kept = now;
+                    }
+                    let failed = made.err().map(|error| error.to_string());
+                    *told.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+                }
+                if last {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("tidegate-file".into()).spawn(run);
+        if let Err(failed) = &thread {
+            *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!("no thread for snapshots: {failed}"));
+        }
+        Keeper { stop: Some(stop), thread: thread.ok(), error }
+    }
+
+    pub(crate) fn error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            && !crate::fork::forked()
+        {
+            let _ = thread.join();
+        }
+    }
 }

@@ -2,10 +2,9 @@
 
 use crate::error::FileError;
 use crate::fork::forked;
-use crate::keeper::Keeper;
 use crate::open::Opened;
 use crate::options::{Settings, map_size};
-use crate::stats::Stats;
+use crate::snapshot::Keeper;
 use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
 use heed::{Env, MdbError, WithoutTls};
 use std::fs::File;
@@ -18,6 +17,23 @@ use tidegate_table::{All, Call, Limit, Member, Op, States, plan, plan_all};
 
 /// How long a call waits for pages that a snapshot keeps, or for room among those that read.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a folder holds, and what this process has dropped from it.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// States held now.
+    pub keys: u64,
+    /// The most it may hold.
+    pub max_keys: u64,
+    /// States dropped by this process for want of room that were not full.
+    pub evicted: u64,
+    /// Full states dropped by this process; losing one loses nothing.
+    pub expired: u64,
+    /// Bytes of the data file, used and free. A snapshot takes at most as much again, and twice while one is made.
+    pub bytes: u64,
+    /// Why the last snapshot could not be made, where it could not.
+    pub sync_error: Option<String>,
+}
 
 /// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).
 #[derive(Debug)]

@@ -74,10 +74,10 @@ pub(crate) fn fault(number: u32) -> String {
 /// A limit for a store; its policy's numbers are rate, period, capacity, maxReserved, start and shards, the store's first
 /// six numbers. Returns its number on this thread, or a negative status word.
 #[napi(catch_unwind)]
-pub(crate) fn limit_new(number: u32, name: String, kind: u32, given: u32) -> i32 {
+pub(crate) fn limit_new(number: u32, name: String, kind: u32) -> i32 {
     let made = store(number).ok_or(BROKEN).and_then(|store| {
         let policy = store.with_numbers(|[rate, period, capacity, max_reserved, start, shards, ..]| {
-            policy(kind, given, [*rate, *period, *capacity, *max_reserved, *start, *shards]).map_err(refuse)
+            policy(kind, [*rate, *period, *capacity, *max_reserved, *start, *shards]).map_err(refuse)
         })?;
         Ok(keep_limit(Kept { limit: Limit::new(store.secret()?, name, policy), store }))
     });

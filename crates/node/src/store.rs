@@ -39,20 +39,26 @@ impl Store {
         run(unsafe { &mut *self.numbers })
     }
 
-    /// Runs on the folder; a failure is a status word, and [`Store::fault`] has its text.
-    fn folder<R>(
+    /// Runs on the table or on the folder. A failure of the folder is a status word, and [`Store::fault`] has its text.
+    #[inline(always)]
+    fn on<R>(
         &self,
-        folder: &RefCell<Option<Arc<FileStore>>>,
-        run: impl FnOnce(&FileStore) -> Result<R, FileError>,
+        table: impl FnOnce(&SharedTable) -> R,
+        folder: impl FnOnce(&FileStore) -> Result<R, FileError>,
     ) -> Result<R, u32> {
-        let Some(found) = folder.borrow().clone() else {
-            self.fault.replace("it was closed; open it again".into());
-            return Err(FAILED);
-        };
-        run(&found).map_err(|error| {
-            self.fault.replace(error.to_string());
-            FAILED
-        })
+        match &self.place {
+            Place::Table(found) => Ok(table(found)),
+            Place::Folder(found) => {
+                let result = match found.borrow().as_deref() {
+                    Some(found) => folder(found).map_err(|error| error.to_string()),
+                    None => Err("it was closed; open it again".to_owned()),
+                };
+                result.map_err(|fault| {
+                    self.fault.replace(fault);
+                    FAILED
+                })
+            }
+        }
     }
 
     /// Why the last call that failed did.
@@ -67,59 +73,39 @@ impl Store {
     }
 
     pub(crate) fn secret(&self) -> Result<[u64; 2], u32> {
-        match &self.place {
-            Place::Table(table) => Ok(table.secret()),
-            Place::Folder(folder) => self.folder(folder, |store| Ok(store.secret())),
-        }
+        self.on(SharedTable::secret, |folder| Ok(folder.secret()))
     }
 
     #[inline(always)]
     pub(crate) fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, u32> {
-        match &self.place {
-            Place::Table(table) => Ok(table.decide(limit, key, call)),
-            Place::Folder(folder) => self.folder(folder, |store| store.decide(limit, key, call)),
-        }
+        self.on(|table| table.decide(limit, key, call), |folder| folder.decide(limit, key, call))
     }
 
     /// One call each on many keys, each by itself; in a folder in one transaction.
     pub(crate) fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, u32> {
-        match &self.place {
-            Place::Table(table) => Ok(keys.iter().map(|key| table.decide(limit, *key, call)).collect()),
-            Place::Folder(folder) => self.folder(folder, |store| store.decide_many(limit, keys, call)),
-        }
+        self.on(
+            |table| keys.iter().map(|key| table.decide(limit, *key, call)).collect(),
+            |folder| folder.decide_many(limit, keys, call),
+        )
     }
 
     pub(crate) fn take_all(&self, members: &[Member], now: f64, takes: bool) -> Result<All, u32> {
-        match &self.place {
-            Place::Table(table) => Ok(table.take_all(members, now, takes)),
-            Place::Folder(folder) => self.folder(folder, |store| store.take_all(members, now, takes)),
-        }
+        self.on(|table| table.take_all(members, now, takes), |folder| folder.take_all(members, now, takes))
     }
 
     pub(crate) fn reset(&self, limit: &Limit, key: Option<&[u8]>) -> Result<(), u32> {
-        match &self.place {
-            Place::Table(table) => {
-                table.reset(limit, key);
-                Ok(())
-            }
-            Place::Folder(folder) => self.folder(folder, |store| store.reset(limit, key)),
-        }
+        self.on(|table| table.reset(limit, key), |folder| folder.reset(limit, key))
     }
 
     pub(crate) fn stats(&self) -> Result<Stats, u32> {
-        match &self.place {
-            Place::Table(table) => {
-                let stats = table.stats();
-                Ok(Stats {
-                    keys: stats.keys as u64,
-                    max_keys: stats.max_keys as u64,
-                    evicted: stats.evicted,
-                    expired: stats.expired,
-                    bytes: stats.bytes as u64,
-                    sync_error: None,
-                })
-            }
-            Place::Folder(folder) => self.folder(folder, |store| store.stats()),
-        }
+        let of = |stats: tidegate_table::Stats| Stats {
+            keys: stats.keys as u64,
+            max_keys: stats.max_keys as u64,
+            evicted: stats.evicted,
+            expired: stats.expired,
+            bytes: stats.bytes as u64,
+            sync_error: None,
+        };
+        self.on(|table| of(table.stats()), FileStore::stats)
     }
 }

@@ -10,7 +10,7 @@ pub const OK: u32 = 1;
 pub const RESERVED: u32 = 1 << 1;
 /// There is a state to write (pure evaluations only).
 pub const WRITES: u32 = 1 << 2;
-/// Where the [`Reason`](tidegate_core::Reason) stands, two bits.
+/// Where the two bits of the [`Reason`](tidegate_core::Reason) begin.
 pub const REASON_SHIFT: u32 = 3;
 /// Only the store can tell (leases only).
 pub const ASK: u32 = 1 << 5;
@@ -85,18 +85,21 @@ pub fn tell_write(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
     WRITES
 }
 
-/// A policy from its numbers. `given` has a bit per optional field, in the order of [`Field`]: what is not given is not
-/// read.
-pub fn policy(kind: u32, given: u32, numbers: [f64; 6]) -> Result<Policy, InputError> {
+/// The numbers of a policy, in their order.
+pub const POLICY: [Field; 6] =
+    [Field::Rate, Field::Period, Field::Capacity, Field::MaxReserved, Field::Start, Field::Shards];
+
+/// A policy from its kind, a place in [`Kind::ALL`], and its numbers, in the order of [`POLICY`]; NaN is an absent one.
+pub fn policy(kind: u32, numbers: [f64; POLICY.len()]) -> Result<Policy, InputError> {
     let [rate, period, capacity, max_reserved, start, shards] = numbers;
-    let optional = |field: Field, value: f64| (given & 1 << field as u32 != 0).then_some(value);
+    let given = |value: f64| (!value.is_nan()).then_some(value);
     Policy::new(&Config {
         kind: if kind == 0 { Kind::TokenBucket } else { Kind::FixedWindow },
         rate,
         period,
-        capacity: optional(Field::Capacity, capacity),
-        max_reserved: optional(Field::MaxReserved, max_reserved),
-        start: optional(Field::Start, start),
-        shards: optional(Field::Shards, shards),
+        capacity: given(capacity),
+        max_reserved: given(max_reserved),
+        start: given(start),
+        shards: given(shards),
     })
 }

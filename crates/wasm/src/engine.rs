@@ -108,7 +108,6 @@ pub fn limit_new(
     table: u32,
     length: u32,
     kind: u32,
-    given: u32,
     rate: f64,
     period: f64,
     capacity: f64,
@@ -117,16 +116,15 @@ pub fn limit_new(
     shards: f64,
 ) -> i32 {
     with(|engine| {
-        let made = make(engine, table, length, kind, given, [rate, period, capacity, max_reserved, start, shards]);
-        made.map_or_else(|status| -(status as i32), |limit| put(&mut engine.limits, limit) as i32)
+        let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
+            Ok(policy) => policy,
+            Err(error) => return -(refuse(error) as i32),
+        };
+        let Some(name) = key_of(&engine.key, length) else { return -(BROKEN as i32) };
+        let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);
+        let limit = Limit::new(secret, name, policy);
+        put(&mut engine.limits, limit) as i32
     })
-}
-
-fn make(engine: &Engine, table: u32, length: u32, kind: u32, given: u32, numbers: [f64; 6]) -> Result<Limit, u32> {
-    let policy = policy(kind, given, numbers).map_err(refuse)?;
-    let name = key_of(&engine.key, length).ok_or(BROKEN)?;
-    let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);
-    Ok(Limit::new(secret, name, policy))
 }
 
 /// Frees a limit. A later limit may have its number.

@@ -4,7 +4,7 @@ use crate::files;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
-use tidegate_core::Reason;
+use tidegate_core::{Bound, Kind, Reason};
 use tidegate_table::{Op, wire};
 use tidegate_wasm::SHORT_KEY_BYTES;
 
@@ -44,6 +44,15 @@ fn source() -> Result<String> {
         writeln!(out, "  {name}: {},", op as u32)?;
     }
     writeln!(out, "}} as const;")?;
+    let kinds = Kind::ALL.map(|kind| format!("{:?}", kind.as_str()));
+    writeln!(
+        out,
+        "/** The kinds of a limit, by their number. */\nexport const KINDS = [{}] as const;",
+        kinds.join(", ")
+    )?;
+    let fields = wire::POLICY.map(|field| format!("{:?}", Bound::of(field).name));
+    writeln!(out, "/** The numbers of a policy, in their order; NaN is an absent one. */")?;
+    writeln!(out, "export const POLICY = [{}] as const;", fields.join(", "))?;
     let reasons: Vec<_> = REASONS.iter().map(|reason| format!("{:?}", reason.as_str())).collect();
     writeln!(out, "/** The reasons of a denial, by their number in a status; 0 is none. */")?;
     writeln!(out, "export const REASONS = [undefined, {}] as const;", reasons.join(", "))?;
@@ -63,6 +72,22 @@ mod tests {
         for (name, op) in OPS {
             assert_eq!(wire::call(0.0, 1.0, op as u32).map(|call| call.op), Ok(op), "{name}");
         }
+    }
+
+    #[test]
+    fn the_boundary_reads_each_kind_and_each_number_of_a_policy_at_its_place() -> Result<()> {
+        for (place, kind) in Kind::ALL.into_iter().enumerate() {
+            let policy = wire::policy(place as u32, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+            let numbers = [policy.rate(), policy.period(), policy.capacity(), policy.max_reserved()];
+            assert_eq!((policy.kind(), numbers), (kind, [1.0, 2.0, 3.0, 4.0]));
+            assert_eq!((policy.start(), policy.shards()), (Some(5.0), 6));
+        }
+        for (place, field) in wire::POLICY.into_iter().enumerate() {
+            let mut numbers = [1.0; wire::POLICY.len()];
+            numbers[place] = f64::INFINITY;
+            assert_eq!(wire::policy(0, numbers).map_err(|error| error.field), Err(field));
+        }
+        Ok(())
     }
 
     #[test]

@@ -21,8 +21,8 @@ describe.each(Object.entries(HOSTS))("%s", (_, host) => {
     const { load } = await host();
     const { Engine } = await import("../src/engine/engine.ts");
     engine = new Engine(load);
-    const rates = [5, 1000, 0, 0, 0, 0] as const;
-    limit = engine.wasm.limit_new(0, engine.writeKey("login"), 0, 0, ...rates);
+    const rates = [5, 1000, Number.NaN, Number.NaN, Number.NaN, Number.NaN] as const;
+    limit = engine.wasm.limit_new(0, engine.writeKey("login"), 0, ...rates);
     expect(limit).toBeGreaterThanOrEqual(0);
   });
 

@@ -98,7 +98,7 @@ impl Host {
 
     fn make(&mut self, draw: &mut Draw<'_>) {
         let name = draw.name();
-        let (kind, given) = (u32::from(draw.byte() & 1), u32::from(draw.byte()));
+        let kind = u32::from(draw.byte() & 1);
         let policy: [f64; 6] = match draw.yes() {
             true => {
                 let limit = draw.limit();
@@ -114,9 +114,8 @@ impl Host {
             return;
         }
         let length = write_key(name.as_bytes());
-        let made =
-            engine::limit_new(self.table, length, kind, given, rate, period, capacity, max_reserved, start, shards);
-        match wire::policy(kind, given, policy) {
+        let made = engine::limit_new(self.table, length, kind, rate, period, capacity, max_reserved, start, shards);
+        match wire::policy(kind, policy) {
             Ok(policy) => {
                 assert!(made >= 0, "{policy:?} is refused: {made}");
                 self.limits.push((made as u32, Limit::new(self.twin.secret(), &name, policy)));

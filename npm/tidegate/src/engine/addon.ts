@@ -22,7 +22,7 @@ export interface Addon {
   close(store: number): void;
   /** Why the store's last call that failed did. */
   fault(store: number): string;
-  limitNew(store: number, name: string, kind: number, given: number): number;
+  limitNew(store: number, name: string, kind: number): number;
   limitDrop(limit: number): void;
   /** How many limits this thread keeps. */
   limits(): number;

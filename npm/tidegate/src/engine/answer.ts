@@ -1,7 +1,7 @@
 import { numberError, type Policy } from "../limit/config.ts";
-import type { Decision } from "../limit/decision.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";
-import { INPUT_ERROR, OK, REASON_SHIFT, REASONS, RESERVED } from "./generated/wire.ts";
+import { INPUT_ERROR, NUMBERS, OK, REASON_SHIFT, REASONS, RESERVED, STATUS_AT } from "./generated/wire.ts";
 
 /** In the order of `tidegate_core::Field`: the rows of the table are. */
 const FIELDS = Object.keys(EXPECTS) as Field[];
@@ -23,6 +23,25 @@ export function decisionOf(status: number, numbers: Float64Array, policy: Policy
     reason: REASONS[(status >> REASON_SHIFT) & 3],
     now,
     policy,
+  };
+}
+
+/** The decisions on calls on limits of these policies, of which each has its numbers and status in `answers`. */
+export function decisionsOf(answers: Float64Array, policies: readonly Policy[], now: number): Decision[] {
+  return policies.map((policy, i) => {
+    const numbers = answers.subarray(i * NUMBERS, (i + 1) * NUMBERS);
+    return decisionOf(numbers[STATUS_AT] as number, numbers, policy, now);
+  });
+}
+
+/** The decision on several calls: the status and `retryAt` (NaN where absent) of them all, and their decisions. */
+export function allOf(status: number, retryAt: number, decisions: Decision[], now: number): AllDecision {
+  const waits = !Number.isNaN(retryAt);
+  return {
+    ok: (status & OK) !== 0,
+    retryAt: waits ? retryAt : undefined,
+    retryAfter: waits ? retryAt - now : undefined,
+    decisions,
   };
 }
 

@@ -1,4 +1,5 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
+import { KINDS, POLICY } from "../engine/generated/wire.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
@@ -56,24 +57,10 @@ export interface Policy {
   readonly shards: number;
 }
 
-/** What the engine is told: see `tidegate_table::wire::policy`. */
-export interface PolicyNumbers {
-  kind: 0 | 1;
-  /** A bit per optional field that was given. */
-  given: number;
-  rate: number;
-  period: number;
-  capacity: number;
-  maxReserved: number;
-  start: number;
-  shards: number;
-}
-
-const KINDS = ["token bucket", "fixed window"] as const;
-const NUMBERS = ["rate", "period", "capacity", "maxReserved", "start", "shards"] as const;
 const SETTINGS = ["onStoreError", "timeout"] as const;
 
-const fieldsOf = (kind: 0 | 1): readonly string[] => ["kind", ...NUMBERS.filter((f) => kind === 1 || f !== "start")];
+/** The numbers that a limit of this kind may have. */
+const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "fixed window" || field !== "start");
 
 /** The error for a number field that is out of range or no number at all. */
 export const numberError = (field: Field, value: unknown): InputError =>
@@ -115,58 +102,41 @@ export function checkTimeout(timeout: unknown): number | undefined {
   throw new InputError("timeout", "a number of ms from 1 to 2147483647", timeout);
 }
 
-/** Reads a config's fields once, or names the one that is wrong. Ranges are the engine's to check. */
-export function readConfig(config: unknown): {
-  numbers: PolicyNumbers;
-  settings: Pick<CommonConfig, "onStoreError" | "timeout">;
-} {
+/** Reads a config's fields once, or names the one that is wrong. The engine checks the ranges. */
+export function readConfig(
+  name: string,
+  config: unknown,
+): { policy: Policy; settings: Pick<CommonConfig, "onStoreError" | "timeout"> } {
   if (typeof config !== "object" || config === null) {
     throw new InputError("config", "an object with kind, rate and period", config);
   }
   const read = { ...config } as Record<string, unknown>;
-  const kind = KINDS.indexOf(read["kind"] as never);
-  if (kind !== 0 && kind !== 1) {
+  const kind = KINDS.find((known) => known === read["kind"]);
+  if (kind === undefined) {
     const got = show(read["kind"]) + meant(read["kind"], KINDS, '"');
     throw new InputError("kind", '"token bucket" or "fixed window"', read["kind"], got);
   }
-  const legal = fieldsOf(kind);
+  const legal: readonly string[] = ["kind", ...numbersFor(kind), ...SETTINGS];
   for (const field of Object.keys(read)) {
-    if (!legal.includes(field) && !SETTINGS.includes(field as never)) {
-      throw notAField(field, [...legal, ...SETTINGS], `a ${KINDS[kind]}`, read[field]);
-    }
+    if (!legal.includes(field)) throw notAField(field, legal, `a ${kind}`, read[field]);
   }
-  const numbers: PolicyNumbers = {
-    kind,
-    given: 0,
-    rate: 0,
-    period: 0,
-    capacity: 0,
-    maxReserved: 0,
-    start: 0,
-    shards: 0,
-  };
-  for (const [bit, field] of NUMBERS.entries()) {
+  const numbers: Partial<Record<Field, number>> = {};
+  for (const field of numbersFor(kind)) {
     const value = read[field];
-    if (value === undefined && bit > 1) continue;
-    if (typeof value !== "number") throw numberError(field, value);
-    numbers[field] = value;
-    numbers.given |= 1 << bit;
+    if (value === undefined && field !== "rate" && field !== "period") continue;
+    // The engine takes NaN for an absent number.
+    if (typeof value !== "number" || Number.isNaN(value)) throw numberError(field, value);
+    numbers[field] = value + 0;
   }
+  const { rate, capacity = rate, shards = 1 } = numbers;
+  const policy = Object.freeze({ name, kind, ...numbers, capacity, shards } as Policy);
   const settings = { onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
-  return { numbers, settings };
+  return { policy, settings };
 }
 
-/** The checked policy, from what was read and found in range. */
-export function policyOf(name: string, read: PolicyNumbers): Policy {
-  const given = (field: (typeof NUMBERS)[number]): boolean => (read.given & (1 << NUMBERS.indexOf(field))) !== 0;
-  return Object.freeze({
-    name,
-    kind: KINDS[read.kind],
-    rate: read.rate,
-    period: read.period,
-    capacity: given("capacity") ? read.capacity + 0 : read.rate,
-    ...(given("maxReserved") ? { maxReserved: read.maxReserved + 0 } : {}),
-    ...(given("start") ? { start: read.start + 0 } : {}),
-    shards: given("shards") ? read.shards : 1,
-  });
-}
+/** A policy as the engine and the addon read it. */
+export const numbersOf = (policy: Policy): PolicyNumbers =>
+  POLICY.map((field) => policy[field] ?? Number.NaN) as unknown as PolicyNumbers;
+
+type NumberEach<Tuple extends readonly unknown[]> = { readonly [Place in keyof Tuple]: number };
+type PolicyNumbers = NumberEach<typeof POLICY>;

@@ -1,9 +1,9 @@
-import { type Config, type Policy, type OnStoreError, type PolicyNumbers, policyOf, readConfig } from "./config.ts";
+import { type Config, numbersOf, type OnStoreError, type Policy, readConfig } from "./config.ts";
 import type { Decision, Operation, State } from "./decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
-import { ASK, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
+import { ASK, KINDS, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "./errors.ts";
 
@@ -43,31 +43,27 @@ export class Limit {
   readonly policy: Policy;
   readonly onStoreError: OnStoreError | undefined;
   readonly timeout: number | undefined;
-  /** The policy as an engine is told it. */
-  readonly numbers: Readonly<PolicyNumbers>;
   readonly #engine: Engine;
   readonly #handle: number;
 
   /** Checks name and config; throws an `InputError` that names field, value and rule. */
   constructor(name: string, config: Config) {
     this.name = checkName(name);
-    const { numbers, settings } = readConfig(config);
+    const { policy, settings } = readConfig(name, config);
     this.#engine = engine();
-    this.numbers = numbers;
+    this.policy = policy;
     this.#handle = this.register(NONE);
     release(this, this.#handle);
-    this.policy = policyOf(name, numbers);
     this.onStoreError = settings.onStoreError;
     this.timeout = settings.timeout;
   }
 
   /** Makes the limit known to the engine's table of that number, and returns its own. Throws where a number is out of range. */
   register(table: number): number {
-    const { kind, given, rate, period, capacity, maxReserved, start, shards } = this.numbers;
     const length = this.#engine.writeKey(this.name);
-    const { wasm } = this.#engine;
-    const made = wasm.limit_new(table, length, kind, given, rate, period, capacity, maxReserved, start, shards);
-    if (made < 0) throw refusal(-made, { rate, period, capacity, maxReserved, start, shards });
+    const kind = KINDS.indexOf(this.policy.kind);
+    const made = this.#engine.wasm.limit_new(table, length, kind, ...numbersOf(this.policy));
+    if (made < 0) throw refusal(-made, this.policy);
     return made;
   }
 

@@ -1,11 +1,13 @@
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
-import { decisionOf, refuse } from "../engine/answer.ts";
-import { VERSION } from "../engine/generated/bounds.ts";
+import { allOf, decisionOf, decisionsOf, refuse } from "../engine/answer.ts";
+import { KEY_EXPECTS, MAX_KEY_BYTES, VERSION } from "../engine/generated/bounds.ts";
 import {
   FAILED,
   INPUT_ERROR,
   KEY_TOO_LONG,
+  KINDS,
+  NO_KEY,
   NUMBERS,
   OPS,
   RESERVE,
@@ -13,13 +15,37 @@ import {
   WITHOUT_KEY,
 } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
-import { StoreError } from "../limit/errors.ts";
+import { numbersOf } from "../limit/config.ts";
+import { InputError, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
-import { answersTo, joined, settled, staged, told, tooLong } from "./addon-calls.ts";
 
 /** The operations, by the lowest two bits of the flags. */
 const OP_NAMES = Object.keys(OPS);
+
+const tooLong = (key: string | undefined): InputError =>
+  new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
+
+/** Room for the answers to so many calls. */
+const answersTo = (calls: number): Float64Array =>
+  new Float64Array(new ArrayBuffer(calls * NUMBERS * Float64Array.BYTES_PER_ELEMENT));
+
+/** The keys' characters one after another, and where each ends. */
+function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; ends: Uint32Array } {
+  const ends = new Uint32Array(keys.length);
+  let length = 0;
+  for (const [i, key] of keys.entries()) {
+    if (key !== undefined && key.length > MAX_KEY_BYTES) throw tooLong(key);
+    length += key?.length ?? 0;
+    ends[i] = key === undefined ? NO_KEY : length;
+  }
+  const units = new Uint16Array(length);
+  let at = 0;
+  for (const key of keys) {
+    if (key !== undefined) for (let i = 0; i < key.length; i++) units[at++] = key.charCodeAt(i);
+  }
+  return { units, ends };
+}
 
 const releaseLimit = releasing<{ addon: Addon; limit: number }>(({ addon, limit }) => addon.limitDrop(limit));
 
@@ -79,11 +105,16 @@ export abstract class AddonStore implements SyncStore {
 
   decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
     const limits = Uint32Array.from(calls, (call) => this.#handle(call.limit));
-    const { units, ends, answers, takes, wrong } = staged(calls);
+    const { units, ends } = joined(calls.map((call) => call.key));
+    const answers = answersTo(calls.length);
+    for (const [i, { count, reserve }] of calls.entries()) answers.set([count, reserve ? 1 : 0], i * NUMBERS);
+    const takes = calls.every((call) => call.op === "take");
     const [status, retryAt] = this.#addon.all(this.#store, limits, units, ends, answers, now, takes);
+    const count = (calls.find((call) => !(call.count >= 0)) ?? calls[0])?.count;
     const identity = () => calls.map((call) => call.limit.identity(call.key)).join(",");
-    this.#refuse(status, { now, count: wrong }, "limitAll", identity);
-    return settled(calls, answers, status, retryAt, Math.floor(now));
+    this.#refuse(status, { now, count }, "limitAll", identity);
+    const [policies, at] = [calls.map(({ limit }) => limit.policy), Math.floor(now)];
+    return allOf(status, retryAt, decisionsOf(answers, policies, at), at);
   }
 
   /**
@@ -97,11 +128,8 @@ export abstract class AddonStore implements SyncStore {
     const { units, ends } = joined(keys);
     const status = this.#addon.many(this.#handle(limit), units, ends, answers, now, count, OPS.take);
     this.#refuse(status, { count, now }, "limitMany", () => limit.name);
-    return told(
-      answers,
-      keys.map(() => limit),
-      Math.floor(now),
-    );
+    const policies = keys.map(() => limit.policy);
+    return decisionsOf(answers, policies, Math.floor(now));
   }
 
   reset(limit: Limit, key: string | undefined): void {
@@ -124,10 +152,9 @@ export abstract class AddonStore implements SyncStore {
   #handle(limit: Limit): number {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
-      const { kind, given, rate, period, capacity, maxReserved, start, shards } = limit.numbers;
-      this.#numbers.set([rate, period, capacity, maxReserved, start, shards]);
-      handle = this.#addon.limitNew(this.#store, limit.name, kind, given);
-      if (handle < 0) this.#refuse(-handle, limit.numbers, "limit", () => limit.name);
+      this.#numbers.set(numbersOf(limit.policy));
+      handle = this.#addon.limitNew(this.#store, limit.name, KINDS.indexOf(limit.policy.kind));
+      if (handle < 0) this.#refuse(-handle, limit.policy, "limit", () => limit.name);
       this.#handles.set(limit, handle);
       releaseLimit(limit, { addon: this.#addon, limit: handle });
     }

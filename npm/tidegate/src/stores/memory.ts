@@ -1,9 +1,9 @@
 import { checkFields, fieldTable } from "../limit/config.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { decisionOf, refusal, refuse } from "../engine/answer.ts";
+import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { VERSION } from "../engine/generated/bounds.ts";
-import { INPUT_ERROR, NUMBERS, OK, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
+import { INPUT_ERROR, NUMBERS, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -133,18 +133,9 @@ export class MemoryStore implements SyncStore {
     refuse(status, { now });
     const at = Math.floor(now);
     const retryAt = this.#engine.numbers[0] as number;
-    const told = this.#engine.doubles(wasm.pool_at(0), calls.length * NUMBERS);
-    const decisions = calls.map(({ limit }, i) => {
-      const numbers = told.subarray(i * NUMBERS, (i + 1) * NUMBERS);
-      return decisionOf(numbers[NUMBERS - 1] as number, numbers, limit.policy, at);
-    });
-    const waits = !Number.isNaN(retryAt);
-    return {
-      ok: (status & OK) !== 0,
-      retryAt: waits ? retryAt : undefined,
-      retryAfter: waits ? retryAt - at : undefined,
-      decisions,
-    };
+    const answers = this.#engine.doubles(wasm.pool_at(0), calls.length * NUMBERS);
+    const policies = calls.map(({ limit }) => limit.policy);
+    return allOf(status, retryAt, decisionsOf(answers, policies, at), at);
   }
 
   reset(limit: Limit, key: string | undefined): void {
