@@ -89,15 +89,16 @@ describe("the package for this platform", () => {
     try {
       const { stdout, stderr, status } = run("shared.mjs");
       expect(status).toBe(0);
-      const told = "memory\nTIDEGATE_ADDON tidegate's addon is not there, so shared() is this thread's own memory: ";
+      const told =
+        "memory\nTIDEGATE_ADDON tidegate's addon is not installed, so shared() is this thread's own memory: ";
       expect(stdout.slice(0, told.length)).toBe(told);
       expect(stdout.match(/TIDEGATE_ADDON/g)).toHaveLength(1);
       expect(stdout.slice(told.length)).toMatch(cause);
       expect(stdout).toContain(`It is the package ${name}; install it`);
-      expect(stderr).toContain("tidegate's addon is not there");
+      expect(stderr).toContain("tidegate's addon is not installed");
       expect(run("wasm.mjs")).toEqual({ stdout: "answers\n", stderr: "", status: 0 });
       const file = run("file.mjs");
-      expect(file.stdout).toMatch(/^TIDEGATE_STORE .*tidegate's addon is not there: /);
+      expect(file.stdout).toMatch(/^TIDEGATE_STORE .*tidegate's addon is not installed: /);
       expect(file.stdout).toMatch(cause);
     } finally {
       if (existsSync(addon)) rmSync(addon);

@@ -1,10 +1,10 @@
-//! One row per number that comes from outside. The check, the sentence of the error, the documentation and the tests
-//! all read the row; the JavaScript package's table is generated from it.
+//! One row for each number that a caller passes. The check, the error, the documentation and the tests read the row; the
+//! JavaScript package's table is generated from it.
 
 use crate::error::InputError;
 use crate::number::floor;
 
-/// A number (or text) that a caller gives, and that has a row in [`BOUNDS`].
+/// A number that a caller passes, with a row in [`BOUNDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Field {
@@ -55,7 +55,7 @@ const LARGEST: f64 = 1_099_511_627_776.0;
 pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
 
 const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
-    // Where texts are written elsewhere they would only be carried along.
+    // The small build writes no texts: JavaScript does.
     let (name, expects) = if cfg!(feature = "small") { ("", "") } else { (name, expects) };
     Bound { field, name, expects, min, max, above_min: false, whole }
 }
@@ -95,7 +95,7 @@ impl Bound {
         &ROWS[field as usize]
     }
 
-    /// Passes `value` on, or says how it breaks the rule. `-0` becomes `0`.
+    /// Returns `value`, or an error where it is out of range. `-0` becomes `0`.
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
     pub fn check(&self, value: f64) -> Result<f64, InputError> {
@@ -133,7 +133,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn every_row_stands_where_its_field_points_and_its_sentence_tells_its_numbers() {
+    fn every_row_is_at_its_fields_place_and_its_sentence_has_its_numbers() {
         for (i, b) in BOUNDS.iter().enumerate() {
             assert_eq!(b.field as usize, i);
             assert_eq!(Bound::of(b.field).name, b.name);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_of_every_row_pass_and_the_numbers_beyond_them_do_not() {
+    fn every_row_accepts_its_edges_and_refuses_the_numbers_beyond() {
         for b in &BOUNDS {
             assert!(b.check(b.max).is_ok());
             assert_eq!(b.check(b.min).is_ok(), !b.above_min);

@@ -6,7 +6,7 @@ use core::fmt;
 /// Length of an encoded state.
 pub const STATE_BYTES: usize = 16;
 
-/// Bytes that are not a state: wrong length, or a number that is not finite. Never to be taken for a fresh key.
+/// Bytes that are not a state: wrong length, or a number that is not finite. Never a fresh key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptState {
     /// How many bytes there were.
@@ -40,7 +40,7 @@ pub fn encode(state: State) -> [u8; STATE_BYTES] {
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
-/// Reads a state back, or says that the bytes are corrupt.
+/// Reads a state back; an error where the bytes are corrupt.
 pub fn decode(bytes: &[u8]) -> Result<State, CorruptState> {
     let corrupt = CorruptState { length: bytes.len() };
     let (value, ts) = bytes.split_first_chunk::<8>().ok_or(corrupt)?;
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn it_is_told_whether_the_length_is_wrong_or_a_number() {
-        let told = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
-        assert_eq!(told(&[0; 15]), "a state must be 16 bytes; got 15");
-        assert_eq!(told(&[0xff; 16]), "a state must be two finite little-endian doubles; got one that is not finite");
+        let error = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
+        assert_eq!(error(&[0; 15]), "a state must be 16 bytes; got 15");
+        assert_eq!(error(&[0xff; 16]), "a state must be two finite little-endian doubles; got one that is not finite");
     }
 }

@@ -1,4 +1,4 @@
-//! What a call answers.
+//! What a call returns.
 
 use crate::number::{floor, max};
 use crate::state::State;
@@ -7,7 +7,7 @@ use crate::state::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// It asks for more than the limit ever holds (with `reserve`: than it ever lends).
+    /// The count is more than the limit ever holds (with `reserve`: than it ever lends).
     ExceedsCapacity = 1,
     /// The tokens would not be there before the clock's end, [`MAX_NOW_MS`](crate::MAX_NOW_MS).
     ExceedsClock = 2,

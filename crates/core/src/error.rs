@@ -1,10 +1,10 @@
-//! The one error of the algebra: a mistake of the caller's, told by field, value and rule.
+//! The one error of the algebra: a number of the caller's that is out of range.
 
 use crate::bounds::{Bound, Field};
 use crate::number::Shown;
 use core::fmt;
 
-/// A number out of its range. Its text names the field, the rule and what came:
+/// A number out of its range. Its text names the field, the rule and the value:
 ///
 /// ```
 /// let error = tidegate_core::check_count(f64::NAN).unwrap_err();
@@ -17,7 +17,7 @@ use core::fmt;
 pub struct InputError {
     /// Which number it is.
     pub field: Field,
-    /// What came.
+    /// The value.
     pub value: f64,
 }
 
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_equal_by_field_and_by_the_bits_of_what_came() {
+    fn errors_are_equal_by_field_and_by_the_bits_of_the_value() {
         let error = |field, value| InputError { field, value };
         assert_eq!(error(Field::Count, f64::NAN), error(Field::Count, f64::NAN));
         assert_ne!(error(Field::Count, -1.0), error(Field::Now, -1.0));

@@ -1,8 +1,8 @@
 //! Rate limiting on two numbers.
 //!
-//! A limit on one key is a [`State`]: `value`, the tokens that were there at `ts`, and `ts` itself. A [`Policy`] and a
-//! clock say the rest. Nothing here reads a clock, keeps a map or allocates: the caller brings the state and the
-//! time, and gets back a [`Decision`] and, where something was taken, the state to keep.
+//! A limit on one key is a [`State`]: `value`, the tokens at `ts`, and `ts` itself. A [`Policy`] and a clock determine the
+//! rest. Nothing here reads a clock, keeps a map or allocates: the caller passes the state and the time, and gets a
+//! [`Decision`] and, where something was taken, the state to store.
 //!
 //! ```
 //! use tidegate_core::{Config, Kind, Policy, Reason};

@@ -29,8 +29,8 @@ pub(crate) fn ceil(x: f64) -> f64 {
     0.0 - floor(-x) // never -0
 }
 
-/// The lesser of two numbers; the second where they are equal. Every rendering of the algebra says it this way, so
-/// that a signed zero comes out the same everywhere.
+/// The lesser of two numbers; the second where they are equal. Every rendering of the algebra has this order, so
+/// that the sign of a zero is the same everywhere.
 #[inline]
 pub(crate) fn min(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -42,7 +42,8 @@ pub(crate) fn max(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// A double written as JavaScript writes it, so that every host says the same sentence.
+/// A double written as JavaScript writes it, so that an error has the same text on every host. In a few lines of our own:
+/// `core::fmt` already has the shortest digits, and only the exponent differs.
 pub struct Shown(pub f64);
 
 impl fmt::Display for Shown {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_numbers_the_second_is_told() {
+    fn of_equal_numbers_the_second_is_returned() {
         for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
             assert_eq!(min(a, b).to_bits(), b.to_bits());
             assert_eq!(max(a, b).to_bits(), b.to_bits());

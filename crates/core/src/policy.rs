@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// A policy as the caller wrote it, unchecked. Zero is a value: what is absent is `None`.
+/// A policy as the caller wrote it, unchecked. Zero is a value; `None` is an absent field.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// How tokens come back.
@@ -42,12 +42,12 @@ pub struct Config {
     pub max_reserved: Option<f64>,
     /// Fixed window only: offset of the window grid from 0 UTC, whole ms; default derived from the key.
     pub start: Option<f64>,
-    /// Independent parts that share the limit: 1 to 65,536; default 1.
+    /// Rows that share the limit where rows live apart: 1 to 65,536; default 1. Elsewhere it changes nothing.
     pub shards: Option<f64>,
 }
 
 impl Config {
-    /// A config of `kind` with nothing else said; `rate` and `period` are still to be set.
+    /// A config of `kind` with nothing else; set `rate` and `period`.
     #[must_use]
     pub const fn new(kind: Kind) -> Config {
         Config { kind, rate: f64::NAN, period: f64::NAN, capacity: None, max_reserved: None, start: None, shards: None }
@@ -118,7 +118,7 @@ impl Policy {
         self.capacity
     }
 
-    /// Most tokens that may be owed; infinite where nothing was said.
+    /// Most tokens that may be owed; infinite where the config had no bound.
     #[must_use]
     pub fn max_reserved(&self) -> f64 {
         self.max_reserved
@@ -130,7 +130,7 @@ impl Policy {
         self.start
     }
 
-    /// How many parts share the limit.
+    /// How many rows share the limit where rows live apart.
     #[must_use]
     pub fn shards(&self) -> u32 {
         self.shards
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_tells_what_it_was_made_of_and_what_that_left_open() {
+    fn a_policy_has_its_configs_numbers_and_the_defaults() {
         let config = Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::FixedWindow) };
         let usual = Policy::new(&config).unwrap();
         assert_eq!((usual.kind(), usual.rate(), usual.period()), (Kind::FixedWindow, 10.0, 1000.0));

@@ -8,7 +8,7 @@ use crate::{fixed_window, token_bucket};
 
 /// A state stamped further ahead than this came from a broken clock and is taken as none: one hour, in ms.
 pub const MAX_SKEW_MS: f64 = 3_600_000.0;
-/// The clock's end, 2^52 ms: no instant that is told lies behind it.
+/// The clock's end, 2^52 ms: no instant that is returned is later.
 pub const MAX_NOW_MS: f64 = CLOCK_END;
 
 /// A policy with its `start` settled: of a whole limit, or of one shard of it.
@@ -53,8 +53,8 @@ impl Rule {
 
     /// The state at `now`: what has come back since is added, and the value capped. `now` is whole ms.
     ///
-    /// No state, or one from a broken clock: full. A clock that stands or steps back adds nothing, and `ts` never
-    /// moves back, so it never mints.
+    /// No state, or one from a broken clock: full. A clock that stops or steps back adds nothing, and `ts` never
+    /// moves back, so no clock mints tokens.
     #[must_use]
     #[inline]
     pub fn refill(&self, state: Option<State>, now: f64) -> State {

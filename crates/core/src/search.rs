@@ -9,7 +9,7 @@ use crate::number::{ceil, floor, max, min};
 /// from there and then bisects, so about 110 evaluations bound the worst.
 #[cfg_attr(not(feature = "small"), inline(always))]
 pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
-    // One search for all that is asked, in place of one for each.
+    // One copy of the search in place of one for each predicate.
     #[cfg(feature = "small")]
     let yes: &dyn Fn(f64) -> bool = &yes;
     search(no, last, estimate, yes)
@@ -18,7 +18,7 @@ pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool
 #[cfg_attr(not(feature = "small"), inline(always))]
 fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
     let mut no = no;
-    // Asked this way round, so that bounds that are no numbers end here: no step from them leads anywhere.
+    // Not `no >= last`: a bound that is NaN must end the search here.
     let is_ahead = no < last;
     if !is_ahead {
         return None;
@@ -77,25 +77,29 @@ mod tests {
         const LAST: f64 = 4_503_599_627_370_496.0;
         for edge in [1.0, 2.0, 3.0, 1000.0, 123_456_789.0, LAST - 1.0, LAST] {
             for estimate in [f64::NEG_INFINITY, -5.0, 0.5, 1.0, 999.0, 1e9, LAST, 1e300, f64::INFINITY, f64::NAN] {
-                let asked = Cell::new(0);
+                let evaluations = Cell::new(0);
                 let found = least(0.0, LAST, estimate, |t| {
-                    asked.set(asked.get() + 1);
+                    evaluations.set(evaluations.get() + 1);
                     t >= edge
                 });
                 assert_eq!(found, Some(edge), "from {estimate}");
-                assert!(asked.get() <= 110, "{} evaluations", asked.get());
+                assert!(evaluations.get() <= 110, "{} evaluations", evaluations.get());
             }
         }
         // Windows counted from a ts that is not an instant at all: no longer exact, yet it ends.
         for (no, last) in [(0.0, 1e300), (-1e300, 1e300), (1e300, 1.5e300), (1e15, f64::MAX), (f64::MIN, f64::MAX)] {
             for edge in [no, no / 3.0 + last / 3.0, last, f64::INFINITY] {
                 for estimate in [f64::NEG_INFINITY, 0.0, 1e17, 1e299, f64::NAN] {
-                    let asked = Cell::new(0);
+                    let evaluations = Cell::new(0);
                     let found = least(no, last, estimate, |t| {
-                        asked.set(asked.get() + 1);
+                        evaluations.set(evaluations.get() + 1);
                         t >= edge
                     });
-                    assert!(found.is_none_or(|t| t.is_finite()) && asked.get() < 2300, "{} evaluations", asked.get());
+                    assert!(
+                        found.is_none_or(|t| t.is_finite()) && evaluations.get() < 2300,
+                        "{} evaluations",
+                        evaluations.get()
+                    );
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::bounds::{Bound, Field};
 use crate::error::InputError;
 
-/// All that a limit on one key is: nothing else is ever stored.
+/// A limit on one key: nothing else is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
     pub(crate) value: f64,
@@ -13,21 +13,20 @@ pub struct State {
 impl State {
     /// A state from its two numbers; both must be finite.
     pub fn new(value: f64, ts: f64) -> Result<State, InputError> {
-        // Not `check`'s answer: a state keeps its bits, a minus zero included.
+        // Not what `check` returns: a state keeps its bits, those of -0 too.
         Bound::of(Field::Value).check(value)?;
         Bound::of(Field::Ts).check(ts)?;
         Ok(State { value, ts })
     }
 
-    /// A state whose numbers came out of a state before: they are not checked again. Numbers from outside go through
-    /// [`State::new`].
+    /// A state from the numbers of another: they are not checked again. For other numbers, use [`State::new`].
     #[must_use]
     #[inline]
     pub const fn from_state(value: f64, ts: f64) -> State {
         State { value, ts }
     }
 
-    /// Tokens that were there at `ts`; negative while tokens are owed.
+    /// Tokens at `ts`; negative while tokens are owed.
     #[must_use]
     #[inline]
     pub fn value(&self) -> f64 {

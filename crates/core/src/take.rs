@@ -14,7 +14,7 @@ impl Rule {
         self.capacity - count < self.floor(reserve)
     }
 
-    /// Takes `count` tokens at `now`, or says when they can be taken.
+    /// Takes `count` tokens at `now`, or returns when they can be taken.
     ///
     /// `count` is 0 to 2^40 ([`check_count`](crate::check_count)) and `now` whole ms
     /// ([`check_now`](crate::check_now)). With `reserve`, tokens may be owed, up to the policy's `maxReserved`.
@@ -40,14 +40,14 @@ impl Rule {
         Outcome { decision: self.granted(after, write.or(state), now, retry_at, value < 0.0), write }
     }
 
-    /// What [`take`](Rule::take) would answer, with nothing to write.
+    /// What [`take`](Rule::take) would return, with nothing to write.
     #[must_use]
     #[inline]
     pub fn check(&self, state: Option<State>, now: f64, count: f64, reserve: bool) -> Decision {
         self.take(state, now, count, reserve).decision
     }
 
-    /// Brings back `count` unused tokens, up to the capacity. Without a state there is nothing to bring back to.
+    /// Gives `count` unused tokens back, up to the capacity. Without a state the key is full already.
     #[must_use]
     pub fn give(&self, state: Option<State>, now: f64, count: f64) -> Outcome {
         let refilled = self.refill(state, now);
@@ -55,8 +55,8 @@ impl Rule {
         self.settle(state, State { value, ts: refilled.ts }, now, count > 0.0 && Rule::known(state, now).is_some())
     }
 
-    /// Takes `count` tokens that are already spent: it always succeeds, may go below any floor, and `retry_at` tells
-    /// when the debt is paid.
+    /// Takes `count` tokens that are already spent: it always succeeds, may go below any floor, and `retry_at` is when
+    /// the debt is paid.
     #[must_use]
     pub fn charge(&self, state: Option<State>, now: f64, count: f64) -> Outcome {
         let refilled = self.refill(state, now);

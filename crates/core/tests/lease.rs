@@ -9,7 +9,7 @@ use tidegate_core::{Lease, Spending, State};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// Split into what is kept and what is in hand, a state answers as it does in one place, unless only the store can
+    /// Split into a store's state and a lease, a state decides as it does in one place, unless only the store can
     /// tell, and then it grants what the whole would.
     #[test]
     fn a_split_state_answers_as_the_whole_does(
@@ -20,59 +20,59 @@ proptest! {
         // Dyadic, so that sums are exact; and what comes back meanwhile never fills the store.
         let unit = rule.capacity() / 1024.0;
         let whole = (share * 1023.0).floor();
-        let hand = (held * whole).floor() * unit;
+        let leased = (held * whole).floor() * unit;
         let now = 1e12;
         let full = rule.refill(None, now);
-        let kept = State::from_state(whole * unit - hand, full.ts());
+        let kept = State::from_state(whole * unit - leased, full.ts());
         let at = now + f64::from(wait).min(limit.period / 4096.0).floor();
         let count = f64::from(count) * unit;
         let one = rule.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
-        if rule.refill(Some(kept), at).value() + hand >= rule.capacity() {
+        if rule.refill(Some(kept), at).value() + leased >= rule.capacity() {
             return Ok(()); // in one place it would be capped
         }
-        match (Lease { kept, hand }).spend(&rule, at, count) {
+        match (Lease { kept, leased }).spend(&rule, at, count) {
             Spending::Granted(decision, left) => {
                 prop_assert!(one.ok || (one.value - count).abs() < unit / 1e6);
-                prop_assert_eq!(left, hand - count);
+                prop_assert_eq!(left, leased - count);
                 prop_assert!((decision.value - one.value).abs() <= unit / 1e6);
             }
             Spending::Denied(decision) => {
                 prop_assert!(!one.ok || one.value < unit / 1e6);
                 prop_assert!((decision.value - one.value).abs() <= unit / 1e6 || one.ok);
             }
-            Spending::Ask(decision) => {
-                prop_assert!(hand < count);
+            Spending::Undecided(decision) => {
+                prop_assert!(leased < count);
                 prop_assert!(decision.ok);
             }
         }
     }
 }
 
-/// A denial's time is the store's: what is in hand and what has come back by then are enough, and not 1 ms before.
+/// A denial's `retry_at` is the first ms at which the lease and the store together hold the count.
 #[test]
-fn a_denial_tells_when_hand_and_store_together_are_enough() {
+fn a_denials_retry_at_is_when_lease_and_store_together_suffice() {
     let limit = tidegate_oracle::Limit::bucket(10.0, 1000.0);
     let rule = policy(&limit).rule(0.0);
-    let lease = Lease { kept: State::from_state(0.5, 1e12), hand: 1.0 };
+    let lease = Lease { kept: State::from_state(0.5, 1e12), leased: 1.0 };
     let Spending::Denied(denied) = lease.spend(&rule, 1e12, 4.0) else { panic!("not enough") };
     assert_eq!((denied.value, denied.retry_at), (1.5, Some(1e12 + 250.0)));
     assert!(matches!(lease.spend(&rule, 1e12 + 249.0, 4.0), Spending::Denied(_)));
-    assert!(matches!(lease.spend(&rule, 1e12 + 250.0, 4.0), Spending::Ask(_)));
+    assert!(matches!(lease.spend(&rule, 1e12 + 250.0, 4.0), Spending::Undecided(_)));
 }
 
-/// More than the capacity is never granted, however much is in hand; and a store that is owed is paid first.
+/// More than the capacity is never granted, however much is leased; and what is owed to the store is subtracted.
 #[test]
 fn neither_the_capacity_nor_a_debt_is_forgotten() {
     let rule = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).rule(0.0);
-    let rich = Lease { kept: State::from_state(10.0, 1e12), hand: 50.0 };
+    let rich = Lease { kept: State::from_state(10.0, 1e12), leased: 50.0 };
     let Spending::Denied(never) = rich.spend(&rule, 1e12, 11.0) else { panic!("more than the capacity") };
     assert_eq!(never.retry_at, None);
-    let Spending::Granted(told, left) = rich.spend(&rule, 1e12, 10.0) else { panic!("it is in hand") };
-    assert_eq!((told.value, left), (10.0, 40.0));
-    let owing = Lease { kept: State::from_state(-3.0, 1e12), hand: 4.0 };
+    let Spending::Granted(granted, left) = rich.spend(&rule, 1e12, 10.0) else { panic!("it is leased") };
+    assert_eq!((granted.value, left), (10.0, 40.0));
+    let owing = Lease { kept: State::from_state(-3.0, 1e12), leased: 4.0 };
     assert!(matches!(owing.spend(&rule, 1e12, 2.0), Spending::Denied(_)));
     assert!(matches!(owing.spend(&rule, 1e12, 1.0), Spending::Granted(..)));
-    // A clock that was wrong heals at the store, which is asked.
-    let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), hand: 0.0 };
-    assert!(matches!(poisoned.spend(&rule, 1e12, 1.0), Spending::Ask(_)));
+    // A clock that was wrong heals at the store, which decides.
+    let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), leased: 0.0 };
+    assert!(matches!(poisoned.spend(&rule, 1e12, 1.0), Spending::Undecided(_)));
 }

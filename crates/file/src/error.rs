@@ -1,4 +1,4 @@
-//! The one error: where, what, and what to do about it.
+//! The one error: path, problem and remedy.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ impl FileError {
         FileError { path: path.to_owned(), what: what.into() }
     }
 
-    /// What the operating system said of `path`, with the remedy where it is known.
+    /// An error of the operating system on `path`, with the remedy where there is one.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> FileError {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; give this process's user the right to read and write there",
@@ -33,7 +33,7 @@ impl FileError {
         FileError::new(path, format!("{doing}: {error}{remedy}"))
     }
 
-    /// What LMDB said.
+    /// An error of LMDB.
     pub(crate) fn engine(path: &Path, doing: &str, error: &heed::Error) -> FileError {
         use heed::MdbError::{Corrupted, Invalid, PageNotFound, VersionMismatch};
         match error {

@@ -11,10 +11,11 @@ extern "C" fn child() {
     FORKED.store(true, Relaxed);
 }
 
-/// Has forks noticed from now on.
+/// Notices forks from now on.
 pub(crate) fn watch() {
     WATCH.call_once(|| {
         #[cfg(unix)]
+        // By hand: rustix has no pthread_atfork, and asking for the process's id is a system call at each decision.
         // Safety: the handler stores one atomic.
         unsafe {
             libc::pthread_atfork(None, None, Some(child));

@@ -1,12 +1,12 @@
 //! Rate limit states in a local folder that all threads and processes of a machine share, exact across them.
 //!
-//! The engine is LMDB: its readers wait for nobody, its one writer's lock passes on when the holder is killed, and a
+//! The engine is LMDB: its readers never wait, its one writer's lock passes on when the holder is killed, and a
 //! commit is a few pages of a shared map, so a decision costs microseconds and no system call. Measured beside SQLite
 //! (`tests/bench/file/engines`), which writes through the system and took several times as long.
 //!
 //! What LMDB leaves to its user is done here:
 //! * A map's page that the disk cannot give ends the process: all blocks are reserved first, or opening fails.
-//! * A damaged file is followed blindly: whoever opens the folder alone checks every page first.
+//! * A damaged file is followed unchecked: the first process that opens the folder checks every page.
 //! * Unsynced, a power cut leaves no state that ever was: then the last snapshot is put in its place.
 //! * A process may open a folder once: its threads share one.
 //! * It grows without bound: `max_keys` bounds it. Full states are dropped in passing, a few at a call; without room, the
@@ -16,7 +16,7 @@
 //!
 //! A decision is planned by [`tidegate_table::states`], as in memory, and carried out in the same transaction.
 
-// Maps, and what the system tells of disks, are not reached without.
+// Memory maps and two system calls need it.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod disk;

@@ -1,4 +1,4 @@
-//! Opening a folder: whoever is alone in it checks it, mends it and settles how it is set up; who comes later joins.
+//! Opening a folder: the first process checks it, repairs it and writes its settings; later ones join.
 
 use crate::disk;
 use crate::error::FileError;
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     pub(crate) env: Env<WithoutTls>,
     pub(crate) rows: Rows,
     pub(crate) settings: Settings,
-    /// Held for as long as the folder is open: who cannot have it alone is not the first.
+    /// Held while the folder is open: a process that cannot lock it exclusively is not the first.
     pub(crate) owner: File,
 }
 
@@ -38,7 +38,7 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
         .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 
-/// Whether a lock was had; an error is one of the system's.
+/// Whether the lock was taken.
 fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
     match tried {
         Ok(()) => Ok(true),
@@ -56,7 +56,7 @@ static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<FileStore>>>> = LazyLock::new(
 ///
 /// # Errors
 /// Where it is no folder or may not be written to, is on a network, has no room, is corrupt, or is open with other
-/// settings. The error says what to do.
+/// settings. The error has the remedy.
 pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> {
     fork::watch();
     if fork::forked() {
@@ -77,9 +77,9 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
     Ok(store)
 }
 
-/// Opens the folder, which is there. One process at a time does; all that are done hold the owner's lock together, so
-/// whoever can have that alone is the only one.
-fn open_folder(folder: &Path, asked: Options) -> Result<Opened, FileError> {
+/// Opens the folder, which exists. One process at a time does; all that have it open share the owner's lock, so a process
+/// that can lock it exclusively is the only one.
+fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
     private::tighten(folder)?;
     let gate = lock_file(folder, "gate.lock")?;
@@ -93,13 +93,13 @@ fn open_folder(folder: &Path, asked: Options) -> Result<Opened, FileError> {
     }
     let owner = lock_file(folder, "owner.lock")?;
     let alone = tried(folder, owner.try_lock())?;
-    let (env, rows, settings) = if alone { first(folder, asked)? } else { join(folder, asked)? };
-    // What LMDB has made, under this process's umask.
+    let (env, rows, settings) = if alone { first(folder, wanted)? } else { join(folder, wanted)? };
+    // LMDB created files under this process's umask.
     private::tighten(folder)?;
     if alone {
         owner.unlock().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
     }
-    // Nobody has it alone while the gate is ours.
+    // No process can lock it exclusively while this one holds the gate.
     owner.lock_shared().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
     Ok(Opened { env, rows, settings, owner })
 }
@@ -125,7 +125,7 @@ fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>,
 
 type Parts = (Env<WithoutTls>, Rows, Settings);
 
-fn first(folder: &Path, asked: Options) -> Result<Parts, FileError> {
+fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     disk::reserve(&folder.join("lock.mdb"), LOCK_BYTES)?;
     snapshot::restore(folder)?;
     let path = snapshot::data(folder);
@@ -134,8 +134,8 @@ fn first(folder: &Path, asked: Options) -> Result<Parts, FileError> {
     }
     let found = check(folder, &path)?;
     let settings = Settings {
-        max_keys: asked.max_keys.unwrap_or(found.max_keys).max(1),
-        sync: asked.sync.unwrap_or(found.sync),
+        max_keys: wanted.max_keys.unwrap_or(found.max_keys).max(1),
+        sync: wanted.sync.unwrap_or(found.sync),
         ..found
     };
     let bytes = map_size(settings.max_keys);
@@ -147,7 +147,8 @@ fn first(folder: &Path, asked: Options) -> Result<Parts, FileError> {
     Ok((env, rows, settings))
 }
 
-/// Puts a data file without states in its place, complete: whoever finds one need not ask who was killed meanwhile.
+/// Creates a data file without states, and renames it into place: a data file that exists is complete, whatever process
+/// was killed meanwhile.
 fn create(folder: &Path) -> Result<(), FileError> {
     let fail = |error| FileError::io(folder, "data.mdb cannot be made", &error);
     let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
@@ -211,22 +212,22 @@ fn settings(folder: &Path, env: &Env<WithoutTls>) -> Result<(Rows, Settings), Fi
     Ok((rows, settings))
 }
 
-fn join(folder: &Path, asked: Options) -> Result<Parts, FileError> {
+fn join(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     let bytes = fs::metadata(snapshot::data(folder)).map_err(|error| FileError::io(folder, "data.mdb", &error))?.len();
     let sync = snapshot::noted_sync(folder);
     let env = environment(folder, bytes, sync)?;
     let (rows, settings) = settings(folder, &env)?;
-    agree(folder, asked, settings)?;
+    agree(folder, wanted, settings)?;
     Ok((env, rows, settings))
 }
 
-/// Refuses settings that whoever has the folder open did not choose.
-fn agree(folder: &Path, asked: Options, settings: Settings) -> Result<(), FileError> {
+/// Refuses other settings than those that the folder is open with.
+fn agree(folder: &Path, wanted: Options, settings: Settings) -> Result<(), FileError> {
     let differs = |name: &str, has: String, asked: String| {
         let what = format!("it is open with `{name}` {has}, and {asked} was asked for; give all that use it the same");
         Err(FileError::new(folder, what))
     };
-    match asked {
+    match wanted {
         Options { max_keys: Some(asked), .. } if asked != settings.max_keys => {
             differs("maxKeys", settings.max_keys.to_string(), asked.to_string())
         }

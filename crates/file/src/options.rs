@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// When what is written reaches the disk itself, which only a power cut or a crash of the system asks about.
+/// When a write reaches the disk itself: this matters after a power cut or a crash of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// Before each call that writes is answered: nothing is lost. A call takes as long as the disk.
@@ -20,7 +20,7 @@ impl fmt::Display for Sync {
     }
 }
 
-/// Settings of a folder. What is left out is as whoever has it open says, else the default.
+/// Settings of a folder. The default of each is the setting that the folder is open with, or has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Most states held, at least 1; default [`DEFAULT_MAX_KEYS`].
@@ -29,9 +29,9 @@ pub struct Options {
     pub sync: Option<Sync>,
 }
 
-/// States, where nobody says.
+/// The default of a new folder, in states.
 pub const DEFAULT_MAX_KEYS: u32 = 100_000;
-/// Snapshots, where nobody says.
+/// The default of a new folder.
 pub const DEFAULT_SYNC: Sync = Sync::Every(1000);
 
 /// What all processes that have a folder open agree on.
@@ -45,7 +45,7 @@ pub(crate) struct Settings {
 /// Bytes of [`Settings`] as they are stored; the first is the version of what is stored here.
 pub(crate) const BYTES: usize = 32;
 const VERSION: u32 = 1;
-/// Where they stand among the states, whose keys have another length.
+/// Their key among the states, whose keys have another length.
 pub(crate) const KEY: &[u8] = b"settings";
 
 impl Settings {

@@ -52,7 +52,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away what others may do with files that exist: of an older version, or of a backup.
+/// Removes the rights of other users on files that exist: those of an older version, or of a backup.
 #[cfg(unix)]
 pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! A state as it is stored: 32 bytes that also tell when it is full, and whether they are what was written.
+//! A state as it is stored, in 32 bytes: the state, when it is full, and a hash that proves both.
 
 use tidegate_core::{State, decode, encode};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

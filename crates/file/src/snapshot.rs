@@ -1,8 +1,8 @@
 //! What a power cut leaves.
 //!
 //! Between two syncs the system writes pages to the disk in any order, so after a power cut the data file is no state
-//! that ever was. What is left is the last snapshot: a copy of one moment, synced and put in its place by a rename. A
-//! killed process needs none of this: what it wrote is the system's, and is there for the next.
+//! that ever was. What is left is the last snapshot: a copy of one moment, synced and renamed into place. A killed process
+//! loses nothing: the system has what it wrote.
 
 use crate::error::FileError;
 use crate::options::{DEFAULT_SYNC, Sync};
@@ -24,8 +24,8 @@ fn snapshot(folder: &Path) -> PathBuf {
     folder.join("snapshot.mdb")
 }
 
-/// What tells one run of the system from the next; empty where it cannot be told: there a power cut is not noticed, and
-/// the data file is trusted if its pages are sound.
+/// The identity of this run of the system; empty where the system reports none: there a power cut goes unnoticed, and the
+/// data file is trusted if its pages are sound.
 fn run() -> String {
     #[cfg(target_os = "linux")]
     return fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default();
@@ -33,8 +33,8 @@ fn run() -> String {
     {
         let mut id = [0_u8; 64];
         let mut length = id.len();
-        // Safety: as much room as is said; the name ends in a zero.
-        let told = unsafe {
+        // By hand: rustix has no sysctl. Safety: `length` is the room at `id`; the name ends in a zero.
+        let status = unsafe {
             libc::sysctlbyname(
                 c"kern.bootsessionuuid".as_ptr(),
                 id.as_mut_ptr().cast(),
@@ -43,7 +43,7 @@ fn run() -> String {
                 0,
             )
         };
-        let id = id.get(..length.saturating_sub(1)).filter(|_| told == 0).unwrap_or_default();
+        let id = id.get(..length.saturating_sub(1)).filter(|_| status == 0).unwrap_or_default();
         return String::from_utf8_lossy(id).into_owned();
     }
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
@@ -54,7 +54,7 @@ fn run() -> String {
 pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
     let note = || {
-        // By a rename: whoever is killed meanwhile leaves the one before, and with it the data file trusted.
+        // By a rename: a process that is killed meanwhile leaves the note before, and the data file trusted.
         let aside = folder.join("run.tmp");
         let mut file = private::open(&aside, true)?;
         file.write_all(text.as_bytes())?;
@@ -79,7 +79,7 @@ fn doubtful(folder: &Path) -> bool {
     noted_sync(folder) != Sync::Always && !now.is_empty() && then != now
 }
 
-/// Puts the last snapshot in the data file's place where that is missing or doubtful. Nobody else may have it open.
+/// Puts the last snapshot in the data file's place where that is missing or doubtful. No other process may have it open.
 pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     let (data, snapshot) = (data(folder), snapshot(folder));
     if data.exists() && !doubtful(folder) {
@@ -87,7 +87,7 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     }
     let restore = || {
         if !snapshot.exists() {
-            // Older than the first snapshot is nothing: what was there is the interval's. Without a note it is told nothing of.
+            // Before the first snapshot, all states are younger than the interval, and may be lost.
             return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
         }
         let copy = folder.join("data.tmp");
@@ -100,9 +100,9 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
 }
 
-/// How long ago the last snapshot was made, by whichever process; `None` where there is none, or the clock stepped back.
+/// How long ago the last snapshot was made, by any process; `None` where there is none, or the clock stepped back.
 fn age(folder: &Path) -> Option<Duration> {
-    fs::metadata(snapshot(folder)).and_then(|told| told.modified()).ok()?.elapsed().ok()
+    fs::metadata(snapshot(folder)).and_then(|found| found.modified()).ok()?.elapsed().ok()
 }
 
 /// Makes a snapshot, unless another process is about to. Returns whether it did.
@@ -144,7 +144,7 @@ impl Keeper {
         let error: Arc<Mutex<Option<String>>> = Arc::default();
         let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
         let (stop, stopped) = channel();
-        let (env, told, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
+        let (env, last_error, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
         // A commit waits for at most two of them, and for the copy: less than the interval.
         let tick = Duration::from_millis(u64::from(ms.max(3)) / 3);
         let run = move || {
@@ -161,7 +161,7 @@ impl Keeper {
                         kept = now;
                     }
                     let failed = made.err().map(|error| error.to_string());
-                    *told.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+                    *last_error.lock().unwrap_or_else(PoisonError::into_inner) = failed;
                 }
                 if last {
                     return;

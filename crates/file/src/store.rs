@@ -79,8 +79,8 @@ impl FileStore {
             Fault::Row => FileError::corrupt(&self.folder, "a state is not what was written"),
             Fault::Engine(heed::Error::Mdb(MdbError::MapFull)) => FileError::new(
                 &self.folder,
-                "data.mdb is full: a reader or a snapshot has kept its pages for a second; end the process that stands \
-                 still, or set a larger `maxKeys`",
+                "data.mdb is full: a reader or a snapshot has kept its pages for a second; end the process that is \
+                 stuck, or set a larger `maxKeys`",
             ),
             Fault::Engine(error) => FileError::engine(&self.folder, "a transaction failed", &error),
         }
@@ -95,7 +95,7 @@ impl FileStore {
         Err(FileError::new(&self.folder, what))
     }
 
-    /// Again, while it fails for what other processes hold for a moment, or held when they died.
+    /// Runs again while it fails for what other processes hold for a moment, or held when they were killed.
     fn patiently<T>(&self, run: impl Fn() -> Result<T, Fault>) -> Result<T, FileError> {
         self.alive()?;
         let mut since = None;
@@ -130,13 +130,13 @@ impl FileStore {
                 expired: 0,
             };
             // Without a commit an error undoes what was written before it.
-            let told = run(&mut writing)?;
+            let result = run(&mut writing)?;
             if writing.changed {
                 writing.txn.commit()?;
                 self.evicted.fetch_add(writing.evicted, Relaxed);
                 self.expired.fetch_add(writing.expired, Relaxed);
             }
-            Ok(told)
+            Ok(result)
         })
     }
 

@@ -9,7 +9,7 @@ use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
 
-/// Why a transaction came to nothing.
+/// Why a transaction failed.
 pub(crate) enum Fault {
     Engine(heed::Error),
     /// A row that is not what was written.
@@ -100,7 +100,7 @@ impl Writing<'_> {
     }
 
     /// Drops what is full by now among those that come after a new state, and where there is no room at least one: the
-    /// fullest. Keys are hashes under a secret, so whoever comes after is anybody, and nobody can aim.
+    /// fullest. Keys are hashes under a secret, so no caller can choose which state that is.
     fn make_room(&mut self, key: &Key, now: f64) -> Result<(), Fault> {
         let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys + OWN_ROWS - 1);
         let sample = if over > 0 { SAMPLE } else { PASSED };
@@ -129,7 +129,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Drops a state, and notes its instant; one of a broken clock counts for nothing, and is replaced.
+    /// Drops a state, and notes its instant; an instant of a broken clock is ignored, and replaced.
     fn drop_state(&mut self, key: &Key, at: f64, now: f64) -> Result<(), Fault> {
         self.rows.delete(&mut self.txn, key)?;
         let broken = |at| at - now > MAX_SKEW_MS;

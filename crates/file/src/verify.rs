@@ -1,5 +1,5 @@
-//! Whether a data file can be trusted. LMDB maps it and follows what stands there, so a damaged one could end the
-//! process; whoever opens the folder alone reads it first. Pages are described in LMDB's `mdb.c`; nothing is written.
+//! Whether a data file is sound. LMDB maps it and follows its pointers unchecked, so a damaged file could end the process:
+//! the first process that opens the folder checks every page. LMDB's `mdb.c` describes the pages.
 
 use crate::row;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ fn u64_at(bytes: &[u8], from: usize) -> Result<u64, String> {
     at(bytes, from).map(u64::from_le_bytes)
 }
 
-/// One tree as its meta page tells it.
+/// One tree, as its meta page describes it.
 struct Tree {
     /// How its keys and values are ordered.
     flags: u16,
@@ -70,7 +70,7 @@ const NODE: usize = 8;
 const BRANCH: u16 = 1;
 const LEAF: u16 = 2;
 const OVERFLOW: u16 = 4;
-/// A node's value stands on pages of its own.
+/// A node's value is on pages of its own.
 const BIG: u16 = 1;
 /// What the list of free pages is ordered by: numbers. The states' tree has no such flag.
 const INTEGER_KEY: u16 = 8;
@@ -79,15 +79,15 @@ const LONGEST: usize = 511;
 /// No tree is this deep.
 const DEEPEST: u16 = 32;
 
-type Told = Result<(), String>;
+type Verified = Result<(), String>;
 type Less = fn(&[u8], &[u8]) -> bool;
-type Check<'c, 'a> = &'c mut dyn FnMut(&mut Walk<'a>, &[u8], &[u8]) -> Told;
+type Check<'c, 'a> = &'c mut dyn FnMut(&mut Walk<'a>, &[u8], &[u8]) -> Verified;
 
 struct Walk<'a> {
     bytes: &'a [u8],
     page: usize,
     last: u64,
-    /// Pages that something stands on, or that are free: each once.
+    /// Pages that are used or free: each once.
     taken: HashSet<u64>,
     entries: u64,
     /// Bytes of each key, where all have as many.
@@ -99,7 +99,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn take(&mut self, number: u64, count: u64) -> Told {
+    fn take(&mut self, number: u64, count: u64) -> Verified {
         for number in number..number.checked_add(count).ok_or("a page beyond all numbers")? {
             if number < 2 || number > self.last {
                 return Err(format!("page {number} is beyond its end"));
@@ -116,11 +116,11 @@ impl<'a> Walk<'a> {
         let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(self.page));
         let range = from.zip(length).and_then(|(from, length)| Some(from..from.checked_add(length)?));
         let page = range.and_then(|range| self.bytes.get(range)).ok_or_else(|| format!("page {number} is missing"))?;
-        if u64_at(page, 0)? == number { Ok(page) } else { Err(format!("page {number} says that it is another")) }
+        if u64_at(page, 0)? == number { Ok(page) } else { Err(format!("page {number} has the number of another")) }
     }
 
-    /// Everything below a page; `check` is told each key and value, in order.
-    fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Told {
+    /// Everything below a page; calls `check` with each key and value, in order.
+    fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Verified {
         self.take(number, 1)?;
         let page = self.page(number, 1)?;
         let wrong = |what: &str| format!("page {number} {what}");
@@ -185,13 +185,13 @@ impl<'a> Walk<'a> {
             check(self, key, value).map_err(|what| wrong(&what))?;
             self.entries += 1;
         }
-        // LMDB moves all that stands before a node where one goes: they stand side by side, on even bytes.
+        // LMDB moves the nodes before one that is removed: they are side by side, on even bytes.
         spans.sort_unstable();
         let end = spans.iter().try_fold(high, |next, &(from, to)| (from == next).then(|| to.next_multiple_of(2)));
         if end == Some(page.len()) { Ok(()) } else { Err(wrong("has nodes that overlap, or gaps")) }
     }
 
-    fn whole(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Told {
+    fn whole(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Verified {
         (self.entries, self.less, self.before, self.least) = (0, less, None, None);
         if tree.root != u64::MAX {
             if tree.depth == 0 || tree.depth > DEEPEST {
@@ -222,19 +222,19 @@ fn newest(bytes: &[u8]) -> Result<Meta, String> {
     Ok(if second.txn > first.txn { second } else { first })
 }
 
-/// Bytes that tell [`used`].
+/// Bytes that [`used`] reads.
 pub(crate) const HEAD: u64 = 1 << 16;
 
-/// How many bytes of the file say anything, from its first ones.
+/// How many bytes of the file are used, from its first ones.
 pub(crate) fn used(head: &[u8]) -> Result<u64, String> {
     let meta = newest(head)?;
     Ok(meta.last.saturating_add(1).saturating_mul(meta.page as u64))
 }
 
-/// Checks the file as the next reader would find it; says what is wrong with it.
+/// Checks the file as the next reader would find it. The error is what is wrong with it.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
     let meta = newest(bytes)?;
-    // LMDB would map, and lengthen the file to, whatever its last page is said to be.
+    // LMDB would lengthen the file to its last page, and map it, whatever number that has.
     if used(bytes)? > bytes.len() as u64 {
         return Err(format!("it ends before page {}, its last", meta.last));
     }
@@ -257,7 +257,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         let sound = key.len() != row::KEY || row::read(key, value).is_some();
         if sound { Ok(()) } else { Err("has a state that is not what was written".into()) }
     })?;
-    // What is free must be nobody's. A list of pages begins with its length.
+    // Free pages must not be used. A list of pages begins with its length.
     walk.key = Some(8);
     walk.whole(&meta.free, before_as_number, &mut |walk, key, value| {
         let count = u64_at(value, 0)?;

@@ -6,7 +6,7 @@ use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use tidegate_core::MAX_KEY_BYTES;
-use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, tell};
+use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, write_decision};
 
 /// `decide(limit, flags, key)`: one call on one limit and key, with now and count in the first two numbers of
 /// the limit's store. Returns the status word of [`tidegate_table::wire`]; the answer is in the same numbers.
@@ -23,7 +23,7 @@ fn returning(env: sys::napi_env, status: impl FnOnce() -> Option<u32>) -> sys::n
     result
 }
 
-/// Units of a key that is read at once; a longer one is read again.
+/// Units of a key that one read takes; a longer key is read again.
 const SHORT: usize = 64;
 
 /// The arguments of one call.
@@ -55,7 +55,7 @@ impl Arguments {
     #[inline]
     fn units<'a>(&self, at: usize, room: &'a mut [u16]) -> Option<&'a [u16]> {
         let mut length = 0;
-        // Safety: a value of this call, and as much room as is said.
+        // Safety: a value of this call, and the room's own length.
         let status = unsafe {
             sys::napi_get_value_string_utf16(self.env, self.values[at], room.as_mut_ptr(), room.len(), &mut length)
         };
@@ -100,7 +100,7 @@ fn with_key(limit: u32, flags: u32, key: Option<&[u8]>) -> u32 {
         }
         store.with_numbers(|numbers| {
             let decision = store.decide(limit, key, call(numbers[0], numbers[1], flags)?)?;
-            Ok(tell(&decision, numbers))
+            Ok(write_decision(&decision, numbers))
         })
     });
     decided.map_or(BROKEN, |decided: Result<u32, u32>| decided.unwrap_or_else(|status| status))

@@ -2,8 +2,8 @@
 //! the folders that processes share.
 //!
 //! A copy of the package opens a store and gets its number; each store has a `Float64Array` of its own for the numbers of
-//! its calls, so two copies in one thread never share one. `decide` is the hot call and goes through Node-API by hand: a
-//! macro-generated method costs ten times as much. Everything else is by macro. Nothing here decides, and no panic
+//! its calls, so two copies in one thread never share one. `decide` is the hot call and calls Node-API directly: a method
+//! that the macro generates costs ten times as much. The macro generates everything else. Nothing here decides, and no panic
 //! leaves an export.
 
 // napi registers exports only outside of tests.

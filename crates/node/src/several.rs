@@ -6,10 +6,10 @@ use napi::bindgen_prelude::{Float64Array, Uint16Array, Uint32Array};
 use napi::{Error, Result};
 use napi_derive::napi;
 use tidegate_core::{Decision, check_now};
-use tidegate_table::wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, tell};
+use tidegate_table::wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, write_decision};
 use tidegate_table::{All, Member};
 
-/// The keys that stand one after another in `units`, by where each ends.
+/// The keys in `units`, one after another, by where each ends.
 fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
     let mut from = 0;
     let key = |end: &u32| {
@@ -23,13 +23,13 @@ fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
     ends.iter().map(key).collect()
 }
 
-fn tell_all(decisions: &[Decision], answers: &mut [f64]) {
+fn write_all(decisions: &[Decision], answers: &mut [f64]) {
     for (decision, place) in decisions.iter().zip(answers.as_chunks_mut::<NUMBERS>().0) {
-        place[NUMBERS - 1] = f64::from(tell(decision, place));
+        place[NUMBERS - 1] = f64::from(write_decision(decision, place));
     }
 }
 
-/// Takes from all limits of a store or from none (without `takes`: only tells). Per request: its limit, where its key
+/// Takes from all limits of a store or from none ; without `takes`, only decides. For each request: its limit, where its key
 /// ends in `units`, and in `answers` on the way in its count and whether tokens may be owed (1), on the way out its
 /// numbers, with its status word as the eighth. Returns the status of the whole and its retryAt (NaN: none).
 #[napi(catch_unwind)]
@@ -47,7 +47,7 @@ pub(crate) fn all(
     let answers = unsafe { answers.as_mut() };
     Ok(match take_all(number, &limits, &keys, answers, now, takes) {
         Ok(All { ok, retry_at, decisions }) => {
-            tell_all(&decisions, answers);
+            write_all(&decisions, answers);
             vec![f64::from(u32::from(ok) * OK), retry_at.unwrap_or(f64::NAN)]
         }
         Err(status) => vec![f64::from(status), f64::NAN],
@@ -102,7 +102,7 @@ pub(crate) fn many(
     let decided = with_limit(limit, |Kept { limit, store }| store.decide_many(limit, &keys, one));
     Ok(match decided.unwrap_or(Err(BROKEN)) {
         Ok(decisions) => {
-            tell_all(&decisions, answers);
+            write_all(&decisions, answers);
             0
         }
         Err(status) => status,

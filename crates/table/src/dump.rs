@@ -1,7 +1,8 @@
 //! A table as bytes, to outlive its process.
 //!
 //! A header of 40 bytes (8 of magic and version, the 16 of the secret, the number of states, the latest instant of the
-//! states that were dropped), then 32 bytes a state, little-endian. Keys are not in it, only their keyed hashes; the secret is, so keep a dump as private as the table.
+//! states that were dropped), then 32 bytes a state, little-endian. It holds no keys, only their keyed hashes, and the
+//! secret of the hash, so keep a dump as private as the table.
 
 use crate::call::{States, Stored};
 use crate::packed::Entry;
@@ -26,7 +27,7 @@ impl fmt::Display for CorruptDump {
 impl core::error::Error for CorruptDump {}
 
 impl Table {
-    /// Every state, as bytes. [`Table::restore`] answers as this table would.
+    /// Every state, as bytes for [`Table::restore`].
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
         let mut words: Vec<[u8; 8]> = Vec::with_capacity(HEADER + self.keys * 4);
@@ -51,7 +52,7 @@ impl Table {
         words.into_flattened()
     }
 
-    /// A table with the states of a dump, and its secret. Where they are more than `max_keys`, the fullest go.
+    /// A table with the states of a dump, and its secret. Where they are more than `max_keys`, the fullest are dropped.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
@@ -68,7 +69,7 @@ impl Table {
             if !entry.is_sound() || !matches!(table.read(entry.digest()), Ok(Stored::Absent { .. })) {
                 return Err(CorruptDump);
             }
-            // At time 0 nothing is full yet: what is full by now goes in passing, later.
+            // At time 0 no state is full: those that are full by now are dropped by later calls.
             table.insert(entry.digest(), entry, 0.0);
         }
         for segment in &mut table.segments {

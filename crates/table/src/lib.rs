@@ -6,9 +6,9 @@
 //! * A state past its `full_at` is dropped in passing: no timers, no sweep. The table grows one small segment at a
 //!   time, so there is no pause, however large it is. A clock that steps back afterwards gains nothing: see
 //!   [`Rule::absent`](tidegate_core::Rule::absent).
-//! * A key is stood for by a keyed 128-bit hash (SipHash-1-3 with a secret of the table's own): 32 bytes a key,
-//!   whatever its length. The odds that any two of 10^9 keys meet are below 10^-20, and nobody can aim without the
-//!   secret.
+//! * A key is stored as a keyed 128-bit hash (SipHash-1-3 with a secret of the table's own): 32 bytes a key, whatever
+//!   its length. The probability that any two of 10^9 keys collide is below 10^-20, and collisions cannot be engineered
+//!   without the secret.
 //!
 //! ```
 //! use tidegate_core::{Config, Kind, Policy};

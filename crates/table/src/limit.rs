@@ -1,10 +1,10 @@
-//! A named policy, and the hash that stands for its keys.
+//! A named policy, and the hashes of its keys.
 
 use alloc::vec::Vec;
 use siphasher::sip128::SipHasher13;
 use tidegate_core::{Policy, Rule, default_start, write_identity};
 
-/// What stands for one identity in a table: a keyed 128-bit hash.
+/// The keyed 128-bit hash of one identity in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     pub(crate) low: u64,
@@ -12,7 +12,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// What stands for nothing.
+    /// The digest of no identity.
     pub const NONE: Digest = Digest { low: 0, high: 0 };
 
     /// Its 16 bytes, for a table that is kept elsewhere.
@@ -33,7 +33,7 @@ impl Digest {
 /// A policy under its name, prepared for one table.
 ///
 /// The name goes into the hash once, here: each limit hashes its keys under a secret of its own, itself the hash of the
-/// name under the table's. So a call hashes nothing but the key, and two limits never meet.
+/// name under the table's. So a call hashes the key alone, and two limits never collide.
 #[derive(Clone, Debug)]
 pub struct Limit {
     name: Vec<u8>,
@@ -74,7 +74,7 @@ impl Limit {
         &self.policy
     }
 
-    /// The hash that stands for `key` under this limit.
+    /// The hash of `key` under this limit.
     #[must_use]
     #[inline]
     pub fn digest(&self, key: Option<&[u8]>) -> Digest {

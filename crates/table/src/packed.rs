@@ -1,14 +1,14 @@
-//! A state and the 128 bits of its digest in 32 bytes that also tell when the state is full.
+//! A state, the 128 bits of its digest, and the time at which the state is full, in 32 bytes.
 //!
 //! `ts` is whole ms between -2^40 and 2^52 + an hour, so 53 bits hold it exactly. The other 11 of that word take the
 //! lowest bits of the digest, and their place in the digest's word takes the time from `ts` to `full_at`, rounded up by
-//! at most 1/32. So an entry says by itself when it may go, under no matter which policy. The time to full takes the
-//! longest to compute: kept out of the words that the next call on the key waits for, it costs that call nothing.
+//! at most 1/32. So an entry can be dropped without its policy. The time to full takes longest to compute; it is in
+//! a word that the next call on the key does not wait for.
 
 use crate::limit::Digest;
 use tidegate_core::State;
 
-/// Bits of the time to full: 6 of exponent, 5 of fraction. As many of the digest stand beside `ts`.
+/// Bits of the time to full: 6 of exponent, 5 of fraction. As many bits of the digest are beside `ts`.
 const FULL_BITS: u32 = 11;
 const FULL_MASK: u64 = (1 << FULL_BITS) - 1;
 const FRACTION_BITS: u32 = 5;
@@ -16,7 +16,7 @@ const FRACTIONS: u64 = 1 << FRACTION_BITS;
 /// Keeps the packed time above 0 for every `ts` there is (a window can begin up to one period before 0 UTC).
 const BIAS: f64 = 1_099_511_627_777.0;
 
-/// A place of the table; all zeros where nobody is.
+/// A place of the table; all zeros where it is vacant.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(crate) struct Entry {

@@ -1,8 +1,8 @@
 //! One part of the table: an array in the order of the hashes, with gaps (ordered linear probing).
 //!
-//! An entry stands at the place its hash points to, or after it where others of lesser hash stand there. So a search
-//! ends at the first greater hash, found or not; and an array is rebuilt in one pass, in order, while what is full by
-//! now is left out. Parts are small, so no rebuild is a pause.
+//! An entry is at the place its hash points to, or after it where entries of lesser hash are there. So a search ends at
+//! the first greater hash, and an array is rebuilt in one pass, in order, without the states that are full by now. Parts
+//! are small, so no rebuild is a pause.
 
 use crate::call::{Call, Stored};
 use crate::limit::Digest;
@@ -10,7 +10,7 @@ use crate::packed::Entry;
 use alloc::vec::Vec;
 use tidegate_core::{Decision, MAX_SKEW_MS, Rule};
 
-/// Where a digest stands, or where it would have to be put.
+/// Where a digest is, or where to insert it.
 pub(crate) enum Place {
     Found(usize),
     Vacant(usize),
@@ -19,11 +19,11 @@ pub(crate) enum Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Segment {
     places: Vec<Entry>,
-    /// How many places hashes point to; the rest takes what is pushed over the end.
+    /// How many places hashes point to; the rest takes entries that are shifted beyond them.
     span: u32,
     used: u32,
-    /// Where the search for a state to drop goes on.
-    hand: usize,
+    /// Where the search for a state to drop continues.
+    cursor: usize,
     /// The latest instant of the states dropped: see [`Rule::absent`](tidegate_core::Rule::absent).
     fresh_from: f64,
 }
@@ -70,7 +70,7 @@ impl Segment {
         self.fresh_from = at;
     }
 
-    /// Notes the instant of a state that is dropped; one of a broken clock counts for nothing, and is replaced.
+    /// Notes the instant of a state that is dropped. An instant of a broken clock is ignored, and replaced.
     fn dropped(&mut self, at: f64, now: f64) {
         let broken = |at| at - now > MAX_SKEW_MS;
         if !broken(at) && (at > self.fresh_from || broken(self.fresh_from)) {
@@ -126,7 +126,7 @@ impl Segment {
         self.places.iter().filter(|entry| !entry.is_vacant())
     }
 
-    /// Puts a new entry in; `place` is where [`find`](Segment::find) said. Returns how many full ones went on the way.
+    /// Inserts a new entry at the `place` that [`find`](Segment::find) returned. Returns how many full states were dropped.
     pub(crate) fn insert(&mut self, place: usize, entry: Entry, now: f64) -> u32 {
         let mut place = place;
         let mut dropped = 0;
@@ -134,7 +134,7 @@ impl Segment {
         while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
             || !self.put(place, entry)
         {
-            // Either it is full, or (rarely) too many were pushed over its end, and it takes still more room.
+            // It is full, or (rarely) too many entries were shifted beyond its end: then it takes more room.
             dropped += self.rebuild(now, room);
             room += 3;
             place = match self.find(entry.digest()) {
@@ -145,7 +145,7 @@ impl Segment {
         dropped
     }
 
-    /// Shifts what stands at `place` up to the next gap; false where there is none.
+    /// Writes the entry at `place`, and shifts those from there to the next gap; false where there is no gap.
     fn put(&mut self, place: usize, entry: Entry) -> bool {
         let Some(tail) = self.places.get_mut(place..) else { return false };
         let Some(gap) = tail.iter().position(Entry::is_vacant) else { return false };
@@ -174,29 +174,29 @@ impl Segment {
         }
     }
 
-    /// Drops the fullest of a bounded sample of its states; the first that is full by now, where there is one. Returns
-    /// whether it was, or `None` where there is nobody.
+    /// Drops the fullest of a bounded sample of the states, or the first that is full by now. Returns whether it was full;
+    /// `None` where there is no state.
     ///
-    /// The sample goes round, so each state is met in its turn, and where there are few all are looked at. A debtor is
-    /// evicted only where no state of the sample is fuller: by a flood of keys that are drained as far.
+    /// Each sample continues after the one before, so every state has its turn. A debtor is evicted only where no state of
+    /// the sample is fuller: by a flood of keys that are drained as far.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
         let mut best: Option<(f64, usize)> = None;
         let mut met = 0;
         for _ in 0..self.places.len() {
-            if self.hand >= self.places.len() {
-                self.hand = 0;
+            if self.cursor >= self.places.len() {
+                self.cursor = 0;
             }
-            if let Some(entry) = self.get(self.hand) {
+            if let Some(entry) = self.get(self.cursor) {
                 let full_at = entry.full_at();
                 if best.is_none_or(|(least, _)| full_at < least) {
-                    best = Some((full_at, self.hand));
+                    best = Some((full_at, self.cursor));
                 }
                 met += 1;
                 if full_at <= now || met == SAMPLE {
                     break;
                 }
             }
-            self.hand += 1;
+            self.cursor += 1;
         }
         let (full_at, place) = best?;
         let was_full = full_at <= now;
@@ -206,7 +206,7 @@ impl Segment {
         Some(was_full)
     }
 
-    /// Writes the array anew, sized for what is not yet full. Returns how many were.
+    /// Rebuilds the array, sized for the states that are not full yet. Returns how many were full.
     fn rebuild(&mut self, now: f64, room: u32) -> u32 {
         let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
         let mut kept = 0;
@@ -219,7 +219,7 @@ impl Segment {
         }
         self.dropped(fresh_from, now);
         let span = ((kept + 1) * room / ROOM.1).max(6);
-        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, hand: 0, fresh_from: self.fresh_from };
+        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, cursor: 0, fresh_from: self.fresh_from };
         rebuilt.places.reserve_exact(span as usize + span as usize / 32 + 10);
         for entry in &self.places {
             if is_live(entry) {

@@ -71,7 +71,7 @@ impl SharedTable {
 
     #[inline]
     fn lock(&self, segment: usize) -> MutexGuard<'_, Segment> {
-        // A segment is consistent between any two statements that could panic, and none can: so poison says nothing.
+        // A segment is consistent between any two statements that could panic, and none can: so poison is ignored.
         self.segments[segment].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl SharedTable {
         Locked { table: self, segments: numbers.into_iter().map(|i| (i, self.lock(i))).collect() }
     }
 
-    /// Puts a new state into its segment, which is locked; where the table is full, the fullest one there goes.
+    /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is dropped.
     fn insert(&self, segment: &mut Segment, digest: Digest, entry: Entry, now: f64) {
         if self.keys.load(Relaxed) >= self.max_keys
             && let Some(was_full) = segment.drop_fullest(now)

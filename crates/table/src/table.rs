@@ -75,7 +75,7 @@ impl Table {
         digest.low as usize & (self.segments.len() - 1)
     }
 
-    /// Puts in what [`Segment::find`] did not find.
+    /// Inserts a state that [`Segment::find`] did not find.
     #[cold]
     pub(crate) fn insert(&mut self, digest: Digest, entry: Entry, now: f64) {
         let segment = self.segment_of(digest);
@@ -89,8 +89,8 @@ impl Table {
         self.keys = self.keys + 1 - dropped as usize;
     }
 
-    /// Drops the fullest state of the segment that a new one goes to, or of the next one where nobody is there. So
-    /// every segment of a full table keeps its size, and with it the choice of whom to drop.
+    /// Drops the fullest state of the segment that a new one goes to; where that is empty, of the next. So every segment of
+    /// a full table keeps its size, and with it a choice of states to drop.
     fn make_room(&mut self, segment: usize, now: f64) {
         for next in 0..self.segments.len() {
             let at = (segment + next) & (self.segments.len() - 1);

@@ -1,4 +1,4 @@
-//! A decision as plain numbers, the way both bindings hand it over: a status word, and eight doubles.
+//! A call and a decision as numbers, as both bindings pass them: a status word, and eight doubles.
 
 use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_now};
 
@@ -12,11 +12,11 @@ pub const RESERVED: u32 = 1 << 1;
 pub const WRITES: u32 = 1 << 2;
 /// Where the two bits of the [`Reason`](tidegate_core::Reason) begin.
 pub const REASON_SHIFT: u32 = 3;
-/// Only the store can tell (leases only).
-pub const ASK: u32 = 1 << 5;
+/// Only the store can decide (leases only).
+pub const UNDECIDED: u32 = 1 << 5;
 /// An [`InputError`]: the lowest byte is the [`Field`].
 pub const INPUT_ERROR: u32 = 1 << 8;
-/// Something that is not the caller's numbers: a handle that is not (or no longer) there.
+/// A limit or table that does not exist, or no longer.
 pub const BROKEN: u32 = 1 << 9;
 
 /// A key that is longer than a key may be (the addon only).
@@ -31,18 +31,18 @@ pub const WITHOUT_KEY: u32 = 1 << 3;
 /// Removes the state, and decides nothing (the addon only).
 pub const RESET: u32 = 1 << 4;
 
-/// The length, or end, of a key that stands for no key.
+/// The length, or end, of an absent key.
 pub const NO_KEY: u32 = u32::MAX;
-/// The length that stands for the limit and key of the last call (the WebAssembly engine only).
+/// In place of a length: the limit and key of the last call (the WebAssembly engine only).
 pub const SAME_KEY: u32 = u32::MAX - 1;
-/// The number that stands for no table or no limit.
+/// The number of no table and no limit.
 pub const NONE: u32 = u32::MAX;
 
 /// How many doubles a decision takes: value, ts, remaining, retryAt (NaN where there is none), resetAt, then the state
 /// to write: value, ts.
 pub const NUMBERS: usize = 8;
 
-/// Reads the numbers of a call, or the error to answer with.
+/// The call of these numbers, or the status word of an error.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
@@ -66,7 +66,7 @@ pub fn refuse(error: InputError) -> u32 {
 /// Writes a decision's numbers and returns its status word.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
-pub fn tell(decision: &Decision, numbers: &mut [f64; NUMBERS]) -> u32 {
+pub fn write_decision(decision: &Decision, numbers: &mut [f64; NUMBERS]) -> u32 {
     numbers[0] = decision.value;
     numbers[1] = decision.ts;
     numbers[2] = decision.remaining();
@@ -78,7 +78,7 @@ pub fn tell(decision: &Decision, numbers: &mut [f64; NUMBERS]) -> u32 {
 
 /// Writes the state that a pure evaluation would store.
 #[inline]
-pub fn tell_write(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
+pub fn write_state(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
     let Some(state) = write else { return 0 };
     numbers[5] = state.value();
     numbers[6] = state.ts();

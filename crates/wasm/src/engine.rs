@@ -53,7 +53,7 @@ pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {
     if length == NO_KEY { None } else { key.0.get(..(length as usize).min(MAX_KEY_BYTES)) }
 }
 
-/// Hands the key to `read`, a short one from a copy: the host has just written it in words of four bytes, and a
+/// Calls `read` with the key; with a copy of a short one. The host has just written that in words of four bytes, and a
 /// hash that reads eight at a time would wait until they have left the processor's store buffer.
 #[inline]
 pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> R {
@@ -70,7 +70,7 @@ pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<
     read(copy.get(..length as usize))
 }
 
-/// Puts `item` where nobody is, and returns its number.
+/// Puts `item` into a free place, and returns its number.
 pub(crate) fn put<T>(items: &mut Vec<Option<T>>, item: T) -> u32 {
     let free = items.iter().position(Option::is_none);
     let at = free.unwrap_or(items.len());

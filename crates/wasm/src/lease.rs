@@ -2,14 +2,14 @@
 
 use crate::engine::{get, with};
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
-use tidegate_table::wire::{ASK, BROKEN, WRITES, refuse, tell};
+use tidegate_table::wire::{BROKEN, UNDECIDED, WRITES, refuse, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Takes `count` of the leased tokens (`hand`), or denies. With [`ASK`] in the status word only the store can decide.
+/// Takes `count` of the leased tokens (`leased`), or denies. With [`UNDECIDED`] in the status word only the store can decide.
 /// The sixth number is the leased tokens that are left.
 #[wasm_bindgen]
 #[must_use]
-pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, now: f64, count: f64) -> u32 {
+pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, leased: f64, now: f64, count: f64) -> u32 {
     with(|engine| {
         let read = || Ok((check_now(now)?, check_count(count)?, State::new(kept, kept_ts)?));
         let (now, count, kept) = match read() {
@@ -17,13 +17,13 @@ pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, hand: f64, n
             Err(error) => return refuse(error),
         };
         let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
-        engine.numbers[5] = hand;
-        match (Lease { kept, hand }).spend(&limit.policy().rule(start), now, count) {
-            Spending::Ask(decision) => tell(&decision, &mut engine.numbers) | ASK,
-            Spending::Denied(decision) => tell(&decision, &mut engine.numbers),
+        engine.numbers[5] = leased;
+        match (Lease { kept, leased }).spend(&limit.policy().rule(start), now, count) {
+            Spending::Undecided(decision) => write_decision(&decision, &mut engine.numbers) | UNDECIDED,
+            Spending::Denied(decision) => write_decision(&decision, &mut engine.numbers),
             Spending::Granted(decision, left) => {
                 engine.numbers[5] = left;
-                tell(&decision, &mut engine.numbers) | WRITES
+                write_decision(&decision, &mut engine.numbers) | WRITES
             }
         }
     })

@@ -2,10 +2,10 @@
 
 use crate::engine::{get, key_of, with};
 use tidegate_core::{Outcome, State};
-use tidegate_table::wire::{BROKEN, call, refuse, tell, tell_write};
+use tidegate_table::wire::{BROKEN, call, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A state from its two numbers; a `value` that is NaN stands for none.
+/// A state from its two numbers; none where `value` is NaN.
 pub(crate) fn state(value: f64, ts: f64) -> Result<Option<State>, u32> {
     if value.is_nan() { Ok(None) } else { State::new(value, ts).map(Some).map_err(refuse) }
 }
@@ -36,6 +36,6 @@ pub fn evaluate(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now
         let policy = limit.policy();
         let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
         let Outcome { decision, write } = call.on(&rule, state);
-        tell(&decision, &mut engine.numbers) | tell_write(write, &mut engine.numbers)
+        write_decision(&decision, &mut engine.numbers) | write_state(write, &mut engine.numbers)
     })
 }

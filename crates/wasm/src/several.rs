@@ -4,7 +4,7 @@ use crate::engine::{get, key_of, with};
 use crate::pure::state;
 use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now};
-use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, refuse, tell};
+use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, refuse, write_decision};
 use tidegate_table::{Member, Op};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -45,7 +45,7 @@ pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
         engine.pool.clear();
         for decision in &all.decisions {
             let mut numbers = [0.0; NUMBERS];
-            numbers[NUMBERS - 1] = f64::from(tell(decision, &mut numbers));
+            numbers[NUMBERS - 1] = f64::from(write_decision(decision, &mut numbers));
             let (pairs, _) = numbers.as_chunks::<2>();
             engine.pool.extend_from_slice(pairs);
         }
@@ -97,6 +97,6 @@ pub fn pool_decide(limit: u32, states: u32, start: f64, now: f64, count: f64, fl
                 *place = state.map_or([f64::NAN; 2], |state| [state.value(), state.ts()]);
             }
         }
-        tell(&decision, &mut engine.numbers) | (u32::from(writes) * WRITES)
+        write_decision(&decision, &mut engine.numbers) | (u32::from(writes) * WRITES)
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
 use tidegate_table::Table;
-use tidegate_table::wire::{BROKEN, call, tell};
+use tidegate_table::wire::{BROKEN, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Creates a table of at most `max_keys` states and returns its number. The secret of its hash is the 16 bytes at
@@ -81,7 +81,7 @@ pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: 
         }
         let (length, digest) = engine.last;
         let decision = table.decide_digest(limit, key_of(&engine.key, length), digest, call);
-        tell(&decision, &mut engine.numbers)
+        write_decision(&decision, &mut engine.numbers)
     })
 }
 

@@ -14,7 +14,7 @@ const NUMBERS: [(&str, u32, &str); 18] = [
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
     ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
     ("REASON_SHIFT", wire::REASON_SHIFT, "Where the two bits of the reason begin in a status: see {@link REASONS}."),
-    ("ASK", wire::ASK, "Status bit of a lease: only the store can decide."),
+    ("UNDECIDED", wire::UNDECIDED, "Status bit of a lease: only the store can decide."),
     ("INPUT_ERROR", wire::INPUT_ERROR, "Status bit: a number is out of range. The lowest byte is the field."),
     ("BROKEN", wire::BROKEN, "Status bit: a limit or table does not exist, or no longer."),
     ("KEY_TOO_LONG", wire::KEY_TOO_LONG, "Status bit, of the addon only: the key is longer than a key may be."),
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn no_two_bits_of_a_status_overlap() {
         let reason = 3 << wire::REASON_SHIFT;
-        let bits = [wire::OK, wire::RESERVED, wire::WRITES, reason, wire::ASK, wire::INPUT_ERROR, wire::BROKEN];
+        let bits = [wire::OK, wire::RESERVED, wire::WRITES, reason, wire::UNDECIDED, wire::INPUT_ERROR, wire::BROKEN];
         assert_eq!(
             bits.iter().map(|bit| bit.count_ones()).sum::<u32>(),
             bits.iter().fold(0, |all, bit| all | bit).count_ones()

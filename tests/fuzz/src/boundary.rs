@@ -136,12 +136,12 @@ impl Host {
                 let answered = numbers();
                 let mut expected = [0.0; wire::NUMBERS];
                 let decision = self.twin.decide(&limit, key, call);
-                assert_eq!(status, wire::tell(&decision, &mut expected));
+                assert_eq!(status, wire::write_decision(&decision, &mut expected));
                 assert_eq!(answered.map(f64::to_bits)[..5], expected.map(f64::to_bits)[..5]);
                 // Again, as a host does that knows the key to be the same.
                 assert_eq!(decision_again(self.table, number, call), {
                     let decision = self.twin.decide(&limit, key, call);
-                    wire::tell(&decision, &mut expected)
+                    wire::write_decision(&decision, &mut expected)
                 });
             }
         }

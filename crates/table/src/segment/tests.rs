@@ -18,7 +18,7 @@ impl Segment {
             last = entry.high();
             used += 1;
             let home = self.home(entry.high());
-            assert!(home <= place, "an entry stands at {place}, before its home {home}");
+            assert!(home <= place, "an entry is at {place}, before its home {home}");
             assert!(self.places[home..place].iter().all(|e| !e.is_vacant()), "a gap before {place}, after home {home}");
         }
         assert_eq!(used, self.used, "entries in use");
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn it_is_a_map_that_forgets_what_is_full(steps in prop::collection::vec(step(), 1..300)) {
+    fn a_segment_is_a_map_that_drops_full_states(steps in prop::collection::vec(step(), 1..300)) {
         let mut segment = Segment::default();
         let mut model: HashMap<(u64, u64), Entry> = HashMap::new();
         let mut now = 1000.0;

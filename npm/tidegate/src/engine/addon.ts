@@ -11,16 +11,16 @@ export interface AddonStats {
   syncError?: string;
 }
 
-/** What the addon exports: see crates/node. Stores and limits are numbers on this thread; a status is a word of `tidegate_table::wire`. */
+/** The addon's exports: see crates/node. Stores and limits are numbers on this thread; a status is a word of `tidegate_table::wire`. */
 export interface Addon {
-  /** That of the crates it was built from. */
+  /** The version of the crates that it was built from. */
   version(): string;
   /** Opens the process's table. `numbers` are the store's own: eight doubles, which the calls below read and write. */
   openShared(numbers: Float64Array, maxKeys: number): number;
   /** Opens a folder. Throws where it cannot. */
   openFile(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
   close(store: number): void;
-  /** Why the store's last call that failed did. */
+  /** The error text of the store's last failed call. */
   fault(store: number): string;
   limitNew(store: number, name: string, kind: number): number;
   limitDrop(limit: number): void;
@@ -49,7 +49,7 @@ export interface Addon {
   ): number;
 }
 
-/** How an addon is found; a test passes its own. */
+/** How to find an addon; a test passes its own. */
 export interface AddonSource {
   platform: string;
   arch: string;
@@ -94,11 +94,11 @@ export function here(): AddonSource {
   return { platform, arch, musl: platform === "linux" && isMusl(), require };
 }
 
-/** Whether this process's C library is musl: only glibc tells its version. A host without reports is taken for glibc's. */
+/** Whether this process's C library is musl: only glibc reports its version. Without a report, glibc is assumed. */
 function isMusl(): boolean {
   const report = process.report as (NodeJS.ProcessReport & { excludeNetwork?: boolean }) | undefined;
   if (report === undefined) return false;
-  // Else it asks the name server who the process is connected to, and waits.
+  // The report's network part looks up the names of connected hosts, and waits for them.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;
   const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
@@ -112,7 +112,7 @@ export function packageOf({ platform, arch, musl }: AddonSource): string {
   return `@tidegate/${platform}-${arch}${abi}`;
 }
 
-/** The addon, or every reason why there is none. */
+/** The addon, or every reason for its absence. */
 export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Error[] } {
   const name = packageOf(source);
   try {
@@ -120,7 +120,7 @@ export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Err
     if (typeof addon?.decide !== "function" || typeof addon.openShared !== "function") {
       return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
     }
-    // The two talk by position: another version could take one number for another, and decide by it.
+    // Numbers are passed by position: another version could read one as another.
     const version = addon.version?.() ?? "older";
     if (version === VERSION) return { addon: addon as Addon };
     return { causes: [new Error(`${name} is ${version}, and tidegate is ${VERSION}: install both at one version`)] };

@@ -3,13 +3,13 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OK, REASON_SHIFT, REASONS, RESERVED, STATUS_AT } from "./generated/wire.ts";
 
-/** In the order of `tidegate_core::Field`: the rows of the table are. */
+/** In the order of `tidegate_core::Field`, as the table's rows are. */
 const FIELDS = Object.keys(EXPECTS) as Field[];
 
-/** The decision that a status word and its numbers stand for. */
+/** The decision of a status word and its numbers. */
 export function decisionOf(status: number, numbers: Float64Array, policy: Policy, now: number): Decision {
   const retryAt = numbers[3] as number;
-  const waits = !Number.isNaN(retryAt); // which stands for none
+  const waits = !Number.isNaN(retryAt);
   return {
     ok: (status & OK) !== 0,
     value: numbers[0] as number,
@@ -45,14 +45,14 @@ export function allOf(status: number, retryAt: number, decisions: Decision[], no
   };
 }
 
-/** The error that a status word stands for, given what was passed. */
+/** The error of a status word, and of the numbers that were passed. */
 export function refusal(status: number, passed: Partial<Record<Field, unknown>>): Error {
   const field = FIELDS[status & 0xff];
   if ((status & INPUT_ERROR) === 0 || field === undefined) return new Error("this limiter was disposed of");
   return numberError(field, passed[field]);
 }
 
-/** Throws where a status word stands for an error. */
+/** Throws where a status word is an error. */
 export function refuse(status: number, passed: Partial<Record<Field, unknown>>): void {
   if (status >= INPUT_ERROR) throw refusal(status, passed);
 }

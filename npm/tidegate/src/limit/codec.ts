@@ -29,7 +29,7 @@ function given(state: State): State {
   return { value, ts };
 }
 
-/** Bytes over an `ArrayBuffer`, in words that TypeScript before 5.7 knows too. */
+/** Bytes over an `ArrayBuffer`, in a type that exists before TypeScript 5.7 too. */
 type Bytes = ReturnType<Uint8Array["slice"]>;
 
 /**

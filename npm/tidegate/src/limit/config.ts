@@ -19,7 +19,10 @@ export interface CommonConfig {
   capacity?: number | undefined;
   /** Most tokens that may be owed by reservations: 0 to 2^40; default without end. */
   maxReserved?: number | undefined;
-  /** Parts that share the limit, so that no single row is everybody's: 1 to 65,536; default 1. */
+  /**
+   * Rows that share the limit, against contention where rows live apart (Durable Objects, Redis Cluster, Deno KV, Convex,
+   * Memcached): 1 to 65,536; default 1. Everywhere else the limit is one bucket, and `shards` changes nothing.
+   */
   shards?: number | undefined;
   /** What this limit does when the store fails; default the limiter's. */
   onStoreError?: OnStoreError | undefined;
@@ -42,7 +45,7 @@ export interface FixedWindowConfig extends CommonConfig {
   start?: number | undefined;
 }
 
-/** A limit, as written by hand. */
+/** A limit, as a caller writes it. */
 export type Config = TokenBucketConfig | FixedWindowConfig;
 
 /** A limit, checked, with its defaults filled in. Frozen. */
@@ -66,7 +69,7 @@ const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "
 export const numberError = (field: Field, value: unknown): InputError =>
   new InputError(field, EXPECTS[field], value, Object.is(value, -0) ? "0" : show(value));
 
-/** Throws where there is a field that nothing here reads: a misspelt one would be taken for absent. */
+/** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
 export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
   for (const field in given) if (known[field] !== true) unknownField(field, given, known, what);
 }
@@ -86,7 +89,7 @@ function notAField(field: string, known: readonly string[], what: string, value:
 export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
   Object.freeze(Object.assign(Object.create(null), Object.fromEntries(names.map((name) => [name, true]))));
 
-/** Passes the setting on, or says what is wrong with it. */
+/** Returns the setting; throws where it is wrong. */
 export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
   if (setting === undefined || setting === "deny" || setting === "allow") return setting;
   const local = typeof setting === "object" && setting !== null ? (setting as { local?: unknown }).local : undefined;
@@ -95,7 +98,7 @@ export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
   throw new InputError("onStoreError", rule, local === undefined ? setting : local);
 }
 
-/** Passes the setting on, or says what is wrong with it. */
+/** Returns the setting; throws where it is wrong. */
 export function checkTimeout(timeout: unknown): number | undefined {
   if (timeout === undefined) return undefined;
   if (typeof timeout === "number" && timeout >= 1 && timeout <= 2 ** 31 - 1) return timeout;

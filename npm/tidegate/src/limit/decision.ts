@@ -1,9 +1,9 @@
 import type { Policy } from "./config.ts";
 
-/** Why a denial has no time to come back at. */
+/** Why a denial has no `retryAt`. */
 export type Reason = "exceeds capacity" | "exceeds clock";
 
-/** The answer to one call. A denial is a value, not an error. */
+/** The decision on one call. A denial is a value, not an error. */
 export interface Decision {
   /** Granted: now, or where `reserved`, at `retryAt`. */
   ok: boolean;
@@ -14,7 +14,7 @@ export interface Decision {
   value: number;
   /** Epoch ms that `value` belongs to: the two project any later instant. */
   ts: number;
-  /** Whole tokens that are there: `value` rounded down, at least 0. */
+  /** `value` rounded down, at least 0. */
   remaining: number;
   /** The limit's capacity, in tokens. */
   limit: number;
@@ -27,7 +27,7 @@ export interface Decision {
   retryAfter: number | undefined;
   /** Epoch ms at which the limit is full again, if nothing more is taken. */
   resetAt: number;
-  /** Granted for later: paid for, to be run at `retryAt` without asking again. */
+  /** Granted for later: paid for, to be run at `retryAt` without another request. */
   reserved: boolean;
   /** Why no wait helps. */
   reason: Reason | undefined;
@@ -35,18 +35,18 @@ export interface Decision {
   now: number;
   /** The limit that decided. */
   policy: Policy;
-  /** Made without the store, and why; only there where the store failed. */
+  /** Present where the store failed: decided without it; `cause` is the error. */
   degraded?: true;
   cause?: unknown;
 }
 
-/** The answer to a call on several limits: all were taken or none. */
+/** The decision on several limits: all were taken or none. */
 export interface AllDecision {
   ok: boolean;
   /** Denied: the largest of those that deny, absent where one of them has none. Reserved: the largest. */
   retryAt: number | undefined;
   retryAfter: number | undefined;
-  /** One per request, in order. Where `ok` is false nothing was taken, and those that were not at fault say what a check would. */
+  /** One per request, in order. Where `ok` is false nothing was taken, and each decision is what a check returns. */
   decisions: Decision[];
   degraded?: true;
   cause?: unknown;
@@ -60,7 +60,7 @@ export interface State {
   ts: number;
 }
 
-/** What a call does: takes tokens, only asks, brings back unused ones, takes what was already spent. */
+/** What a call does: takes tokens, checks, gives unused tokens back, takes tokens that are already spent. */
 export type Op = "take" | "check" | "give" | "charge";
 
 /** What one call does to the state of a key, whatever the limit. */

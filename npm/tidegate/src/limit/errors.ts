@@ -1,4 +1,4 @@
-/** Any JavaScript value in a word or two, for the end of an error's sentence. */
+/** Any JavaScript value in a few words, for the end of an error's sentence. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -16,7 +16,7 @@ export function show(value: unknown): string {
   }
 }
 
-/** What came in place of an object that a library makes: a class, a promise or a plain object has a remedy of its own. */
+/** A value passed in place of a client of some library: a class and a promise have a remedy of their own. */
 export function showInstead(value: unknown): string {
   if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
     return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
@@ -47,7 +47,7 @@ export class InputError extends Error {
   readonly code = "TIDEGATE_INPUT";
   /** Which argument or field it is. */
   readonly field: string;
-  /** What came. */
+  /** The value that was passed. */
   readonly value: unknown;
   /** What was expected: the sentence after "must be". */
   readonly rule: string;
@@ -96,7 +96,7 @@ export class StoreError extends Error {
   }
 }
 
-/** A denial, where `throws: true` asked for one. */
+/** A denial, thrown where a call has `throws: true`. */
 export class RateLimitError extends Error {
   override readonly name = "RateLimitError";
   readonly code = "TIDEGATE_RATE_LIMITED";
@@ -112,7 +112,7 @@ export class RateLimitError extends Error {
     limit: string,
     decision: { retryAt?: number | undefined; retryAfter?: number | undefined; reason?: string | undefined },
   ) {
-    const { retryAt, retryAfter, reason = "nobody can tell until when" } = decision;
+    const { retryAt, retryAfter, reason = "no retry time" } = decision;
     const wait = retryAfter === undefined ? reason : `retry in ${retryAfter} ms`;
     super(`rate limited by ${JSON.stringify(limit)}: ${wait}`);
     this.limit = limit;

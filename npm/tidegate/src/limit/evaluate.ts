@@ -3,7 +3,7 @@ import { type Config, checkFields, fieldTable, numberError } from "./config.ts";
 import { InputError } from "./errors.ts";
 import { type Evaluation, Limit } from "./limit.ts";
 
-/** What {@link evaluate} is asked. */
+/** The call that {@link evaluate} decides. */
 export interface EvaluateOptions {
   /** The clock: ms since the Unix epoch, 0 to 2^52; a fraction is floored. */
   now: number;
@@ -21,19 +21,19 @@ const isNumber = (value: unknown): boolean => value === undefined || typeof valu
 
 const made = new WeakMap<Config, Limit>();
 
-/** A config that is known already: passed with this name, it costs no look at its fields. Frozen. */
+/** A frozen copy of a config whose limit is cached under this name, without a comparison of its fields. */
 export function prepared(name: string, config: Config): Config {
   const frozen = Object.freeze({ ...config });
   made.set(frozen, new Limit(name, frozen));
   return frozen;
 }
 
-/** The same config gives the same limit, without asking the engine again. */
+/** The limit of a config; an equal config gets the cached one. */
 export function limitOf(name: string, config: Config): Limit {
   const known = made.get(config);
   if (known !== undefined && known.name === name) return known;
   if (typeof config !== "object" || config === null) return new Limit(name, config);
-  // Read once, whatever its getters say the next time.
+  // Read once: getters may return something else the next time.
   const read = { ...config } as Config & { start?: number };
   const { kind, rate, period, capacity, maxReserved, start, shards } = read;
   const numbers = [rate, period, capacity, maxReserved, start, shards];
@@ -63,9 +63,9 @@ export function checkState(state: unknown): State | null {
 /**
  * The algebra itself, for a store or a transaction of one's own: pure.
  *
- * `state` is `{ value, ts }`, or `null` for a fresh key, and comes back as it was given when nothing is to be written.
- * The config is taken as a whole, whatever its `shards`; a fixed window without `start` begins at 0 UTC, since there is
- * no key to derive it from ({@link Limiter.getValue} tells the start it used).
+ * `state` is `{ value, ts }`, or `null` for a fresh key, and is returned as it was passed when nothing is to be written.
+ * The limit is one bucket, whatever its `shards`; a fixed window without `start` begins at 0 UTC, since there is
+ * no key to derive it from ({@link Limiter.getValue} returns the start it used).
  *
  * ```ts
  * const { decision, state } = evaluate(null, { kind: "token bucket", rate: 10, period: SECOND }, { now: Date.now() });
@@ -88,8 +88,8 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
 }
 
 /**
- * What `{ value, ts }` is at `now`: pure, the same function that a browser uses between two answers. `null` is a fresh
- * key. Pass the `config` that `getValue` told: it has the key's `start`.
+ * What `{ value, ts }` is at `now`: pure, the same function that a browser uses between two responses. `null` is a
+ * fresh key. Pass the `config` that `getValue` returned: it has the key's `start`.
  */
 export function project(state: State | null, config: Config, now: number): State {
   const limit = limitOf("evaluate", config);

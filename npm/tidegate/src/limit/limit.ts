@@ -3,23 +3,23 @@ import type { Decision, Operation, State } from "./decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
-import { ASK, KINDS, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
+import { UNDECIDED, KINDS, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { InputError } from "./errors.ts";
 
-/** What a call on a state of one's own answers, and the state to keep. */
+/** The decision on a state of the caller's, and the state to store. */
 export interface Evaluation {
   decision: Decision;
   /** The new state, or what was passed (`null` included) where nothing is to be written. */
   state: State | null;
 }
 
-/** What a request on a lease comes to. */
+/** The decision on a lease. */
 export interface Spent {
   readonly decision: Decision;
-  /** Tokens in hand afterwards. */
+  /** Leased tokens that are left. */
   readonly hand: number;
-  /** Where not, only the store can tell, and the decision is what it would come to if it holds the rest. */
+  /** Where `false`, only the store can decide; the decision is the one where it holds the rest. */
   readonly settled: boolean;
 }
 
@@ -28,15 +28,15 @@ const LOOK: Operation = { op: "check", count: 0, reserve: false };
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const release = releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
-/** Passes a limit's name on, or says how it breaks the rule. */
+/** Returns a limit's name; throws where it is not legal. */
 export function checkName(name: unknown): string {
   if (typeof name !== "string" || !NAME.test(name)) throw new InputError("name", NAME_EXPECTS, name);
   return name;
 }
 
 /**
- * A named policy, checked and known to the engine: what a store is given, with the algebra on states that the store
- * keeps. Nothing of it reads a clock or a random number.
+ * A named policy, checked and registered with the engine: a store's calls have one, with the algebra on states that the
+ * store keeps. It reads no clock and no random number.
  */
 export class Limit {
   readonly name: string;
@@ -58,7 +58,7 @@ export class Limit {
     this.timeout = settings.timeout;
   }
 
-  /** Makes the limit known to the engine's table of that number, and returns its own. Throws where a number is out of range. */
+  /** Registers the limit with the engine's table of that number. Returns its own number; throws where the policy is out of range. */
   register(table: number): number {
     const length = this.#engine.writeKey(this.name);
     const kind = KINDS.indexOf(this.policy.kind);
@@ -67,7 +67,7 @@ export class Limit {
     return made;
   }
 
-  /** `name`, then `/shard` where there are several, then `:key` where there is one. No two different ones read the same. */
+  /** `name`, then `/shard` where there are several, then `:key` where there is one. No two pairs of name and key have the same. */
   identity(key: string | undefined, shard?: number): string {
     const part = shard === undefined || this.policy.shards === 1 ? this.name : `${this.name}/${shard}`;
     return key === undefined ? part : `${part}:${key}`;
@@ -125,13 +125,13 @@ export class Limit {
     return this.evaluate(state, LOOK, now, at).decision;
   }
 
-  /** Takes out of hand, or denies because the store, which last told that it `kept` so much, cannot hold the rest. */
+  /** Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. */
   spend({ value, ts }: State, hand: number, count: number, now: number, start: number): Spent {
     const status = this.#engine.wasm.lease_spend(this.#handle, start, value, ts, hand, now, count);
     refuse(status, { count, now, value, ts });
     const { numbers } = this.#engine;
     const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
-    return { decision, hand: numbers[5] as number, settled: (status & ASK) === 0 };
+    return { decision, hand: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
   }
 
   /** Two distinct shards, from one uniform random number in [0, 1). */

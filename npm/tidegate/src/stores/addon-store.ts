@@ -49,7 +49,7 @@ function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; en
 
 const releaseLimit = releasing<{ addon: Addon; limit: number }>(({ addon, limit }) => addon.limitDrop(limit));
 
-/** State in the native addon. Its calls answer synchronously. */
+/** State in the native addon. Its calls return synchronously. */
 export abstract class AddonStore implements SyncStore {
   abstract readonly name: string;
   readonly sync = true;
@@ -80,14 +80,7 @@ export abstract class AddonStore implements SyncStore {
   }
 
   /** One call on one limit and key. Returns its status; its numbers are in `#numbers`. */
-  #call(
-    limit: Limit,
-    key: string | undefined,
-    count: number,
-    flags: number,
-    now: number,
-    operation: string = OP_NAMES[flags & 3] as string,
-  ): number {
+  #call(limit: Limit, key: string | undefined, count: number, flags: number, now: number, operation?: string): number {
     if (limit !== this.#lastLimit) {
       this.#lastHandle = this.#handle(limit);
       this.#lastLimit = limit;
@@ -98,7 +91,7 @@ export abstract class AddonStore implements SyncStore {
     const status = this.#addon.decide(this.#lastHandle, key === undefined ? flags | WITHOUT_KEY : flags, key);
     if (status >= INPUT_ERROR) {
       if (status === KEY_TOO_LONG) throw tooLong(key);
-      this.#refuse(status, { count, now }, operation, () => limit.identity(key));
+      this.#refuse(status, { count, now }, operation ?? (OP_NAMES[flags & 3] as string), () => limit.identity(key));
     }
     return status;
   }

@@ -15,7 +15,7 @@ const SYNC_MOST = 2 ** 31 - 1;
 
 /** What a folder holds, and what this process has dropped from it. */
 export interface FileStats extends MemoryStats {
-  /** Why the last snapshot could not be made, where it could not: until one is, a power cut loses more than `sync` says. */
+  /** The error of the last snapshot, where it failed: until one succeeds, a power cut loses more than `sync` allows. */
   syncError: string | undefined;
 }
 
@@ -30,12 +30,12 @@ export interface FileOptions {
   /**
    * What a power cut, or a crash of the system, may take away: at most the grants of the last so many ms, a whole number
    * from 1 to 2^31 - 1; default 1000. `"always"` syncs each write before it is answered: nothing is lost, and a call that writes
-   * takes as long as the disk. A process that is killed loses nothing, whatever this says.
+   * takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */
   sync?: number | "always" | undefined;
 }
 
-/** State in a folder that all threads and processes of a machine share. Its calls answer synchronously. */
+/** State in a folder that all threads and processes of a machine share. Its calls return synchronously. */
 export class FileStore extends AddonStore {
   readonly name = "file";
   /** Where its state is. */
@@ -110,7 +110,7 @@ export function file(path: string | URL, options: FileOptions = {}, source: Addo
   if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync);
   const causes = found.causes.map(({ message }) => message).join("; caused by: ");
   throw new StoreError(
-    `tidegate's addon is not there: ${causes}; it is the package ${packageOf(source)}: install it, or use a store that a server shares`,
+    `tidegate's addon is not installed: ${causes}; it is the package ${packageOf(source)}: install it, or use a store that a server shares`,
     { store: "file", operation: "open", identity: folder, cause: found.causes[0] },
   );
 }

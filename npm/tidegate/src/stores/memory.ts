@@ -36,7 +36,7 @@ export interface MemoryStats {
 
 const OPTIONS = fieldTable("maxKeys", "restore");
 const MAX_KEYS = 16_777_216;
-/** One key in so many is remembered, in case the next call is about it too. */
+/** One key in this many is remembered, in case the next call has the same. */
 const KEPT_ONE_IN = 16;
 
 /** The setting, or its default; throws where it is out of range. */
@@ -57,7 +57,7 @@ export function checkStoreOptions(options: unknown, known: Readonly<Record<strin
 const releaseTable = releasing<number>((table) => engine().wasm.table_drop(table));
 const releaseLimit = releasing<number>((limit) => engine().wasm.limit_drop(limit));
 
-/** State in this thread's memory, inside the engine. Its calls answer at once. */
+/** State in this thread's memory, inside the engine. Its calls return synchronously. */
 export class MemoryStore implements SyncStore {
   readonly name = "memory";
   readonly sync = true;
@@ -105,7 +105,7 @@ export class MemoryStore implements SyncStore {
       length = SAME_KEY;
     } else {
       length = engine.writeKey(key);
-      // A key that comes again and again is found out soon enough; to remember every one would cost the others more.
+      // A hot key is remembered soon enough; remembering each key would cost more than it saves.
       if (--this.#untilKept < 0) {
         this.#untilKept = KEPT_ONE_IN - 1;
         this.#lastKey = key;

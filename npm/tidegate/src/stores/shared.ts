@@ -59,7 +59,7 @@ export function shared(options: SharedOptions = {}, source: AddonSource = here()
       opened = new SharedStore(found.addon, maxKeys);
     } else {
       const causes = found.causes.map(({ message }) => message).join("; caused by: ");
-      process.emitWarning(`tidegate's addon is not there, so shared() is this thread's own memory: ${causes}`, {
+      process.emitWarning(`tidegate's addon is not installed, so shared() is this thread's own memory: ${causes}`, {
         code: "TIDEGATE_ADDON",
         detail: `It is the package ${packageOf(source)}; install it, or use a store that a server shares.`,
       });
