@@ -140,7 +140,7 @@ const CRATES: Readonly<Record<string, readonly string[]>> = {
   policy: ["tidegate-core", "serde", "serde_json", "strsim"],
   "policy-wasm": ["tidegate-policy", "serde", "serde-wasm-bindgen", "js-sys", "wasm-bindgen"],
   wasm: ["tidegate-core", "tidegate-table", "atomic_refcell", "talc", "wasm-bindgen"],
-  file: ["tidegate-core", "tidegate-table", "heed", "libc", "xxhash-rust"],
+  file: ["tidegate-core", "tidegate-table", "heed", "libc", "rustix", "xxhash-rust"],
   // The second opinion must not share a line with the first.
   oracle: ["num-bigint", "num-integer", "num-rational", "num-traits", "serde_json", "xxhash-rust"],
 };
