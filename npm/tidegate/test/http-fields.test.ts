@@ -202,7 +202,7 @@ describe("rateLimitHeaders", () => {
       return "no error";
     };
     expect(message(() => rateLimitHeaders(d, { fields: "draft-8" as HeaderFamily }))).toBe(
-      '`fields` must be "draft-11", "draft-7", "draft-6", "x-ratelimit", or an array of these; got "draft-8"',
+      '`fields` must be "draft-11", "draft-7", "draft-6", "x-ratelimit", or an array of these; got "draft-8"; use "draft-11", which has the same fields',
     );
     expect(message(() => rateLimitHeaders(d, { fields: ["draft-11", "draft-7"] }))).toBe(
       "`fields` must be of draft-11 and draft-7 only one: both are the field RateLimit; got both",

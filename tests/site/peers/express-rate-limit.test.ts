@@ -45,7 +45,7 @@ describe("express-rate-limit", () => {
       // Its stores count one hit per call.
       expect(MemoryStore.prototype.increment.length).toBe(1);
       const limits = defineLimits({ api: six });
-      expect((await statuses(rateLimit(limits, { name: "api", cost: 4 }), 2)).statuses).toEqual([200, 429]);
+      expect((await statuses(rateLimit(limits, { name: "api", count: 4 }), 2)).statuses).toEqual([200, 429]);
     },
     "when a window begins": async () => {
       const store = new MemoryStore();

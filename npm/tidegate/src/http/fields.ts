@@ -1,4 +1,5 @@
-import { InputError } from "../limit/errors.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError, show } from "../limit/errors.ts";
 import { granted } from "./granted.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";
@@ -23,15 +24,32 @@ const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-
 const UNITS = ["requests", "content-bytes", "concurrent-requests"];
 
 function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {
-  const asked = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
+  const families = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
   const rule = `${FAMILIES.map((family) => JSON.stringify(family)).join(", ")}, or an array of these`;
-  if (!Array.isArray(asked)) throw new InputError("fields", rule, fields);
-  for (const family of asked) if (!FAMILIES.includes(family)) throw new InputError("fields", rule, family);
-  if (asked.includes("draft-11") && asked.includes("draft-7")) {
+  if (!Array.isArray(families)) throw new InputError("fields", rule, fields);
+  for (const family of families as readonly HeaderFamily[]) {
+    if (FAMILIES.includes(family)) continue;
+    // Between draft-8 and draft-11 the fields have the same syntax.
+    const newer = /^draft-(8|9|10)$/.test(family) ? '; use "draft-11", which has the same fields' : "";
+    throw new InputError("fields", rule, family, show(family) + newer);
+  }
+  if (families.includes("draft-11") && families.includes("draft-7")) {
     throw new InputError("fields", "of draft-11 and draft-7 only one: both are the field RateLimit", fields, "both");
   }
-  return asked;
+  return families;
 }
+
+/** Throws where an option of the fields is wrong, so that a middleware does when it is made. */
+export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
+  checkOptions(options);
+  checkFields(options, OPTIONS, "headers");
+  familiesOf(options.fields);
+  const { unit, partitionKey } = options;
+  if (unit !== undefined && !UNITS.includes(unit)) throw new InputError("unit", `one of ${UNITS.join(", ")}`, unit);
+  if (partitionKey !== undefined) byteSequence("partitionKey", partitionKey);
+}
+
+const OPTIONS = fieldTable("fields", "unit", "partitionKey", "jitter");
 
 const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));
 /** When a client of an older family is to come back: as in the newest, but after a denial never before it is granted. */
@@ -41,7 +59,6 @@ const policyOf = (quota: Quota): string => `${quota.quota};w=${quota.windowSecon
 /** draft-ietf-httpapi-ratelimit-headers-11: its parameter names are here and nowhere else. */
 function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Record<string, string> {
   const { unit, partitionKey } = options;
-  if (unit !== undefined && !UNITS.includes(unit)) throw new InputError("unit", `one of ${UNITS.join(", ")}`, unit);
   const pk = partitionKey === undefined ? "" : `;pk=${byteSequence("partitionKey", partitionKey)}`;
   const qu = unit === undefined || unit === "requests" ? "" : `;qu=${quoted("unit", unit)}`;
   const name = (quota: Quota): string => quoted("name", quota.name);
@@ -113,7 +130,7 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
  * Source: draft-ietf-httpapi-ratelimit-headers-11; RFC 9110, 10.2.3; RFC 9651 for the syntax.
  */
 export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
-  checkOptions(options);
+  checkHeaderOptions(options);
   return write(quotasOf(decided, options), options);
 }
 
@@ -137,14 +154,28 @@ function checkTarget(target: HeaderTarget): void {
   throw new InputError("target", "a Headers, or a response of node:http, with getHeader and setHeader", target);
 }
 
-/** Puts an item at the end of a list that may not be there yet. */
+/** Adds a list's items to those of an earlier limiter. A name occurs once: the item with fewer tokens left remains. */
+function joined(earlier: string, added: string): string {
+  const items = new Map<string, string>();
+  for (const item of [...itemsOf(earlier), ...itemsOf(added)]) {
+    const name = /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item;
+    const known = items.get(name);
+    if (known === undefined || remainingOf(item) < remainingOf(known)) items.set(name, item);
+  }
+  return [...items.values()].join(", ");
+}
+
+const itemsOf = (list: string): string[] => list.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g)?.map((item) => item.trim()) ?? [];
+const remainingOf = (item: string): number => Number(/;r=(\d+)/.exec(item)?.[1] ?? Number.NaN);
+
+/** Adds items to a list that may be absent. */
 function add(target: HeaderTarget, name: string, item: string): void {
   if ("setHeader" in target) {
-    const there = target.getHeader(name);
-    target.setHeader(name, there === undefined ? item : `${there}, ${item}`);
+    const earlier = target.getHeader(name);
+    target.setHeader(name, earlier === undefined ? item : joined(String(earlier), item));
   } else {
-    const there = target.get(name);
-    target.set(name, there === null ? item : `${there}, ${item}`);
+    const earlier = target.get(name);
+    target.set(name, earlier === null ? item : joined(earlier, item));
   }
 }
 
@@ -198,8 +229,8 @@ export function appendRateLimitHeaders(
   const less = !(remainingIn(get) <= remainingIn((name) => fields[name]));
   const tighter = wait === earlierWait ? less : wait > earlierWait;
   for (const [name, value] of Object.entries(fields)) {
-    const there = get(name);
-    if (there !== undefined && isList(name, value)) set(name, `${there}, ${value}`);
-    else if (there === undefined || tighter) set(name, value);
+    const earlier = get(name);
+    if (earlier !== undefined && isList(name, value)) set(name, joined(earlier, value));
+    else if (earlier === undefined || tighter) set(name, value);
   }
 }

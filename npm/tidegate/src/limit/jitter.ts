@@ -7,13 +7,30 @@ export interface JitterOptions {
   key: string;
   /** The most that is added, as a fraction of the wait: 0 to 1; default 0.5. */
   fraction?: number | undefined;
+  /** The most that is added, in ms: at least 0; default 30,000. */
+  most?: number | undefined;
 }
 
-const OPTIONS = fieldTable("key", "fraction");
+const OPTIONS = fieldTable("key", "fraction", "most");
+
+/** Throws an `InputError` where an option is wrong. */
+export function checkJitter(options: JitterOptions): void {
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with key", options);
+  checkFields(options, OPTIONS, "jitter");
+  const { key, fraction = 0.5, most = MOST } = options;
+  if (typeof key !== "string") throw new InputError("key", "a string", key);
+  if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1)) {
+    throw new InputError("fraction", "a number from 0 to 1", fraction);
+  }
+  if (typeof most !== "number" || !(most >= 0)) throw new InputError("most", "a number of ms, at least 0", most);
+}
+
+/** The most that is added by default, in ms. */
+const MOST = 30_000;
 
 /**
  * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to
- * `fraction` of the wait later. Never earlier than `retryAt`, and the same for the same identity and time.
+ * `fraction` of the wait later, and at most `most` ms. Never earlier than `retryAt`, and the same for the same identity and time.
  *
  * ```ts
  * const at = jitter(decision, { key: userId });
@@ -25,13 +42,8 @@ export function jitter(
   decision: { retryAt?: number | undefined; retryAfter?: number | undefined },
   options: JitterOptions,
 ): number | undefined {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with key", options);
-  checkFields(options, OPTIONS, "jitter");
-  const { key, fraction = 0.5 } = options;
-  if (typeof key !== "string") throw new InputError("key", "a string", key);
-  if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1)) {
-    throw new InputError("fraction", "a number from 0 to 1", fraction);
-  }
+  checkJitter(options);
+  const { key, fraction = 0.5, most = MOST } = options;
   if (typeof decision !== "object" || decision === null) throw new InputError("decision", "a decision", decision);
   const { retryAt, retryAfter } = decision;
   if (retryAt === undefined || retryAfter === undefined) return undefined;
@@ -42,7 +54,7 @@ export function jitter(
     if (typeof time !== "number" || !Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
   }
   const part = hash(`${retryAt} ${key}`) / 2 ** 32;
-  return retryAt + Math.floor(part * Math.max(retryAfter, 0) * fraction);
+  return retryAt + Math.floor(part * Math.min(Math.max(retryAfter, 0) * fraction, most));
 }
 
 /** FNV-1a over the UTF-16 code units, then murmur3's finalizer: 32 bits that differ in each bit for similar keys. */

@@ -1,45 +1,54 @@
-import { InputError } from "../limit/errors.ts";
+import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp } from "../http/client-ip.ts";
+import { InputError } from "../limit/errors.ts";
 
-/** What is read of a request where nobody says otherwise: its peer, its headers, its URL. */
+/** What is read of a request by default: its peer, its headers, its URL. */
 export interface Incoming extends ClientRequest {
   readonly url?: string | undefined;
-  /** The URL before a router took its part off (Express). */
+  /** The URL before a router removed its mount path (Express). */
   readonly originalUrl?: string | undefined;
+  /** The client's address, where the application configured the framework to trust proxies. */
+  readonly trusted?: string | undefined;
 }
 
 const REMEDY =
-  'give a `key`, or say where the address is: client: { header: "cf-connecting-ip" }, or { trust: 1 } behind one proxy';
+  'give a `key`, or state where the address is: client: { header: "cf-connecting-ip" }, or { trust: 1 } behind one proxy';
 
-/** What tells a request's client, its own address by default. */
-export function clientKey(options: ClientIpOptions | undefined): (incoming: Incoming) => string {
-  clientIp({ address: "192.0.2.1" }, options); // a wrong option is told now, not at the first request
+/** Returns the function that finds a request's client: its address by default. `setting` is the framework's own. */
+export function clientKey(
+  options: ClientIpOptions | undefined,
+  setting: string | undefined,
+): (incoming: Incoming) => string {
+  clientIp({ address: "192.0.2.1" }, options); // throws for a wrong option now, not at the first request
   const addressed = (incoming: Incoming): string => {
     const key = clientIp(incoming, options);
-    // A Unix socket has no address, and says so; a host that merely does not tell it would put everybody in one bucket.
+    // A request over a Unix socket has the key "unknown". Without a socket the host does not report addresses, and all
+    // clients would share one bucket.
     if (key === "unknown" && incoming.socket === undefined) {
-      throw new InputError("key", `given where the host does not tell the client's address: ${REMEDY}`, undefined);
+      throw new InputError("key", `given where the host does not report the client's address: ${REMEDY}`, undefined);
     }
     return key;
   };
   if (options?.trust !== undefined || options?.header !== undefined) return addressed;
   // No header decides, so a connection's key is the same for all its requests.
-  const known = new WeakMap<object, string>();
-  let told = false;
+  const cached = new WeakMap<object, string>();
+  let warned = false;
   return (incoming) => {
-    if (!told && isForwarded(incoming.headers)) {
-      told = true;
+    if (incoming.trusted !== undefined) return addressKey(incoming.trusted, options ?? {}) ?? addressed(incoming);
+    if (!warned && isForwarded(incoming.headers)) {
+      warned = true;
+      const own = setting === undefined ? "" : `${setting}, or `;
       console.warn(
-        "tidegate: a request came with X-Forwarded-For, which is not read. If a proxy stands in front, all its clients " +
-          "share one limit: say client: { trust: 1 } for one proxy, or give a key.",
+        "tidegate: a request has X-Forwarded-For, which is not read. If there is a proxy in front, all its clients " +
+          `share one limit: set ${own}client: { trust: 1 } for one proxy, or give a key.`,
       );
     }
     const { socket } = incoming;
     if (socket === undefined || socket === null) return addressed(incoming);
-    let key = known.get(socket);
+    let key = cached.get(socket);
     if (key === undefined) {
       key = addressed(incoming);
-      known.set(socket, key);
+      cached.set(socket, key);
     }
     return key;
   };

@@ -1,57 +1,72 @@
 /**
- * Middleware for Express 4 and 5, and whatever else calls `(request, response, next)`; and a store for express-rate-limit.
+ * Middleware for Express 4 and 5; and a store for express-rate-limit.
  *
  * @module
  */
+import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
-import { type NodeRequest, type NodeResponse, refuse, settleAfter } from "./node-response.ts";
-import { passage } from "./passage.ts";
+import type { Incoming } from "./client.ts";
+import { gate } from "./gate.ts";
+import { answer, goOn, limitExchange } from "./node-response.ts";
+import type { Denial, Options, RequestDecision } from "./options.ts";
 
 export { expressRateLimitStore } from "./drop-in/hits.ts";
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
 
-type Next = (error?: unknown) => void;
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+      rateLimit: RequestDecision;
+    }
+  }
+}
+
+/** Answers a denied request. */
+export type ExpressDenied = (request: Request, response: Response, next: NextFunction, denial: Denial) => unknown;
 
 /** Settings of {@link rateLimit}. */
-export type ExpressOptions<R, N extends string> = Options<R, N> & {
-  /** Answers a denied request in place of the problem+json; the fields are set, the status is yours to set. */
-  denied?: ((request: R, response: NodeResponse, next: Next, denial: Denial) => void) | undefined;
-};
+export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied>;
 
 /**
- * Limits the requests that come past it. The decision is in `request.rateLimit`; a denied request gets 429 with
- * `Retry-After` and a problem+json, and what goes wrong goes to `next`.
+ * Limits requests. The decision is `req.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json, and
+ * errors go to `next`. A middleware that is mounted twice on a route decides once. Where the application sets
+ * `trust proxy`, the client is `req.ip`.
  *
  * ```ts
  * app.use(rateLimit(limits, { name: "api" })); // by the client's address
- * app.use("/chat", rateLimit(limits, { name: "tokens", key: (req) => req.user.id, cost: 100 }));
+ * app.use("/chat", rateLimit(limits, { name: "tokens", key: (req) => userOf(req), count: 100 }));
  * ```
  *
- * Throws an `InputError` at once where an option is wrong.
+ * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<R extends NodeRequest, N extends string, S extends Store>(
+export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
-  options: ExpressOptions<R, NoInfer<N>>,
-): (request: R, response: NodeResponse, next: Next) => void {
-  const { admit } = gate(limiter, options);
+  options: ExpressOptions<NoInfer<N>>,
+): RequestHandler {
+  const made = gate(limiter, options, 'app.set("trust proxy", 1)');
   const { denied } = options;
-  const judge = (admission: Admission<R> | undefined, request: R, response: NodeResponse, next: Next): boolean => {
-    if (admission === undefined) return true;
-    (request as R & { rateLimit?: Decided }).rateLimit = admission.decided;
-    admission.tell(response);
-    if (!admission.blocked) settleAfter(admission, response);
-    else if (denied === undefined) refuse(admission.denial(), response);
-    else denied(request, response, next, admission.denial());
-    return !admission.blocked;
-  };
   return (request, response, next) => {
-    passage(
-      () => admit(request, request),
-      (admission) => judge(admission, request, response, next),
-      next,
-      next,
-    );
+    const decide = () =>
+      limitExchange(made, {
+        request,
+        incoming: incomingOf(request),
+        once: request,
+        response,
+        attach: (decision) => {
+          request.rateLimit = decision;
+        },
+        refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, next, denial)),
+      });
+    goOn(decide, next, next);
   };
+}
+
+/** What is read of a request of Express: with `trust proxy` the address that Express found. */
+export function incomingOf(request: Request): Incoming {
+  const { socket, headers, url, originalUrl } = request;
+  const trust: unknown = request.app?.get?.("trust proxy");
+  const trusted = trust === undefined || trust === false || trust === 0 ? undefined : request.ip;
+  return { socket, headers, url, originalUrl, trusted };
 }

@@ -1,78 +1,139 @@
 /**
- * A hook for Fastify 5, and a store for @fastify/rate-limit.
+ * A hook and a plugin for Fastify 5; and a store for @fastify/rate-limit.
  *
  * @module
  */
-import { PROBLEM_JSON } from "../http/problem.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from "fastify";
+import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
-import { type NodeRequest, type NodeResponse, settleAfter } from "./node-response.ts";
-import { passage } from "./passage.ts";
+import { gate } from "./gate.ts";
+import { goOn, limitExchange } from "./node-response.ts";
+import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
 
-/** A request of Fastify, by shape. */
-export interface FastifyRequest {
-  readonly raw: NodeRequest;
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The decision of the last limit that the request came through; absent before one, and where `skip` was true. */
+    rateLimit: RequestDecision;
+  }
+  interface FastifyContextConfig {
+    /** With {@link rateLimitPlugin}: the limit of this route, or `false` for none. */
+    rateLimit?: RouteOptionsOf | false;
+  }
 }
 
-/** A reply of Fastify, by shape. */
-export interface FastifyReply {
-  readonly raw: NodeResponse;
-  getHeader(name: string): number | string | string[] | undefined;
-  header(name: string, value: string): unknown;
-  code(status: number): unknown;
-  send(payload: unknown): unknown;
-}
+/** Returns the payload for a denied request; status and fields are set. */
+export type FastifyDenied = (request: FastifyRequest, reply: FastifyReply, denial: Denial) => unknown;
 
 /** Settings of {@link rateLimit}. */
-export type FastifyOptions<R, P, N extends string> = Options<R, N> & {
-  /** The payload for a denied request in place of the problem+json; status and fields are set. */
-  denied?: ((request: R, reply: P, denial: Denial) => unknown) | undefined;
-};
+export type FastifyOptions<N extends string> = Options<FastifyRequest, N, FastifyDenied>;
+
+/** A route's settings for {@link rateLimitPlugin}: those it has of its own replace the plugin's. */
+export type RouteOptionsOf = Partial<FastifyOptions<string>>;
+
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /**
- * Limits requests as an `onRequest` hook (or a later one, such as `preHandler`, where the key comes from what earlier hooks
- * found), of an instance or of one route. The decision is in `request.rateLimit`; a denied request gets 429 with
- * `Retry-After` and a problem+json.
+ * Limits requests as an `onRequest` hook (or `preHandler`, where the key comes from earlier hooks), of an instance or of a
+ * route. The decision is `request.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json, and errors
+ * go to Fastify's error handler. A hook that is added twice decides once. Where `trustProxy` is set, the client is
+ * `request.ip`.
  *
  * ```ts
  * app.addHook("onRequest", rateLimit(limits, { name: "api" }));
- * app.get("/search", { onRequest: rateLimit(limits, { name: "search", cost: { query: "n", max: 100 } }) }, handler);
+ * app.get("/search", { onRequest: rateLimit(limits, { name: "search", count: { query: "n", max: 100 } }) }, handler);
  * ```
  *
- * Throws an `InputError` at once where an option is wrong.
+ * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<R extends FastifyRequest, P extends FastifyReply, N extends string, S extends Store>(
+export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
-  options: FastifyOptions<R, P, NoInfer<N>>,
-): (request: R, reply: P, done: (error?: Error) => void) => void {
-  const { admit } = gate(limiter, options);
+  options: FastifyOptions<NoInfer<N>>,
+): Hook {
+  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })');
   const { denied } = options;
-  const judge = (admission: Admission<R> | undefined, request: R, reply: P): boolean => {
-    if (admission === undefined) return true;
-    (request as R & { rateLimit?: Decided }).rateLimit = admission.decided;
-    admission.tell({
-      getHeader: (name) => reply.getHeader(name),
-      setHeader: (name, value) => reply.header(name, value),
-    });
-    if (!admission.blocked) settleAfter(admission, reply.raw);
-    else {
-      const denial = admission.denial();
-      reply.code(denial.status);
-      if (denied === undefined) reply.header("Content-Type", PROBLEM_JSON);
-      reply.send(denied === undefined ? JSON.stringify(denial.problem) : denied(request, reply, denial));
-    }
-    return !admission.blocked;
-  };
   return (request, reply, done) => {
-    passage(
-      () => admit(request, request.raw),
-      (admission) => judge(admission, request, reply),
-      done,
+    const { headers, socket, url } = request.raw;
+    const decide = () =>
+      limitExchange(made, {
+        request,
+        // `ips` is an array where the application trusts proxies.
+        incoming: { headers, socket, url, trusted: request.ips === undefined ? undefined : request.ip },
+        once: request.raw,
+        response: reply.raw,
+        target: { getHeader: (name) => reply.getHeader(name), setHeader: (name, value) => reply.header(name, value) },
+        attach: (decision) => {
+          request.rateLimit = decision;
+        },
+        refuse: async (denial) => {
+          reply.code(denial.status);
+          if (denied === undefined) return void reply.header("Content-Type", denial.contentType).send(denial.body);
+          try {
+            const payload: unknown = await denied(request, reply, denial);
+            if (!reply.sent) reply.send(payload);
+          } catch (error) {
+            reply.code(200); // Fastify would answer the error with a status from 400 on that is already set
+            throw error;
+          }
+        },
+      });
+    goOn(
+      decide,
+      () => done(),
       (error) => done(error as Error),
     );
   };
 }
+
+const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
+
+/** Settings of {@link rateLimitPlugin}: those of {@link rateLimit}, for every route, and these. */
+export type PluginOptions<N extends string, S extends Store> = FastifyOptions<N> & {
+  /** What `defineLimits` returned. */
+  limiter: Limiter<N, S>;
+  /** Where requests are limited: default `"onRequest"`; `"preHandler"` where keys come from earlier hooks or the body. */
+  hook?: (typeof HOOKS)[number] | undefined;
+  /** Whether routes without `config.rateLimit` are limited; default true. */
+  global?: boolean | undefined;
+};
+
+/**
+ * Limits the routes of the instance that registers it, and of its children, that are added afterwards. A route's
+ * `config.rateLimit` has settings of its own, or is `false`.
+ *
+ * ```ts
+ * await app.register(rateLimitPlugin, { limiter: limits, name: "api" });
+ * app.get("/search", { config: { rateLimit: { name: "search", count: 5 } } }, handler);
+ * app.get("/health", { config: { rateLimit: false } }, handler);
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong: when the plugin is registered, or when a route is added.
+ */
+export function rateLimitPlugin<N extends string, S extends Store>(
+  app: FastifyInstance,
+  options: PluginOptions<N, S>,
+  done: (error?: Error) => void,
+): void {
+  const { limiter, hook = "onRequest", global = true, ...shared } = options;
+  if (!HOOKS.includes(hook)) throw new InputError("hook", `one of ${HOOKS.join(", ")}`, hook);
+  if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
+  const everywhere = rateLimit(limiter, shared as FastifyOptions<N>);
+  app.addHook("onRoute", (route) => {
+    const own = route.config?.rateLimit;
+    if (own === false || (own === undefined && !global)) return;
+    if (own !== undefined && (typeof own !== "object" || own === null))
+      throw new InputError("config.rateLimit", "an object of options, or false", own);
+    const limit = own === undefined ? everywhere : rateLimit(limiter, overridden(shared, own) as FastifyOptions<N>);
+    route[hook] = [limit, ...[(route[hook] as Hook | Hook[] | undefined) ?? []].flat()] as never;
+  });
+  done();
+}
+// As fastify-plugin does: hooks are added to the instance that registers the plugin, not to a child of it.
+Object.assign(rateLimitPlugin, {
+  [Symbol.for("skip-override")]: true,
+  [Symbol.for("fastify.display-name")]: "tidegate",
+  [Symbol.for("plugin-meta")]: { name: "tidegate", fastify: ">=5" },
+});

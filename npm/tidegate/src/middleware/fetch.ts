@@ -1,80 +1,72 @@
 /**
- * A limit in front of a handler that takes a `Request` and returns a `Response`: Workers, Deno, Bun, Next.js routes.
+ * A limit in front of a handler that takes a `Request` and returns a `Response`: Workers, Deno, Bun, SvelteKit.
  *
  * @module
  */
-import { PROBLEM_JSON } from "../http/problem.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
-import { settleAtEnd } from "./ending.ts";
+import { refusal, settlement, statusOfThrown, withFields } from "./fetch-response.ts";
+import { gate } from "./gate.ts";
+import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { peerAddress } from "./peer.ts";
+import type { Pending } from "./pending.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
+
+/** Returns the response to a denied request; the fields are added to it. */
+export type FetchDenied<R> = (request: R, denial: Denial) => Pending<Response>;
 
 /** Settings of {@link rateLimit}. */
-export type FetchOptions<R, N extends string> = Options<R, N> & {
-  /** The response to a denied request in place of the problem+json; the fields are added to it. */
-  denied?: ((request: R, denial: Denial) => Response | Promise<Response>) | undefined;
-};
+export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
 
-const decisions = new WeakMap<object, Decided>();
+const decisions = new WeakMap<object, RequestDecision>();
 
-/** What a limited request was told; `undefined` where it was not limited. */
-export const decisionOf = (request: object): Decided | undefined => decisions.get(request);
+/** The decision on a request; `undefined` where it was not limited. */
+export const decisionOf = (request: object): RequestDecision | undefined => decisions.get(request);
 
 /**
- * A handler that asks the limiter first; it takes and passes on whatever the host gives beside the request. Deno and Bun
- * tell the client's address there; on Workers say `client: { header: "cf-connecting-ip" }`, or give a `key`. A denied
- * request gets 429 with `Retry-After` and a problem+json.
+ * A handler that calls the limiter first. It takes and passes on what the host passes beside the request. Deno and Bun
+ * report the client's address there; on Workers use `client: { header: "cf-connecting-ip" }`, or a `key`. A denied request
+ * gets 429 with `Retry-After` and a problem+json.
  *
  * ```ts
  * Deno.serve(rateLimit(limits, { name: "api" }, (request) => new Response("hello")));
- * export const GET = rateLimit(limits, { name: "api", key: (request) => userOf(request) }, handler); // Next.js
  * ```
  *
- * Throws an `InputError` at once where an option is wrong; the handler rejects where a function of yours throws.
+ * Throws an `InputError` where an option is wrong; the handler rejects where a function in the options throws or rejects.
  */
-export function rateLimit<R extends Request, A extends unknown[], N extends string, S extends Store>(
+export function rateLimit<N extends string, S extends Store, R extends Request = Request, A extends unknown[] = []>(
   limiter: Limiter<N, S>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => Response | Promise<Response>,
+  handler: (request: R, ...beside: A) => Pending<Response>,
 ): (request: R, ...beside: A) => Promise<Response> {
-  const { admit } = gate(limiter, options);
+  const made = gate(limiter, options);
   checkHandler("handler", handler);
-  const { denied = refuse } = options;
+  const { denied } = options;
   return async (request, ...beside) => {
     const address = peerAddress(request, beside[0]);
-    const admission = await admit(request, { address, headers: request.headers, url: request.url });
+    // Workers pass it second, after the environment; a proxy of Next.js first.
+    const context = beside.find(waits);
+    const settling = settlement(made, request, (work) => context?.waitUntil(work));
+    const admission = await made.admit(request, { address, headers: request.headers, url: request.url });
     if (admission === undefined) return handler(request, ...beside);
-    decisions.set(request, admission.decided);
-    if (admission.blocked) return told(admission, await denied(request, admission.denial()));
-    const context = beside[1] as { waitUntil?: (work: Promise<void>) => void } | undefined;
-    const settle = settleAtEnd(admission, request.signal, (work) => context?.waitUntil?.(work));
+    decisions.set(request, admission.decision);
+    if (admission.blocked) {
+      const denial = await admission.denial();
+      return withFields(admission, denied === undefined ? refusal(denial) : await denied(request, denial));
+    }
+    const settle = settling(admission);
     try {
-      const response = told(admission, await handler(request, ...beside));
+      const response = withFields(admission, await handler(request, ...beside));
       settle(response.status);
       return response;
     } catch (error) {
-      settle(500, error);
+      settle(statusOfThrown(error), error);
       throw error;
     }
   };
 }
 
-const refuse = (_: Request, { problem, status }: Denial): Response =>
-  new Response(JSON.stringify(problem), { status, headers: { "Content-Type": PROBLEM_JSON } });
-
-/** The response with the fields; a copy where its own cannot be written, as of one that came from `fetch`. */
-function told<R>(admission: Admission<R>, response: Response): Response {
-  try {
-    admission.tell(response.headers);
-    return response;
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    const copy = new Response(response.body, response);
-    admission.tell(copy.headers);
-    return copy;
-  }
-}
+const waits = (found: unknown): found is { waitUntil(work: Promise<void>): void } =>
+  typeof (found as { waitUntil?: unknown } | null | undefined)?.waitUntil === "function";

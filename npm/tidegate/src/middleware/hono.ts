@@ -3,85 +3,82 @@
  *
  * @module
  */
-import { PROBLEM_JSON } from "../http/problem.ts";
+import type { Context, Env, MiddlewareHandler } from "hono";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Denial, gate, type Options } from "./gate.ts";
-import { settleAtEnd } from "./ending.ts";
+import { refusal, settlement, withFields } from "./fetch-response.ts";
+import { gate } from "./gate.ts";
+import type { Denial, Options, RequestDecision } from "./options.ts";
 import { peerAddress } from "./peer.ts";
+import type { Pending } from "./pending.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
 export { honoRateLimiterStore } from "./drop-in/hits.ts";
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
 
-/** A context of Hono, by shape. */
-export interface HonoContext {
-  readonly req: { readonly raw: Request };
-  readonly env: unknown;
-  readonly res: Response;
-  readonly error?: Error | undefined;
-  readonly executionCtx: { waitUntil(work: Promise<unknown>): void };
-  header(name: string, value?: string): void;
-  set(key: never, value: never): void;
-  body(body: string, status: never, headers: Record<string, string>): Response;
+declare module "hono" {
+  interface ContextVariableMap {
+    /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+    rateLimit: RequestDecision;
+  }
 }
 
+/** Returns the response to a denied request; the fields are added to it. */
+export type HonoDenied<E extends Env> = (context: Context<E>, denial: Denial) => Pending<Response>;
+
 /** Settings of {@link rateLimit}. */
-export type HonoOptions<C, N extends string> = Options<C, N> & {
-  /** The response to a denied request in place of the problem+json; the fields are added to it. */
-  denied?: ((context: C, denial: Denial) => Response | Promise<Response>) | undefined;
-};
+export type HonoOptions<N extends string, E extends Env = Env> = Options<Context<E>, N, HonoDenied<E>>;
 
 /**
- * Limits the requests that come past it. The decision is `c.get("rateLimit")`; a denied request gets 429 with
- * `Retry-After` and a problem+json. Node.js, Deno and Bun tell the client's address; on Workers say
- * `client: { header: "cf-connecting-ip" }`, or give a `key`.
+ * Limits requests. The decision is `c.get("rateLimit")`; a denied request gets 429 with `Retry-After` and a problem+json,
+ * and errors go to `app.onError`. A middleware that is mounted twice decides once. Node.js, Deno and Bun report the
+ * client's address; on Workers use `client: { header: "cf-connecting-ip" }`, or a `key`.
  *
  * ```ts
  * app.use(rateLimit(limits, { name: "api", client: { header: "cf-connecting-ip" } }));
  * ```
  *
- * Throws an `InputError` at once where an option is wrong.
+ * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<C extends HonoContext, N extends string, S extends Store>(
+export function rateLimit<N extends string, S extends Store, E extends Env = any>(
   limiter: Limiter<N, S>,
-  options: HonoOptions<C, NoInfer<N>>,
-): (context: C, next: () => Promise<void>) => Promise<Response | undefined> {
-  const { admit } = gate(limiter, options);
-  const { denied = refuse } = options;
+  options: HonoOptions<NoInfer<N>, E>,
+): MiddlewareHandler<E> {
+  const made = gate(limiter, options);
+  const { denied } = options;
   return async (context, next) => {
     const { raw } = context.req;
     const { headers, url } = raw;
-    const admission = await admit(context, { address: peerAddress(raw, context.env), headers, url });
+    const settling = settlement(made, raw, (work) => background(context, work));
+    const admission = await made.admit(context, { address: peerAddress(raw, context.env), headers, url }, raw);
     if (admission === undefined) {
       await next();
       return undefined;
     }
-    context.set("rateLimit" as never, admission.decided as never);
+    context.set("rateLimit" as never, admission.decision as never);
     if (admission.blocked) {
-      const response = await denied(context, admission.denial());
-      admission.tell(response.headers);
-      return response;
+      const denial = await admission.denial();
+      return withFields(admission, denied === undefined ? refusal(denial) : await denied(context, denial));
     }
-    const settle = settleAtEnd(admission, raw.signal, (work) => background(context, work));
+    const settle = settling(admission);
     await next();
-    admission.tell({
-      get: (name) => context.res.headers.get(name),
-      set: (name, value) => context.header(name, value),
-    });
+    const { res } = context;
+    const response = withFields(admission, res);
+    if (response !== res) {
+      // Assigning over a response merges its headers, whose older fields would win.
+      context.res = undefined;
+      context.res = response;
+    }
     settle(context.res.status, context.error);
     return undefined;
   };
 }
 
-const refuse = (context: HonoContext, { problem, status }: Denial): Response =>
-  context.body(JSON.stringify(problem), status as never, { "Content-Type": PROBLEM_JSON });
-
-/** Workers end what nobody waits for; elsewhere there is no such context, and reading it throws. */
-function background(context: HonoContext, work: Promise<void>): void {
+/** Workers stop work that is not registered; other hosts have no such context, and reading it throws. */
+function background(context: Context, work: Promise<void>): void {
   try {
     context.executionCtx.waitUntil(work);
   } catch {
-    // It runs on by itself.
+    // The work continues without it.
   }
 }

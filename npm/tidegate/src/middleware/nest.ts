@@ -1,82 +1,207 @@
 /**
- * A guard for NestJS, on Express and on Fastify; and a storage for @nestjs/throttler.
+ * A module, a guard and decorators for NestJS 10 to 12, on Express and on Fastify; and a storage for @nestjs/throttler.
  *
  * @module
  */
+import {
+  type CanActivate,
+  createParamDecorator,
+  type DynamicModule,
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  Module,
+  type ModuleMetadata,
+  type OnModuleInit,
+  type Provider,
+  SetMetadata,
+} from "@nestjs/common";
+import { APP_GUARD, ModulesContainer, Reflector } from "@nestjs/core";
 import { InputError } from "../limit/errors.ts";
-import { PROBLEM_JSON } from "../http/problem.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Admission, type Decided, type Denial, gate, type Options } from "./gate.ts";
-import { type NodeRequest, type NodeResponse, settleAfter } from "./node-response.ts";
-import { follow } from "./pending.ts";
+import { type Gate, gate } from "./gate.ts";
+import { limitExchange } from "./node-response.ts";
+import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
+import { follow, type Pending } from "./pending.ts";
+import { type Exchanged, exchanged } from "./nest-context.ts";
 
 export { throttlerStorage } from "./drop-in/throttler.ts";
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
 
-/** What a guard is given, by shape. */
-export interface NestContext {
-  switchToHttp(): { getRequest<T>(): T; getResponse<T>(): T };
-}
-
-interface Target extends NodeResponse {
-  /** Fastify: the response below, and how a header is set. */
-  readonly raw?: NodeResponse;
-  header?(name: string, value: string): unknown;
-}
-
-/** Nest's `HttpException`, by shape. */
-export type HttpExceptionClass = new (body: Record<string, unknown>, status: number) => Error;
-
-/** Settings of {@link rateLimitGuard}. */
-export type NestOptions<R, N extends string> = Options<R, N> & {
-  /** The exception for a denied request in place of the problem+json; the fields are set. */
-  denied?: ((denial: Denial, request: R) => Error) | undefined;
-};
+/** Returns the exception for a denied request; the fields are set. */
+export type NestDenied<R> = (request: R, denial: Denial) => Pending<Error>;
 
 /**
- * A guard, for `@UseGuards` or `app.useGlobalGuards`. Nest's `HttpException` comes from you, since only errors of that class
- * are answered without a line in the log. The decision is in `request.rateLimit`; a denied request gets 429 with
- * `Retry-After` and a problem+json.
+ * Settings of {@link rateLimitGuard} and {@link RateLimit}. `R` is the platform's request (of a WebSocket message, its
+ * client), such as `Request` of express: annotate the parameter of a function, `key: (request: Request) => …`.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: only the application determines its platform
+export type NestOptions<N extends string, R = any> = Options<R, N, NestDenied<R>>;
+
+/** Settings of {@link RateLimitModule}: of every route, or with decorators of some. */
+export type NestModuleOptions<N extends string, S extends Store> = NestOptions<N> & {
+  /** What `defineLimits` returned. */
+  limiter: Limiter<N, S>;
+};
+
+/** Settings of {@link RateLimitModule.forRootAsync}. */
+export interface NestModuleAsyncOptions<N extends string, S extends Store> extends Pick<ModuleMetadata, "imports"> {
+  /** What `useFactory` receives. */
+  inject?: Parameters<typeof Inject>[0][] | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: Nest injects what `inject` lists
+  useFactory: (...injected: any[]) => Pending<NestModuleOptions<N, S>>;
+  /** Whether routes without a decorator are limited too; default true. */
+  global?: boolean | undefined;
+}
+
+const OPTIONS = Symbol.for("tidegate.nest.options");
+const METADATA = "tidegate:rate-limit";
+
+/**
+ * Limits a route or a controller by settings of its own, in place of the module's.
  *
  * ```ts
- * import { HttpException } from "@nestjs/common";
- * @UseGuards(rateLimitGuard(limits, { name: "api" }, HttpException))
+ * @Post("login") @RateLimit({ name: "login", key: (request: Request) => request.body.email })
+ * ```
+ */
+export const RateLimit = (options: NestOptions<string>): MethodDecorator & ClassDecorator =>
+  SetMetadata(METADATA, options);
+
+/** Does not limit a route or a controller. */
+export const SkipRateLimit = (): MethodDecorator & ClassDecorator => SetMetadata(METADATA, false);
+
+/** The decision on a request, as a parameter of a handler: `index(@RateLimitDecision() decision: RequestDecision)`. */
+export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
+  (_: unknown, context: ExecutionContext) => (exchanged(context).request as { rateLimit?: RequestDecision }).rateLimit,
+);
+
+/**
+ * A guard, for `@UseGuards` or `app.useGlobalGuards`, in HTTP, GraphQL and WebSocket contexts. The decision is
+ * `request.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json, and no line in the log. In GraphQL
+ * the context needs the request: `context: ({ req, res }) => ({ req, res })`.
+ *
+ * ```ts
+ * @UseGuards(rateLimitGuard(limits, { name: "api" }))
  * ```
  *
- * Throws an `InputError` at once where an option is wrong.
+ * Throws an `InputError` where an option is wrong.
  */
-export function rateLimitGuard<R extends object, N extends string, S extends Store>(
+export function rateLimitGuard<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
-  options: NestOptions<R, NoInfer<N>>,
-  HttpException: HttpExceptionClass,
-): { canActivate(context: NestContext): boolean | Promise<boolean> } {
-  const { admit } = gate(limiter, options);
-  const { denied } = options;
-  if (typeof HttpException !== "function") {
-    throw new InputError("HttpException", "the class of that name from @nestjs/common", HttpException);
-  }
-  return {
-    canActivate(context) {
-      const http = context.switchToHttp();
-      const request = http.getRequest<R & { raw?: NodeRequest; rateLimit?: Decided }>();
-      const decide = (admission: Admission<R> | undefined): boolean => {
-        if (admission === undefined) return true;
-        const response = http.getResponse<Target>();
-        request.rateLimit = admission.decided;
-        const set = (name: string, value: string): unknown =>
-          typeof response.setHeader === "function" ? response.setHeader(name, value) : response.header?.(name, value);
-        admission.tell({ getHeader: (name) => response.getHeader(name), setHeader: set });
-        if (!admission.blocked) {
-          settleAfter(admission, response.raw ?? response);
-          return true;
-        }
-        const denial = admission.denial();
-        if (denied !== undefined) throw denied(denial, request);
-        set("Content-Type", PROBLEM_JSON);
-        throw new HttpException({ ...denial.problem }, denial.status);
-      };
-      return follow(admit(request, request.raw ?? (request as NodeRequest)), decide) as boolean | Promise<boolean>;
-    },
+  options: NestOptions<NoInfer<N>>,
+): { canActivate(context: ExecutionContext): boolean | Promise<boolean> } {
+  const made = gate(limiter, options, 'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })');
+  return { canActivate: (context) => activate(made, options.denied, exchanged(context)) };
+}
+
+function activate<R>(made: Gate<R>, denied: NestDenied<R> | undefined, parts: Exchanged): boolean | Promise<boolean> {
+  const request = parts.request as R & { rateLimit?: RequestDecision };
+  const refuse = (denial: Denial): Pending<never> => {
+    if (denied !== undefined) {
+      return follow(denied(request, denial), (error) => {
+        throw error;
+      });
+    }
+    return follow(parts.exception(denial, HttpException), (error) => {
+      throw error;
+    });
   };
+  return limitExchange(made, {
+    ...parts,
+    request,
+    attach: (decision) => {
+      request.rateLimit = decision;
+    },
+    refuse,
+  }) as boolean | Promise<boolean>;
+}
+
+/** The guard of {@link RateLimitModule}, for `@UseGuards` where the module is not global. */
+export class RateLimitGuard implements CanActivate, OnModuleInit {
+  readonly #options: NestModuleOptions<string, Store>;
+  readonly #modules: ModulesContainer;
+  readonly #reflector: Reflector;
+  readonly #guards = new WeakMap<object, ReturnType<typeof rateLimitGuard>>();
+
+  constructor(options: NestModuleOptions<string, Store>, reflector: Reflector, modules: ModulesContainer) {
+    this.#options = options;
+    this.#reflector = reflector;
+    this.#modules = modules;
+    this.#guard(options);
+  }
+
+  /** Makes the guards of all decorated routes, so that a wrong option stops the application's start. */
+  onModuleInit(): void {
+    for (const { controllers, providers } of this.#modules.values()) {
+      for (const { metatype } of [...controllers.values(), ...providers.values()]) {
+        const prototype: unknown = (metatype as { prototype?: unknown } | null)?.prototype;
+        if (typeof metatype !== "function" || typeof prototype !== "object" || prototype === null) continue;
+        const methods = Object.values(Object.getOwnPropertyDescriptors(prototype)).map(({ value }) => value as unknown);
+        for (const target of [metatype, ...methods]) {
+          if (typeof target !== "function") continue;
+          const own = this.#reflector.get<NestOptions<string> | false | undefined>(METADATA, target);
+          if (own !== undefined && own !== false) this.#guard(own);
+        }
+      }
+    }
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const targets = [context.getHandler(), context.getClass()];
+    const own = this.#reflector.getAllAndOverride<NestOptions<string> | false | undefined>(METADATA, targets);
+    return own === false || this.#guard(own ?? this.#options).canActivate(context);
+  }
+
+  #guard(options: object): ReturnType<typeof rateLimitGuard> {
+    let guard = this.#guards.get(options);
+    if (guard === undefined) {
+      const { limiter, ...shared } = this.#options;
+      const given = options === this.#options ? shared : overridden(shared, options);
+      guard = rateLimitGuard(limiter, given as NestOptions<string>);
+      this.#guards.set(options, guard);
+    }
+    return guard;
+  }
+}
+// The decorators as functions: the build does not compile their syntax.
+Injectable()(RateLimitGuard);
+Inject(OPTIONS)(RateLimitGuard, undefined, 0);
+Inject(Reflector)(RateLimitGuard, undefined, 1);
+Inject(ModulesContainer)(RateLimitGuard, undefined, 2);
+
+/**
+ * Limits every route of the application; {@link RateLimit} and {@link SkipRateLimit} change that for a controller or a route.
+ *
+ * ```ts
+ * @Module({ imports: [RateLimitModule.forRoot({ limiter: limits, name: "api" })] })
+ * export class AppModule {}
+ * ```
+ */
+// biome-ignore lint/complexity/noStaticOnlyClass: Nest's modules are classes
+export class RateLimitModule {
+  /** With settings that exist when the module is declared. Throws an `InputError` where one is wrong. */
+  static forRoot<N extends string, S extends Store>(
+    options: NestModuleOptions<N, S> & { global?: boolean | undefined },
+  ): DynamicModule {
+    const { global, ...rest } = options;
+    const { limiter, ...guarded } = rest;
+    rateLimitGuard(limiter, guarded as unknown as NestOptions<N>);
+    return moduleOf({ provide: OPTIONS, useValue: rest }, [], global);
+  }
+
+  /** With settings that other providers make, such as a configuration service or a database pool. */
+  static forRootAsync<N extends string, S extends Store>(options: NestModuleAsyncOptions<N, S>): DynamicModule {
+    const { imports = [], inject = [], useFactory, global } = options;
+    return moduleOf({ provide: OPTIONS, useFactory, inject: inject as never }, imports, global);
+  }
+}
+Module({})(RateLimitModule);
+
+function moduleOf(options: Provider, imports: NonNullable<ModuleMetadata["imports"]>, global = true): DynamicModule {
+  if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
+  const everywhere: Provider[] = global ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : [];
+  const providers = [options, RateLimitGuard, ...everywhere];
+  return { module: RateLimitModule, global: true, imports, providers, exports: [OPTIONS, RateLimitGuard] };
 }

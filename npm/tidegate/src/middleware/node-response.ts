@@ -1,15 +1,13 @@
-import { PROBLEM_JSON } from "../http/problem.ts";
-import type { Admission, Denial } from "./gate.ts";
+import type { HeaderTarget } from "../http/fields.ts";
 import type { Incoming } from "./client.ts";
+import type { Gate } from "./gate.ts";
+import type { Denial, RequestDecision } from "./options.ts";
+import { follow, isPending, type Pending } from "./pending.ts";
 
-/** A request of `node:http`, by shape. */
-export interface NodeRequest extends Incoming {
-  readonly method?: string | undefined;
-}
-
-/** A response of `node:http`, by shape. */
+/** What is read of a response of `node:http`. */
 export interface NodeResponse {
   statusCode: number;
+  readonly headersSent: boolean;
   readonly writableFinished: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
@@ -17,17 +15,78 @@ export interface NodeResponse {
   once(event: "close", listener: () => void): unknown;
 }
 
-/** Settles when the response is sent, or will never be. */
-export function settleAfter<R>(admission: Admission<R>, response: NodeResponse): void {
-  if (!admission.settles) return;
-  response.once("close", () => {
-    void admission.settle({ status: response.statusCode, aborted: !response.writableFinished });
+/** Where a framework on `node:http` keeps the parts of a request. */
+export interface NodeExchange<R> {
+  readonly request: R;
+  readonly incoming: Incoming;
+  /** The object that stands for the request wherever the gate is mounted. */
+  readonly once: object | undefined;
+  /** Absent where the transport has none, as a WebSocket message. */
+  readonly response: NodeResponse | undefined;
+  /** Where fields are set, if not on the response. */
+  readonly target?: HeaderTarget;
+  attach(decision: RequestDecision): void;
+  refuse(denial: Denial): Pending<unknown>;
+}
+
+/**
+ * Decides on a request of `node:http`: resolves to whether it goes on, synchronously where everything is. An error of the
+ * user's functions comes out for the framework to handle.
+ */
+export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pending<boolean> {
+  const { request, response, incoming, once } = exchange;
+  // The listener is added before the decision: the client may leave while a store or a key function is awaited.
+  const closed = gate.options.settle === undefined || response === undefined ? undefined : closing(response);
+  return follow(gate.admit(request, incoming, once), (admission): Pending<boolean> => {
+    if (admission === undefined) return true;
+    exchange.attach(admission.decision);
+    // Nothing can be set or answered any more.
+    if (response?.headersSent === true) return true;
+    const target = exchange.target ?? response;
+    if (target !== undefined) admission.setFields(target);
+    if (!admission.blocked) {
+      closed?.((end) => void admission.settle(end));
+      return true;
+    }
+    return follow(admission.denial(), (denial) => follow(exchange.refuse(denial), () => false));
   });
 }
 
-/** Answers a denied request. The fields are there already. */
-export function refuse(denial: Denial, response: NodeResponse): void {
-  response.statusCode = denial.status;
-  response.setHeader("Content-Type", PROBLEM_JSON);
-  response.end(JSON.stringify(denial.problem));
+interface End {
+  readonly status: number;
+  readonly aborted: boolean;
+}
+
+/** Calls the listener when the response is closed, also where it already is. */
+function closing(response: NodeResponse): (listener: (end: End) => void) => void {
+  let end: End | undefined;
+  let listener: ((end: End) => void) | undefined;
+  response.once("close", () => {
+    end = { status: response.statusCode, aborted: !response.writableFinished };
+    listener?.(end);
+  });
+  return (added) => {
+    if (end === undefined) listener = added;
+    else added(end);
+  };
+}
+
+/** Calls `next()` where the request goes on, and `fail` with an error of the decision, but not with one of `next`. */
+export function goOn(decide: () => Pending<boolean>, next: () => void, fail: (error: unknown) => void): void {
+  let decided: Pending<boolean>;
+  try {
+    decided = decide();
+  } catch (error) {
+    fail(error);
+    return;
+  }
+  if (isPending(decided)) decided.then((allowed) => (allowed ? next() : undefined), fail);
+  else if (decided) next();
+}
+
+/** Answers a denied request; the fields are already set. */
+export function answer({ status, body, contentType }: Denial, response: NodeResponse): void {
+  response.statusCode = status;
+  response.setHeader("Content-Type", contentType);
+  response.end(body);
 }

@@ -3,59 +3,60 @@
  *
  * @module
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { type Admission, type Decided, type Denial, checkHandler, gate, type Options } from "./gate.ts";
-import { type NodeRequest, type NodeResponse, refuse, settleAfter } from "./node-response.ts";
-import { passage } from "./passage.ts";
+import { gate } from "./gate.ts";
+import { answer, goOn, limitExchange } from "./node-response.ts";
+import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 
-export type { Decided, Denial, GateOptions, Options } from "./gate.ts";
+export type { Denial, RequestDecision } from "./options.ts";
+
+/** Answers a denied request. */
+export type NodeDenied = (request: IncomingMessage, response: ServerResponse, denial: Denial) => unknown;
 
 /** Settings of {@link rateLimit}. */
-export type NodeOptions<R, N extends string> = Options<R, N> & {
-  /** Answers a denied request in place of the problem+json; the fields are set, the status is yours to set. */
-  denied?: ((request: R, response: NodeResponse, denial: Denial) => void) | undefined;
-};
+export type NodeOptions<N extends string> = Options<IncomingMessage, N, NodeDenied>;
+
+/** A request with its decision, which is absent where `skip` was true. */
+export type LimitedRequest = IncomingMessage & { rateLimit: RequestDecision };
 
 /**
- * A listener that asks the limiter first. The decision is in `request.rateLimit`; a denied request gets 429 with
- * `Retry-After` and a problem+json. Where a function of yours throws, the request gets 500 and `onError` is told.
+ * A listener that calls the limiter first. The decision is `request.rateLimit`; a denied request gets 429 with
+ * `Retry-After` and a problem+json. Where a function in the options throws or rejects, the request gets 500 and the error
+ * goes to `onError`.
  *
  * ```ts
  * createServer(rateLimit(limits, { name: "api" }, (request, response) => response.end("hello"))).listen(3000);
  * ```
  *
- * Throws an `InputError` at once where an option is wrong.
+ * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<R extends NodeRequest, W extends NodeResponse, N extends string, S extends Store>(
+export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
-  options: NodeOptions<R, NoInfer<N>>,
-  listener: (request: R, response: W) => unknown,
-): (request: R, response: W) => void {
-  const { admit, report } = gate(limiter, options);
+  options: NodeOptions<NoInfer<N>>,
+  listener: (request: LimitedRequest, response: ServerResponse) => unknown,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const made = gate(limiter, options);
   checkHandler("listener", listener);
   const { denied } = options;
   return (request, response) => {
-    // An exception out of a listener would end the process.
     const fail = (error: unknown): void => {
-      report(error);
-      response.statusCode = 500;
+      void made.report(error);
+      if (!response.headersSent) response.statusCode = 500;
       response.end();
     };
-    const judge = (admission: Admission<R> | undefined): boolean => {
-      if (admission === undefined) return true;
-      (request as R & { rateLimit?: Decided }).rateLimit = admission.decided;
-      admission.tell(response);
-      if (!admission.blocked) settleAfter(admission, response);
-      else if (denied === undefined) refuse(admission.denial(), response);
-      else denied(request, response, admission.denial());
-      return !admission.blocked;
-    };
-    passage(
-      () => admit(request, request),
-      judge,
-      () => void listener(request, response),
-      fail,
-    );
+    const decide = () =>
+      limitExchange(made, {
+        request,
+        incoming: request,
+        once: undefined,
+        response,
+        attach: (decision) => {
+          (request as LimitedRequest).rateLimit = decision;
+        },
+        refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, denial)),
+      });
+    goOn(decide, () => void listener(request as LimitedRequest, response), fail);
   };
 }

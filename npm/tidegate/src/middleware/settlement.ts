@@ -1,25 +1,26 @@
-import type { AllDecision, Decision } from "../limit/decision.ts";
+import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
+import type { RequestDecision } from "./options.ts";
 import type { Pending } from "./pending.ts";
 
 /** How a request ended. */
 export interface Outcome<R> {
   readonly request: R;
-  /** The response's status; 499 where a `fetch` handler's client went away before there was one. */
+  /** The response's status; 499 where the client of a `fetch` handler left before there was one. */
   readonly status: number;
-  /** The client went away before the response was complete. */
+  /** The client left before the response was complete. */
   readonly aborted: boolean;
-  /** What the handler threw, where the host tells. */
+  /** What the handler threw, where the framework reports it. */
   readonly error?: unknown;
-  /** The decision that let it in; of several limits, one for each is in `decisions`. */
-  readonly decided: Decision | AllDecision;
+  /** The decision that allowed it. */
+  readonly decision: RequestDecision;
 }
 
-/** Tokens that a request was worth in the end, of all its limits or by name. */
+/** Tokens that a request was worth in the end: of each of its limits, or by name. */
 export type Worth = number | Readonly<Record<string, number>> | undefined;
 
-/** What a settlement needs of a limiter. */
+/** What a settlement requires of a limiter. */
 export interface Ledger {
   give(name: string, options?: CallOptions): Pending<Decision>;
   charge(name: string, options?: CallOptions): Pending<Decision>;
@@ -35,7 +36,7 @@ export async function settleUp(
   if (worth === undefined) return;
   const due = taken.map(({ name, count = 1 }, i) => {
     const tokens = typeof worth === "number" ? worth : Object.hasOwn(Object(worth), name) ? worth[name] : undefined;
-    // What was decided without the store was taken elsewhere, or nowhere: giving it back would mint.
+    // A degraded decision took nothing from the store: giving it back would create tokens.
     if (tokens === undefined || decisions[i]?.degraded === true) return 0;
     if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= 2 ** 40)) {
       throw new InputError("settle", "tokens from 0 to 1099511627776, an object of them by name, or undefined", tokens);

@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import { prepared } from "../limit/evaluate.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
-import { headerOf, queryOf, statedCost } from "../middleware/cost.ts";
+import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
 import { policyKey } from "./key.ts";
 
@@ -45,7 +45,7 @@ function choice({ name, cost }: CheckedRule, { config, grantable }: CheckedLimit
   if (stated === undefined) return { config: known, cost: () => otherwise };
   const bounds = { default: otherwise, min, max };
   const at = stated.source === "header" ? { header: stated.name } : { query: stated.name };
-  return { config: known, cost: statedCost({ ...at, ...bounds }) };
+  return { config: known, cost: statedCount({ ...at, ...bounds }) };
 }
 
 /** A rule, compiled once. */

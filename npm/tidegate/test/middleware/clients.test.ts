@@ -13,20 +13,20 @@ import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
 import { listen } from "./handler.ts";
 import type { Serving } from "./suite.ts";
 
-/** One token, back after 1.7 s: the second request is denied, and told to wait 2 s, or up to 3 with the spread. */
+/** One token, back after 1.7 s: the second request is denied, with Retry-After: 2 s, or up to 3 with the spread. */
 const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1700, capacity: 1 } });
 const decisions = new Map<string, Decision[]>();
 const clientOf = (request: IncomingMessage): string => request.url?.split("/")[1] ?? "";
 
 let server: Serving;
 beforeAll(async () => {
-  const options: NodeOptions<IncomingMessage, "api"> = {
+  const options: NodeOptions<"api"> = {
     name: "api",
     key: clientOf,
     headers: { fields: ["draft-11", "draft-6", "x-ratelimit"] },
-    onDecision: (decided, request) => {
+    onDecision: (decision, request) => {
       const known = decisions.get(clientOf(request)) ?? [];
-      decisions.set(clientOf(request), [...known, decided as Decision]);
+      decisions.set(clientOf(request), [...known, decision]);
     },
   };
   const hello = (_: IncomingMessage, response: ServerResponse): void => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Clients as they come, with retries of 429 switched on where they are off by default; each resolves with a status. */
+/** Clients in their default configuration, with retries of 429 switched on where they are off by default; each resolves with a status. */
 const CLIENTS: Record<string, (url: string) => Promise<number>> = {
   got: async (url) => (await got(url)).statusCode,
   ky: async (url) => (await ky(url)).status,
@@ -59,7 +59,7 @@ const CLIENTS: Record<string, (url: string) => Promise<number>> = {
   },
 };
 
-describe("clients that obey come back in time, and not before", () => {
+describe("clients that obey Retry-After retry in time, and not before", () => {
   test.concurrent.each(Object.entries(CLIENTS))("%s", { timeout: 20_000 }, async (name, get) => {
     const id = encodeURIComponent(name.replaceAll("/", "-"));
     const url = `${server.url}/${id}/`;
@@ -70,7 +70,7 @@ describe("clients that obey come back in time, and not before", () => {
     expect(retried.now).toBeGreaterThanOrEqual(denied.retryAt as number);
   });
 
-  test.concurrent("one that caps its waits comes back early: denied again for nothing, and granted in the end", {
+  test.concurrent("a client that caps its waits retries early: it is denied again at no cost, and granted in the end", {
     timeout: 20_000,
   }, async () => {
     const url = `${server.url}/impatient/`;

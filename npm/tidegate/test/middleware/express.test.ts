@@ -1,10 +1,12 @@
 import { createServer } from "node:http";
 import express5 from "express";
 import express4 from "express4";
-import { rateLimit, type ExpressOptions } from "../../src/middleware/express.ts";
+import { expect, test, vi } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import { type ExpressDenied, type ExpressOptions, rateLimit } from "../../src/middleware/express.ts";
 import { handle, headerOf, listen } from "./handler.ts";
-import { middlewareSuite } from "./suite.ts";
 import { seen } from "./seen.ts";
+import { middlewareSuite } from "./suite.ts";
 
 for (const [version, express] of [
   ["5", express5],
@@ -12,16 +14,54 @@ for (const [version, express] of [
 ] as const) {
   middlewareSuite(`Express ${version}`, async (limiter, options) => {
     const app = express();
-    for (const { custom, ...rest } of options) {
-      const denied: ExpressOptions<express5.Request, string>["denied"] = (_, response) => {
-        response.statusCode = custom?.status ?? 0;
-        response.end(custom?.text);
+    for (const { custom, twice, ...rest } of options) {
+      const given = seen(rest, headerOf) as ExpressOptions<string>;
+      const denied: ExpressDenied = async (_, response) => {
+        if (typeof custom !== "object") throw new Error("denied fails");
+        response.status(custom.status).end(custom.text);
       };
-      const given = seen(rest, headerOf) as ExpressOptions<express5.Request, string>;
-      app.use(rateLimit(limiter, custom === undefined ? given : { ...given, denied }));
+      const limit = rateLimit(limiter, custom === undefined ? given : { ...given, denied });
+      app.use(limit);
+      if (twice === true) app.use(limit);
     }
-    app.get("/", handle);
+    app.get("/", handle as never);
     app.use(((_error, _request, response, _next) => void response.status(500).end()) as express5.ErrorRequestHandler);
     return listen(createServer(app));
+  });
+
+  test(`Express ${version}: a response that is already sent passes through, denied too`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+    const app = express();
+    app.use((_request, response, next) => {
+      response.write("early, ");
+      next();
+    });
+    app.use(rateLimit(limits, { name: "api", key: "k" }));
+    app.get("/", (_request, response) => void response.end("late"));
+    const server = await listen(createServer(app));
+    for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
+    await server.close();
+  });
+
+  test(`Express ${version}: with trust proxy the client is req.ip, and without it a warning names the setting`, async () => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const statuses = async (trust: number | undefined) => {
+      const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+      const app = express();
+      if (trust !== undefined) app.set("trust proxy", trust);
+      app.use(rateLimit(limits, { name: "api" }));
+      app.get("/", (_request, response) => void response.end());
+      const server = await listen(createServer(app));
+      const from = async (address: string) =>
+        (await fetch(server.url, { headers: { "x-forwarded-for": address } })).status;
+      const found = [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
+      await server.close();
+      return found;
+    };
+    expect(await statuses(1)).toEqual([200, 200, 429]);
+    expect(warned).not.toHaveBeenCalled();
+    expect(await statuses(undefined)).toEqual([200, 429, 429]);
+    expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining('app.set("trust proxy", 1)')]);
+    warned.mockRestore();
   });
 }

@@ -1,30 +1,96 @@
-import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
-import { type FastifyOptions, rateLimit } from "../../src/middleware/fastify.ts";
-import { asked, headerOf } from "./handler.ts";
-import { middlewareSuite } from "./suite.ts";
+import fastify, { type FastifyRequest } from "fastify";
+import { expect, test, vi } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
+import { headerOf, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
+import { middlewareSuite } from "./suite.ts";
 
 middlewareSuite("Fastify 5", async (limiter, options) => {
   const app = fastify({ forceCloseConnections: true });
-  for (const { custom, ...rest } of options) {
-    const given = seen(rest, (request: FastifyRequest, name) => headerOf(request.raw, name)) as FastifyOptions<
-      FastifyRequest,
-      FastifyReply,
-      string
-    >;
+  for (const { custom, twice, ...rest } of options) {
+    const given = seen(rest, (request: FastifyRequest, name) => headerOf(request.raw, name)) as FastifyOptions<string>;
     if (custom !== undefined) {
-      given.denied = (_, reply) => {
+      given.denied = async (_, reply) => {
+        if (typeof custom !== "object") throw new Error("denied fails");
         reply.code(custom.status);
         return custom.text;
       };
     }
-    app.addHook("onRequest", rateLimit(limiter, given));
+    const limit = rateLimit(limiter, given);
+    app.addHook("onRequest", limit);
+    if (twice === true) app.addHook("preHandler", limit);
   }
   app.get("/", (request, reply) => {
-    const { status, throws, hangs } = asked(request.url);
+    const { status, throws, hangs } = orders(request.url);
     if (throws) throw new Error("the handler fails");
-    if (!hangs) void reply.code(status).send(JSON.stringify((request as { rateLimit?: unknown }).rateLimit ?? null));
+    if (!hangs) void reply.code(status).send(JSON.stringify(request.rateLimit ?? null));
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  return { url, close: () => app.close() };
+  return { url, server: app.server, close: () => app.close() };
+});
+
+const config = { kind: "token bucket", rate: 1, period: MINUTE } as const;
+const define = () => defineLimits({ api: config, search: config });
+
+test("the plugin limits the routes of its instance, each by its own config, and not those of a sibling", async () => {
+  const app = fastify();
+  await app.register(async (inner) => {
+    await inner.register(rateLimitPlugin, { limiter: define(), name: "api" });
+    inner.get("/api", (request) => request.rateLimit.remaining);
+    inner.get("/search", { config: { rateLimit: { name: "search" } } }, (request) => request.rateLimit.policy.name);
+    inner.get("/health", { config: { rateLimit: false } }, () => "well");
+  });
+  app.get("/outside", () => "free");
+  const twice = async (url: string) => [await app.inject(url), await app.inject(url)];
+  const seen = async (url: string) => (await twice(url)).map(({ statusCode, body }) => [statusCode, statusCode === 200 ? body : ""]);
+  expect(await seen("/api")).toEqual([[200, "0"], [429, ""]]);
+  expect(await seen("/search")).toEqual([[200, "search"], [429, ""]]);
+  expect(await seen("/health")).toEqual([[200, "well"], [200, "well"]]);
+  expect(await seen("/outside")).toEqual([[200, "free"], [200, "free"]]);
+  await app.close();
+});
+
+test("the plugin limits in preHandler, where earlier hooks found the user", async () => {
+  const app = fastify();
+  app.decorateRequest("user", "");
+  app.addHook("preValidation", async (request) => {
+    (request as { user?: string }).user = String(request.headers["x-user"]);
+  });
+  const key = (request: FastifyRequest) => (request as { user?: string }).user ?? "";
+  await app.register(rateLimitPlugin, { limiter: define(), name: "api", key, hook: "preHandler", global: false });
+  app.get("/", { config: { rateLimit: {} } }, () => "hello");
+  app.get("/free", () => "hello");
+  const status = async (url: string, user: string) => (await app.inject({ url, headers: { "x-user": user } })).statusCode;
+  expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
+  expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
+  await app.close();
+});
+
+test("a wrong option of a route fails when the route is added", async () => {
+  const app = fastify();
+  await app.register(rateLimitPlugin, { limiter: define(), name: "api" });
+  expect(() => app.get("/", { config: { rateLimit: { name: "seach" } } }, () => "")).toThrow('did you mean "search"?');
+  expect(() => app.get("/b", { config: { rateLimit: { max: 3 } as never } }, () => "")).toThrow(
+    "`max` must be absent: use the limit's `rate` in defineLimits",
+  );
+  await app.close();
+});
+
+test("with trustProxy the client is request.ip, and without it a warning names the setting", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const statuses = async (trustProxy: string | false) => {
+    const app = fastify({ trustProxy });
+    app.addHook("onRequest", rateLimit(define(), { name: "api" }));
+    app.get("/", () => "hello");
+    const from = async (address: string) => (await app.inject({ url: "/", headers: { "x-forwarded-for": address } })).statusCode;
+    const found = [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
+    await app.close();
+    return found;
+  };
+  expect(await statuses("loopback")).toEqual([200, 200, 429]);
+  expect(warned).not.toHaveBeenCalled();
+  expect(await statuses(false)).toEqual([200, 429, 429]);
+  expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("Fastify({ trustProxy: ")]);
+  warned.mockRestore();
 });

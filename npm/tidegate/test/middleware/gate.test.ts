@@ -1,8 +1,9 @@
 import { createServer } from "node:http";
-import express, { type Request as ExpressRequest } from "express";
+import express from "express";
 import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { gate, type Options } from "../../src/middleware/gate.ts";
+import { gate } from "../../src/middleware/gate.ts";
+import type { Options } from "../../src/middleware/options.ts";
 import { rateLimit } from "../../src/middleware/express.ts";
 import { rateLimit as rateLimitFetch } from "../../src/middleware/fetch.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
@@ -10,44 +11,61 @@ import { listen } from "./handler.ts";
 import { later } from "./later.ts";
 
 const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
-type Given = Options<object, "api">;
+type Given = Options<object, "api", () => void>;
 
-describe("a mistake in the options is told at once", () => {
+describe("a mistake in the options throws when the middleware is made", () => {
   test.each<[object, string]>([
     [{}, "`name` must be a limit's name, or a function; got undefined"],
     [{ name: "apl" }, '`name` must be one of the limits defined: "api"; got "apl"; did you mean "api"?'],
     [{ limits: [{ name: "api" }, { name: "day" }] }, '`name` must be one of the limits defined: "api"; got "day"'],
-    [{ name: "api", cots: 3 }, "`cots` must be absent"],
+    [{ name: "api", cuont: 3 }, "`cuont` must be absent"],
     [{ limits: [{ name: "api" }], key: "a" }, "`key` must be absent"],
     [{ limits: "api" }, "`limits` must be an array of rules, a function that returns one, or policies"],
     [
       { limits: [{ name: "api", shadow: true }] },
-      "`shadow` must be absent: a rule has name, key, cost, reserve, config",
+      "`shadow` must be absent: a rule has name, key, count, reserve, config",
     ],
-    [{ name: "api", key: 7 }, "`key` must be a string, a function of the request, or false; got 7"],
+    [{ name: "api", key: 7 }, "`key` must be a string that is not empty, a function of the request, or false; got 7"],
+    [{ name: "api", key: "" }, "`key` must be a string that is not empty, a function of the request, or false"],
     [
-      { name: "api", cost: Number.NaN },
-      "`cost` must be a number of tokens from 0 to 1099511627776, a function, or what the client states; got NaN",
-    ],
-    [
-      { name: "api", cost: -1 },
-      "`cost` must be a number of tokens from 0 to 1099511627776, a function, or what the client states; got -1",
+      { name: "api", count: Number.NaN },
+      "`count` must be a number of tokens from 0 to 1099511627776, a function, or { header or query, max }; got NaN",
     ],
     [
-      { name: "api", cost: { header: "x-cost" } },
-      "`cost.max` must be a number of tokens from 0 to 1099511627776; got undefined",
+      { name: "api", count: -1 },
+      "`count` must be a number of tokens from 0 to 1099511627776, a function, or { header or query, max }; got -1",
     ],
     [
-      { name: "api", cost: { header: "x-cost", max: 5, default: 6 } },
-      "`cost.default` must be a number of tokens from 0 to 5; got 6",
+      { name: "api", count: { header: "x-count" } },
+      "`count.max` must be a number of tokens from 0 to 1099511627776; got undefined",
     ],
     [
-      { name: "api", cost: { header: "x-cost", max: 5, min: 2 } },
-      "`cost.min` must be a number of tokens from 0 to 1; got 2",
+      { name: "api", count: { header: "x-count", max: 5, default: 6 } },
+      "`count.default` must be a number of tokens from 0 to 5; got 6",
     ],
-    [{ name: "api", cost: { max: 5 } }, "`cost` must be with the name of either a header or a query parameter"],
-    [{ name: "api", cost: { header: "a", query: "b", max: 5 } }, "`cost` must be with the name of either"],
-    [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1; got 2"],
+    [
+      { name: "api", count: { header: "x-count", max: 5, min: 2 } },
+      "`count.min` must be a number of tokens from 0 to 1; got 2",
+    ],
+    [{ name: "api", count: { max: 5 } }, "`count` must be with the name of either a header or a query parameter"],
+    [{ name: "api", count: { header: "a", query: "b", max: 5 } }, "`count` must be with the name of either"],
+    [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1, or { fraction, most }; got 2"],
+    [{ name: "api", jitter: { most: -1 } }, "`most` must be a number of ms, at least 0; got -1"],
+    [{ name: "api", statusCode: 200 }, "`statusCode` must be an integer from 400 to 599; got 200"],
+    [{ name: "api", message: 7 }, "`message` must be a text, an object, or a function that returns one; got 7"],
+    [{ name: "api", message: "no", denied: () => {} }, "`message` must be absent beside `denied`"],
+    [{ name: "api", skipFailedRequests: 1 }, "`skipFailedRequests` must be true or false; got 1"],
+    [{ name: "api", skipFailedRequests: true, settle: () => 0 }, "`skipFailedRequests` must be absent beside `settle`"],
+    [{ name: "api", headers: { fields: "draft-8" } }, 'got "draft-8"; use "draft-11", which has the same fields'],
+    [{ name: "api", headers: { fields: "draft-5" } }, '`fields` must be "draft-11", "draft-7", "draft-6", "x-ratelimit"'],
+    [{ name: "api", headers: { feilds: "draft-7" } }, "`feilds` must be absent"],
+    [{ name: "api", cost: 3 }, "`cost` must be absent: use `count`; got 3"],
+    [{ limits: [{ name: "api", cost: 3 }] }, "`cost` must be absent: use `count`; got 3"],
+    [{ windowMs: 1000, max: 5 }, "`windowMs` must be absent: use the limit's `period` in defineLimits; got 1000"],
+    [{ max: 5 }, "`max` must be absent: use the limit's `rate` in defineLimits; got 5"],
+    [{ burst: 5 }, "`burst` must be absent: use the limit's `capacity` in defineLimits; got 5"],
+    [{ name: "api", keyGenerator: () => "k" }, "`keyGenerator` must be absent: use `key`"],
+    [{ name: "api", handler: () => {} }, "`handler` must be absent: use `denied`"],
     [{ name: "api", headers: true }, "`headers` must be false, or an object with fields; got true"],
     [{ name: "api", skip: true }, "`skip` must be a function; got true"],
     [{ name: "api", client: { trust: -1 } }, "`trust` must be a whole number of proxies from 0 to 100"],
@@ -55,45 +73,47 @@ describe("a mistake in the options is told at once", () => {
     expect(() => gate(limits, options as Given)).toThrow(message);
   });
 
-  test("and so is what is no limiter", () => {
+  test("so does a value that is no limiter", () => {
     expect(() => gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
   });
 });
 
-test("names are those that were defined, and requests are the framework's", () => {
+test("names are those of defineLimits, and requests are the framework's", () => {
   const app = express();
-  app.use(rateLimit(limits, { name: "api", key: (request: ExpressRequest) => request.ip }));
-  app.use(rateLimit(limits, { name: () => "api" as const, cost: 2 }));
+  app.use(rateLimit(limits, { name: "api", key: (request) => request.get("x-user") ?? "anonymous" }));
+  app.use(rateLimit(limits, { name: () => "api" as const, count: 2 }));
   app.use(rateLimit(limits, { name: "any", config: { kind: "fixed window", rate: 5, period: MINUTE } }));
   app.use(rateLimit(limits, { limits: [{ name: "api" }, { name: "api", key: false }] }));
   // @ts-expect-error: a name that was not defined
   expect(() => rateLimit(limits, { name: "apo" })).toThrow('did you mean "api"?');
+  // @ts-expect-error: a key function returns a text
+  app.use(rateLimit(limits, { name: "api", key: (request) => request.get("x-user") }));
   // @ts-expect-error: tokens are a number
-  expect(() => rateLimit(limits, { name: "api", cost: "1" })).toThrow("`cost`");
+  expect(() => rateLimit(limits, { name: "api", count: "1" })).toThrow("`count`");
 });
 
 test("with a store in memory, nothing waits: the next handler runs within the call", () => {
-  const { admit } = gate<object, "api", typeof limits.store>(limits, {
+  const { admit } = gate<object, "api", typeof limits.store, never>(limits, {
     name: "api",
     key: "somebody",
-    cost: { header: "x-cost", max: 9 },
+    count: { header: "x-count", max: 9 },
   });
-  expect(admit({}, { headers: {} })).toMatchObject({ decided: { ok: true, remaining: 4 } });
+  expect(admit({}, { headers: {} })).toMatchObject({ decision: { ok: true, remaining: 4 } });
 });
 
-test("what next throws is not caught and asked a second time", () => {
+test("an error of next is not caught, and next is not called again", () => {
   const middleware = rateLimit(limits, { name: "api", key: "nobody" });
   const next = vi.fn(() => {
     throw new Error("in the handler");
   });
   const response = { getHeader: () => undefined, setHeader() {} };
-  expect(() => middleware({ headers: {} }, response as never, next)).toThrow("in the handler");
+  expect(() => middleware({ headers: {} } as never, response as never, next)).toThrow("in the handler");
   expect(next).toHaveBeenCalledTimes(1);
 });
 
-test("a host that tells no address is an error, not one bucket for everybody", async () => {
+test("a host that reports no address is an error, not one bucket for all clients", async () => {
   const handler = rateLimitFetch(limits, { name: "api" }, () => new Response("hello"));
-  await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given where the host does not tell/);
+  await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given where the host does not report/);
   const worker = rateLimitFetch(
     limits,
     { name: "api", client: { header: "cf-connecting-ip" } },
@@ -102,13 +122,13 @@ test("a host that tells no address is an error, not one bucket for everybody", a
   expect((await worker(new Request("http://a/", { headers: { "cf-connecting-ip": "192.0.2.9" } }))).status).toBe(200);
 });
 
-test("Deno's and Bun's hosts tell the address, each in its way", async () => {
+test("Deno's and Bun's hosts report the address, each in its way", async () => {
   const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _host: unknown) => new Response("hello"));
-  const ask = async (host: unknown) => (await handler(new Request("http://a/"), host)).status;
-  expect(await ask({ remoteAddr: { hostname: "192.0.2.1", port: 1, transport: "tcp" } })).toBe(200);
-  expect(await ask({ requestIP: () => ({ address: "::ffff:192.0.2.1", family: "IPv6", port: 1 }) })).toBe(429);
-  expect(await ask({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
+  const status = async (host: unknown) => (await handler(new Request("http://a/"), host)).status;
+  expect(await status({ remoteAddr: { hostname: "192.0.2.1", port: 1, transport: "tcp" } })).toBe(200);
+  expect(await status({ requestIP: () => ({ address: "::ffff:192.0.2.1", family: "IPv6", port: 1 }) })).toBe(429);
+  expect(await status({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
 });
 
 test("a response that came from fetch, whose headers cannot be written, gets the fields too", async () => {
@@ -120,7 +140,7 @@ test("a response that came from fetch, whose headers cannot be written, gets the
   await origin.close();
 });
 
-test("Workers are asked to wait for the settlement", async () => {
+test("Workers wait for the settlement", async () => {
   const kept: Promise<unknown>[] = [];
   const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
   const handler = rateLimitFetch(
@@ -134,20 +154,20 @@ test("Workers are asked to wait for the settlement", async () => {
   expect(Math.floor(fresh.getValue("api", { key: "k" }).value)).toBe(2);
 });
 
-test("a cost that a function gets wrong is an error, and takes nothing", async () => {
+test("a wrong number from a count function is an error, and takes nothing", async () => {
   const now = () => 1_735_689_600_000;
   const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now });
   const wrong = [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308, 2 ** 53 + 1, "1", 1n, null, { valueOf: () => 1 }];
-  for (const cost of wrong) {
-    const { admit } = gate(fresh, { name: "api", key: "k", cost: () => cost as number });
-    expect(() => admit({}, {}), String(cost)).toThrow("`count` must be a finite number of tokens");
-    const waiting = gate(fresh, { name: "api", key: "k", cost: async () => cost as number });
-    await expect(waiting.admit({}, {}), String(cost)).rejects.toThrow("`count` must be a finite number of tokens");
+  for (const count of wrong) {
+    const { admit } = gate(fresh, { name: "api", key: "k", count: () => count as number });
+    expect(() => admit({}, {}), String(count)).toThrow("`count` must be a finite number of tokens");
+    const waiting = gate(fresh, { name: "api", key: "k", count: async () => count as number });
+    await expect(waiting.admit({}, {}), String(count)).rejects.toThrow("`count` must be a finite number of tokens");
   }
   expect(fresh.getValue("api", { key: "k" }).value).toBe(5);
 });
 
-test("what was decided without the store is not given back to it", async () => {
+test("a degraded decision gives nothing back to the store", async () => {
   let down = true;
   const inner = later();
   const given: string[] = [];
@@ -167,7 +187,7 @@ test("what was decided without the store is not given back to it", async () => {
   const admission = await admit({}, {});
   down = false;
   await admission?.settle({ status: 500, aborted: false });
-  expect([admission?.decided.degraded, given]).toEqual([true, []]);
+  expect([admission?.decision.degraded, given]).toEqual([true, []]);
   await (await admit({}, {}))?.settle({ status: 500, aborted: false });
   expect(given).toEqual(["take", "give"]);
 });
@@ -183,7 +203,7 @@ test("several limits are settled by name, or all alike; a debt beyond the capaci
   );
   const limits = [
     { name: "requests" as const, key: "k" },
-    { name: "tokens" as const, key: "k", cost: 50 },
+    { name: "tokens" as const, key: "k", count: 50 },
   ];
   const left = () => [two.getValue("requests", { key: "k" }).value, two.getValue("tokens", { key: "k" }).value];
   const end = { status: 200, aborted: false };

@@ -2,15 +2,15 @@ import type { AddressInfo, Server } from "node:net";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Serving } from "./suite.ts";
 
-/** What the tests' servers do after the limiter: see `Serve`. */
-export function asked(url: string): { status: number; throws: boolean; hangs: boolean } {
+/** What a URL orders the handlers of the tests to do: see `Serve`. */
+export function orders(url: string): { status: number; throws: boolean; hangs: boolean } {
   const query = new URLSearchParams(url.split("?")[1]);
   return { status: Number(query.get("status") ?? 200), throws: query.has("throw"), hangs: query.has("hang") };
 }
 
-/** The same as a listener of `node:http`; a thrown error is the framework's to answer. */
+/** The same as a listener of `node:http`; the framework answers a thrown error. */
 export function handle(request: IncomingMessage & { rateLimit?: unknown }, response: ServerResponse): void {
-  const { status, throws, hangs } = asked(request.url ?? "");
+  const { status, throws, hangs } = orders(request.url ?? "");
   if (throws) throw new Error("the handler fails");
   if (hangs) return;
   response.statusCode = status;
@@ -31,5 +31,5 @@ export async function listen(server: Server): Promise<Serving> {
       (server as Server & { closeAllConnections?(): void }).closeAllConnections?.();
       server.close(() => done());
     });
-  return { url: `http://127.0.0.1:${port}`, close };
+  return { url: `http://127.0.0.1:${port}`, server, close };
 }

@@ -1,24 +1,78 @@
 import { createAdaptorServer } from "@hono/node-server";
+import { createAdaptorServer as createAdaptorServer1 } from "@hono/node-server1";
 import { type Context, Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { createServer } from "node:http";
 import type { Server } from "node:net";
+import { describe, expect, test } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HonoOptions, rateLimit } from "../../src/middleware/hono.ts";
-import { asked, listen } from "./handler.ts";
-import { middlewareSuite } from "./suite.ts";
+import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
+import { middlewareSuite } from "./suite.ts";
 
-middlewareSuite("Hono", async (limiter, options) => {
-  const app = new Hono<{ Variables: { rateLimit: unknown } }>();
-  for (const { custom, ...rest } of options) {
-    const given = seen(rest, (context: Context, name) => context.req.header(name)) as HonoOptions<Context, string>;
-    if (custom !== undefined) given.denied = () => new Response(custom.text, { status: custom.status });
-    app.use(rateLimit(limiter, given) as never);
-  }
-  app.get("/", async (context) => {
-    const { status, throws, hangs } = asked(context.req.url);
-    if (throws) throw new Error("the handler fails");
-    if (hangs) await new Promise(() => {});
-    return new Response(JSON.stringify(context.get("rateLimit") ?? null), { status });
+const ADAPTERS = { "2": createAdaptorServer, "1": createAdaptorServer1 as unknown as typeof createAdaptorServer };
+
+for (const [version, adapt] of Object.entries(ADAPTERS)) {
+  middlewareSuite(`Hono on @hono/node-server ${version}`, async (limiter, options) => {
+    const app = new Hono();
+    for (const { custom, twice, ...rest } of options) {
+      const given = seen(rest, (context: Context, name) => context.req.header(name)) as HonoOptions<string>;
+      if (custom !== undefined) {
+        given.denied = async () => {
+          if (typeof custom !== "object") throw new Error("denied fails");
+          return new Response(custom.text, { status: custom.status });
+        };
+      }
+      const limit = rateLimit(limiter, given);
+      app.use(limit);
+      if (twice === true) app.use(limit);
+    }
+    app.get("/", async (context) => {
+      const { status, throws, hangs } = orders(context.req.url);
+      if (throws) throw new Error("the handler fails");
+      if (hangs) await new Promise(() => {});
+      return new Response(JSON.stringify(context.get("rateLimit") ?? null), { status });
+    });
+    app.onError(() => new Response("it failed", { status: 500 }));
+    return listen(adapt({ fetch: app.fetch }) as Server);
   });
-  app.onError(() => new Response("it failed", { status: 500 }));
-  return listen(createAdaptorServer({ fetch: app.fetch }) as Server);
-});
+
+  describe(`all fields of nested limiters on @hono/node-server ${version}`, () => {
+    const nested = async (handler: (context: Context) => Response | Promise<Response>) => {
+      const limits = defineLimits({
+        a: { kind: "token bucket", rate: 5, period: MINUTE },
+        b: { kind: "token bucket", rate: 9, period: MINUTE },
+      });
+      const app = new Hono();
+      app.use(rateLimit(limits, { name: "a" }));
+      app.use(rateLimit(limits, { name: "b" }));
+      app.get("/", handler);
+      const server = await listen(adapt({ fetch: app.fetch }) as Server);
+      const { status, headers } = await fetch(server.url);
+      await server.close();
+      const names = headers.get("ratelimit")?.match(/"\w"/g)?.sort();
+      return [status, names, headers.get("x-own")];
+    };
+
+    test("with a response from fetch, whose headers are immutable", async () => {
+      const origin = await listen(createServer((_, response) => void response.setHeader("x-own", "1").end("remote")));
+      expect(await nested(() => fetch(origin.url))).toEqual([200, ['"a"', '"b"'], "1"]);
+      await origin.close();
+    });
+
+    test("with a Response of the handler's own", async () => {
+      const own = () => new Response("hello", { headers: { "x-own": "1" } });
+      expect(await nested(own)).toEqual([200, ['"a"', '"b"'], "1"]);
+    });
+
+    test("with a thrown HTTPException", async () => {
+      const response = new Response("no", { status: 403, headers: { "x-own": "1" } });
+      const thrown = () => {
+        throw new HTTPException(403, { res: response });
+      };
+      expect(await nested(thrown)).toEqual([403, ['"a"', '"b"'], "1"]);
+      expect(await nested(() => { throw new HTTPException(404, { message: "no" }); })).toEqual([404, ['"a"', '"b"'], null]);
+    });
+  });
+}

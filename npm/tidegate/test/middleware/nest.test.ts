@@ -4,7 +4,7 @@ import { Controller, Get, HttpException, type INestApplication, Module, Req, Res
 import { NestFactory } from "@nestjs/core";
 import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
 import { type NestOptions, rateLimitGuard } from "../../src/middleware/nest.ts";
-import { asked, headerOf } from "./handler.ts";
+import { orders, headerOf } from "./handler.ts";
 import { middlewareSuite } from "./suite.ts";
 import { seen } from "./seen.ts";
 
@@ -16,7 +16,7 @@ interface AnyResponse {
 
 class Root {
   index(request: AnyRequest, response: AnyResponse): void {
-    const { status, throws, hangs } = asked(request.url ?? "");
+    const { status, throws, hangs } = orders(request.url ?? "");
     if (throws) throw new Error("the handler fails");
     if (!hangs) response.status(status).send(JSON.stringify(request.rateLimit ?? null));
   }
@@ -37,17 +37,23 @@ const PLATFORMS: Record<string, () => Promise<INestApplication>> = {
 for (const [platform, create] of Object.entries(PLATFORMS)) {
   middlewareSuite(`NestJS on ${platform}`, async (limiter, options) => {
     const app = await create();
-    for (const { custom, ...rest } of options) {
-      const given = seen(rest, headerOf) as NestOptions<IncomingMessage, string>;
-      if (custom !== undefined) given.denied = () => new HttpException(custom.text, custom.status);
+    for (const { custom, twice, ...rest } of options) {
+      const given = seen(rest, headerOf) as NestOptions<string>;
+      if (custom !== undefined) {
+        given.denied = async () => {
+          if (typeof custom !== "object") throw new Error("denied fails");
+          return new HttpException(custom.text, custom.status);
+        };
+      }
+      const guard = rateLimitGuard(limiter, given);
       // biome-ignore lint/correctness/useHookAtTopLevel: Nest's method, not a hook of React's
-      app.useGlobalGuards(rateLimitGuard(limiter, given, HttpException));
+      app.useGlobalGuards(...(twice === true ? [guard, guard] : [guard]));
     }
     await app.listen(0, "127.0.0.1");
     const close = (): Promise<void> => {
       app.getHttpServer().closeAllConnections();
       return app.close();
     };
-    return { url: (await app.getUrl()).replace("[::1]", "127.0.0.1"), close };
+    return { url: (await app.getUrl()).replace("[::1]", "127.0.0.1"), server: app.getHttpServer(), close };
   });
 }

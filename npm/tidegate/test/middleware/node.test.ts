@@ -1,26 +1,45 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
 import { handle, headerOf, listen } from "./handler.ts";
-import { middlewareSuite } from "./suite.ts";
 import { seen } from "./seen.ts";
+import { middlewareSuite } from "./suite.ts";
 
-middlewareSuite("node:http", async (limiter, options) => {
-  let listener = (request: IncomingMessage, response: ServerResponse): void => {
-    try {
-      handle(request, response);
-    } catch {
-      response.writeHead(500).end();
+middlewareSuite(
+  "node:http",
+  async (limiter, options) => {
+    let listener = (request: IncomingMessage, response: ServerResponse): void => {
+      try {
+        handle(request, response);
+      } catch {
+        response.writeHead(500).end();
+      }
+    };
+    for (const { custom, ...rest } of [...options].reverse()) {
+      const given = seen(rest, headerOf) as NodeOptions<string>;
+      if (custom !== undefined) {
+        given.denied = async (_, response) => {
+          if (typeof custom !== "object") throw new Error("denied fails");
+          response.writeHead(custom.status).end(custom.text);
+        };
+      }
+      listener = rateLimit(limiter, given, listener);
     }
-  };
-  for (const { custom, ...rest } of [...options].reverse()) {
-    const given = seen(rest, headerOf) as NodeOptions<IncomingMessage, string>;
-    if (custom !== undefined) {
-      given.denied = (_, response) => {
-        response.statusCode = custom.status;
-        response.end(custom.text);
-      };
-    }
-    listener = rateLimit(limiter, given, listener);
-  }
-  return listen(createServer(listener));
+    return listen(createServer(listener));
+  },
+  { wraps: true },
+);
+
+test("a response that is already sent passes through, denied too", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const limited = rateLimit(limits, { name: "api", key: "k" }, (_, response) => response.end("late"));
+  const server = await listen(
+    createServer((request, response) => {
+      response.write("early, ");
+      limited(request, response);
+    }),
+  );
+  for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
+  await server.close();
 });

@@ -1,31 +1,34 @@
 import { request as httpRequest } from "node:http";
-import { connect } from "node:net";
+import { connect, type Server, type Socket } from "node:net";
 import { parseList } from "structured-headers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Config, defineLimits, type Decision, type Limiter, MINUTE, SECOND } from "../../src/index.ts";
 import type { Store } from "../../src/stores/contract.ts";
 import { later } from "./later.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
-import type { GateOptions } from "../../src/middleware/gate.ts";
+import type { GateOptions, RequestDecision } from "../../src/middleware/options.ts";
 
-/** What a request of any framework is asked here. */
+/** What the suite's options read of a request of any framework. */
 export interface Seen {
   header(name: string): string | undefined;
 }
 
-/** The options of a middleware, where requests are what {@link Seen} tells. */
-export type SuiteOptions = GateOptions<Seen> & {
+/** The options of a middleware, whose functions take {@link Seen}. */
+export type SuiteOptions = GateOptions<Seen, never> & {
   name?: unknown;
   key?: unknown;
-  cost?: unknown;
+  count?: unknown;
   config?: unknown;
   limits?: unknown;
-  /** The text and status of a custom response. */
-  custom?: { status: number; text: string };
+  /** The text and status that `denied` answers with; or it rejects. */
+  custom?: { status: number; text: string } | "rejects";
+  /** Mounts the one instance in two places on the way to the handler. */
+  twice?: boolean;
 };
 
 export interface Serving {
   readonly url: string;
+  readonly server: Server;
   close(): Promise<unknown> | unknown;
 }
 
@@ -37,8 +40,11 @@ export type Serve = (limiter: Limiter<string, Store>, options: readonly SuiteOpt
 
 const POLICY: Config = { kind: "token bucket", rate: 1, period: MINUTE, capacity: 5 };
 
-/** The contract of a middleware; each framework's test is a caller. */
-export function middlewareSuite(name: string, serve: Serve): void {
+/**
+ * The contract of a middleware; each framework's test is a caller. A middleware that `wraps` a handler has one place;
+ * one that requires `client` never `warns` of a header that it does not read.
+ */
+export function middlewareSuite(name: string, serve: Serve, { wraps = false, warns = true } = {}): void {
   const open: Serving[] = [];
   afterEach(async () => {
     for (const server of open.splice(0)) await server.close();
@@ -93,7 +99,8 @@ export function middlewareSuite(name: string, serve: Serve): void {
       expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
     });
 
-    test("a store that is down: 503 by default, 200 where the limiter says allow", async () => {
+    test("a store that is down: 503 by default and one line in the log with the cause, 200 with allow", async () => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
       const down = {
         name: "down",
         sync: false,
@@ -101,31 +108,40 @@ export function middlewareSuite(name: string, serve: Serve): void {
         decideAll: async () => Promise.reject(new Error("gone")),
       };
       const deny = await start({ name: "api" }, { api: POLICY }, down as never);
-      expect((await deny.get()).status).toBe(503);
+      for (let i = 0; i < 3; i++) expect((await deny.get()).status).toBe(503);
+      expect(logged.mock.calls).toEqual([[expect.stringMatching(/^tidegate: down: /), new Error("gone")]]);
       const allow = await start({ name: "api" }, { api: { ...POLICY, onStoreError: "allow" } }, down as never);
       expect((await allow.get()).status).toBe(200);
+      logged.mockRestore();
     });
 
     test("what asks for more than the limit ever grants gets 400 and no Retry-After", async () => {
-      const { get } = await start({ name: "api", cost: 6 });
+      const { get } = await start({ name: "api", count: 6 });
       const { status, headers } = await get();
       expect([status, headers.get("retry-after")]).toEqual([400, null]);
     });
 
-    test("a key of one's own; the address where there is none; one limit for all with false", async () => {
-      const own = await start({ name: "api", key: (request: Seen) => request.header("x-user"), cost: 5 });
+    test("a key of one's own, and one limit for all requests with false", async () => {
+      const own = await start({ name: "api", key: (request: Seen) => request.header("x-user") ?? "nobody", count: 5 });
       expect((await own.get("/", { "x-user": "a" })).status).toBe(200);
       expect((await own.get("/", { "x-user": "b" })).status).toBe(200);
       expect((await own.get("/", { "x-user": "a" })).status).toBe(429);
-      expect((await own.get("/")).status).toBe(200);
-      expect(await own.left()).toBe(0);
       const shared = await start({ name: "api", key: false });
       await shared.get();
       expect((await shared.limits.getValue("api")).value).toBe(4);
     });
 
-    test("a key that only a promise tells, and an overlong one", async () => {
-      const { get } = await start({ name: "api", cost: 5, key: async (request: Seen) => request.header("x-user") });
+    test("a key function that returns undefined or an empty text fails the request, and takes nothing", async () => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      const { get, left } = await start({ name: "api", key: (request: Seen) => request.header("x-user") });
+      expect((await get("/")).status).toBe(500);
+      expect((await get("/", { "x-user": "" })).status).toBe(500);
+      expect([await left(), (await left("api", ""))]).toEqual([5, 5]);
+      logged.mockRestore();
+    });
+
+    test("a key function that returns a promise, and a key longer than a store's", async () => {
+      const { get } = await start({ name: "api", count: 5, key: async (request: Seen) => request.header("x-user") });
       const long = "u".repeat(7000);
       expect((await get("/", { "x-user": `${long}1` })).status).toBe(200);
       expect((await get("/", { "x-user": `${long}2` })).status).toBe(200);
@@ -138,7 +154,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
       for (let i = 0; i < 5; i++)
         await plain.get("/", { "x-forwarded-for": `10.0.0.${i}`, forwarded: `for=10.0.0.${i}` });
       expect((await plain.get("/", { "x-forwarded-for": "10.9.9.9", "x-real-ip": "10.9.9.9" })).status).toBe(429);
-      expect(warned.mock.calls.filter(([text]) => String(text).includes("trust: 1")).length).toBe(1);
+      expect(warned.mock.calls.filter(([text]) => String(text).includes("trust: 1")).length).toBe(warns ? 1 : 0);
       warned.mockRestore();
       const proxied = await start({ name: "api", client: { trust: 1 } });
       for (let i = 0; i < 5; i++) await proxied.get("/", { "x-forwarded-for": `10.0.0.${i}, 192.0.2.7` });
@@ -146,13 +162,13 @@ export function middlewareSuite(name: string, serve: Serve): void {
       expect((await proxied.get("/", { "x-forwarded-for": "192.0.2.7, 192.0.2.8" })).status).toBe(200);
     });
 
-    test("a cost that the client states is held in bounds; what is no plain number costs the default", async () => {
+    test("a count that the client states is clamped to bounds; what is no plain number counts as the default", async () => {
       const wide: Config = { kind: "token bucket", rate: 1, period: MINUTE, capacity: 1e6 };
-      const cost = { header: "x-cost", default: 2, min: 1, max: 10 };
-      const { get, left } = await start({ name: "api", cost }, { api: wide });
+      const count = { header: "x-count", default: 2, min: 1, max: 10 };
+      const { get, left } = await start({ name: "api", count }, { api: wide });
       const taken = async (text: string) => {
         const before = await left();
-        expect((await get("/", { "x-cost": text })).status).toBe(200);
+        expect((await get("/", { "x-count": text })).status).toBe(200);
         return before - (await left());
       };
       const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", "  ", "1,1", "__proto__", "9".repeat(3000)];
@@ -160,7 +176,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
       expect([await taken("5"), await taken("0"), await taken("11"), await taken("99999999999999999999")]).toEqual([
         5, 1, 10, 10,
       ]);
-      const query = await start({ name: "api", cost: { query: "n", max: 10 } }, { api: wide });
+      const query = await start({ name: "api", count: { query: "n", max: 10 } }, { api: wide });
       for (const path of ["/?n=-5", "/?n=NaN", "/?n=4&n=1", "/?__proto__=5", "/?n[]=9", "/"]) await query.get(path);
       expect(await query.left()).toBe(1e6 - 6);
       await query.get("/?a=b&n=7");
@@ -170,11 +186,14 @@ export function middlewareSuite(name: string, serve: Serve): void {
     test("several limits: all are taken or none", async () => {
       const rules = [
         { name: "user", key: (request: Seen) => request.header("x-user") },
-        { name: "all", key: false, cost: 2 },
+        { name: "all", key: false, count: 2 },
       ];
       const two = { user: POLICY, all: { ...POLICY, capacity: 6 } } satisfies Record<string, Config>;
       const { get, left, limits } = await start({ limits: rules }, two);
-      for (const user of ["a", "b", "c"]) expect((await get("/", { "x-user": user })).status).toBe(200);
+      const granted = (await (await get("/", { "x-user": "a" })).json()) as RequestDecision;
+      // The binding one is the limit with fewer tokens left.
+      expect([granted.remaining, granted.decisions.map(({ policy }) => policy.name)]).toEqual([4, ["user", "all"]]);
+      for (const user of ["b", "c"]) expect((await get("/", { "x-user": user })).status).toBe(200);
       const denied = await get("/", { "x-user": "a" });
       expect(denied.status).toBe(429);
       expect(await denied.json()).toMatchObject({ "violated-policies": ["all"] });
@@ -185,7 +204,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
     test("rules of the request's own, a limit by name or by config, and what is skipped", async () => {
       const plans = { free: POLICY, pro: { ...POLICY, capacity: 50 } };
       const byName = await start(
-        { name: (request: Seen) => (request.header("x-plan") === "pro" ? "pro" : "free"), cost: 4 },
+        { name: (request: Seen) => (request.header("x-plan") === "pro" ? "pro" : "free"), count: 4 },
         plans,
       );
       const names = async (plan: string) => (await byName.get("/", { "x-plan": plan })).headers.get("ratelimit");
@@ -209,7 +228,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
     });
 
     test("a response of one's own keeps the fields", async () => {
-      const { get } = await start({ name: "api", cost: 5, custom: { status: 420, text: "enhance your calm" } });
+      const { get } = await start({ name: "api", count: 5, custom: { status: 420, text: "enhance your calm" } });
       await get();
       const denied = await get();
       expect(denied.status).toBe(420);
@@ -217,19 +236,20 @@ export function middlewareSuite(name: string, serve: Serve): void {
       expect(Number(denied.headers.get("retry-after"))).toBeGreaterThanOrEqual(300);
     });
 
-    test("Retry-After is spread, never early, and the same for the same client", async () => {
-      const { get } = await start({ name: "api", key: (request: Seen) => request.header("x-user"), cost: 5 });
+    test("Retry-After is spread over at most 30 s, never early, and the same for the same client", async () => {
+      const { get } = await start({ name: "api", key: (request: Seen) => request.header("x-user"), count: 5 });
       const waits = new Set<number>();
       for (let user = 0; user < 8; user++) {
         const ask = () => get("/", { "x-user": `u${user}` });
         await ask();
-        const [first, second] = [
-          Number((await ask()).headers.get("retry-after")),
-          Number((await ask()).headers.get("retry-after")),
-        ];
+        const denied = await ask();
+        // The text names the limit's own wait.
+        expect(((await denied.json()) as { detail: string }).detail).toContain("Retry in 300 s.");
+        const first = Number(denied.headers.get("retry-after"));
+        const second = Number((await ask()).headers.get("retry-after"));
         expect(first).toBe(second);
         expect(first).toBeGreaterThanOrEqual(300);
-        expect(first).toBeLessThanOrEqual(450);
+        expect(first).toBeLessThanOrEqual(330);
         waits.add(first);
       }
       expect(waits.size).toBeGreaterThan(4);
@@ -237,7 +257,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
 
     test("in shadow mode it decides and reports, and lets all pass without a field", async () => {
       const told: boolean[] = [];
-      const { get } = await start({ name: "api", cost: 5, shadow: true, onDecision: ({ ok }) => void told.push(ok) });
+      const { get } = await start({ name: "api", count: 5, shadow: true, onDecision: ({ ok }) => void told.push(ok) });
       const [first, second] = [await get(), await get()];
       expect([first.status, second.status]).toEqual([200, 200]);
       expect(((await second.json()) as Decision).ok).toBe(false);
@@ -249,11 +269,95 @@ export function middlewareSuite(name: string, serve: Serve): void {
       const old = await start({ name: "api", headers: { fields: ["draft-6", "x-ratelimit"] } });
       const { headers } = await old.get();
       expect([headers.get("ratelimit-remaining"), headers.get("x-ratelimit-limit")]).toEqual(["4", "5"]);
-      const none = await start({ name: "api", headers: false, cost: 5 });
+      const none = await start({ name: "api", headers: false, count: 5 });
       await none.get();
       const denied = await none.get();
       expect(denied.status).toBe(429);
       expect(denied.headers.get("ratelimit")).toBeNull();
+    });
+
+    test("two instances with the limit of one name: the response has the name once, with fewer tokens left", async () => {
+      const { get } = await start([{ name: "api" }, { name: "api", count: 2 }]);
+      const { headers } = await get();
+      expect(headers.get("ratelimit-policy")).toBe('"api";q=5;w=300');
+      expect(headers.get("ratelimit")).toMatch(/^"api";r=2;t=\d+$/);
+    });
+
+    test.skipIf(wraps)("one instance that is mounted twice decides once", async () => {
+      const { get } = await start({ name: "api", twice: true });
+      const response = await get();
+      expect(response.headers.get("ratelimit")).toMatch(/^"api";r=4;t=\d+$/);
+      expect(((await response.json()) as Decision).remaining).toBe(4);
+    });
+
+    test("a status, and a body as a text, an object or a function's", async () => {
+      const body = async (message: unknown) => {
+        const { get } = await start({ name: "api", count: 5, statusCode: 420, message } as SuiteOptions);
+        await get();
+        const denied = await get();
+        expect([denied.status, denied.headers.get("ratelimit")]).toEqual([420, expect.stringMatching(/^"api";r=0;/)]);
+        return [denied.headers.get("content-type")?.split(";")[0], await denied.text()];
+      };
+      const [, text] = await body("slow down");
+      expect(text).toContain("slow down");
+      expect(await body({ error: "slow down" })).toEqual(["application/json", '{"error":"slow down"}']);
+      const [type, json] = await body(undefined);
+      expect([type, JSON.parse(json ?? "")]).toEqual(["application/problem+json", expect.objectContaining({ status: 420 })]);
+      const called = async (_: unknown, { status }: { status: number }) => ({ error: status });
+      expect(await body(called)).toEqual(["application/json", '{"error":420}']);
+    });
+
+    test("a denied function that rejects fails the request, and nothing else", async () => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      const { get } = await start({ name: "api", count: 5, custom: "rejects" });
+      await get();
+      for (let i = 0; i < 2; i++) expect((await get()).status).toBe(500);
+      logged.mockRestore();
+    });
+
+    test("an onDecision that rejects fails the request, and nothing else", async () => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      const onDecision = async () => Promise.reject(new Error("the log is full"));
+      const { get } = await start({ name: "api", onDecision });
+      for (let i = 0; i < 2; i++) expect((await get()).status).toBe(500);
+      logged.mockRestore();
+    });
+
+    test("skipFailedRequests and skipSuccessfulRequests give tokens back by the status", async () => {
+      const failed = await start({ name: "api", skipFailedRequests: true });
+      await failed.get("/?status=200");
+      await failed.get("/?status=404");
+      await vi.waitFor(async () => expect(await failed.left()).toBe(4));
+      const successful = await start({ name: "api", skipSuccessfulRequests: true });
+      await successful.get("/?status=401");
+      await successful.get("/?status=302");
+      await vi.waitFor(async () => expect(await successful.left()).toBe(4));
+    });
+
+    test("settle reports a client that left before the decision", async () => {
+      const ends: boolean[] = [];
+      let decide = (_key: string) => {};
+      let call = () => {};
+      const called = new Promise<void>((done) => (call = done));
+      const key = () =>
+        new Promise<string>((done) => {
+          decide = done;
+          call();
+        });
+      const settle: SuiteOptions["settle"] = ({ aborted }) => void ends.push(aborted);
+      const { server } = await start({ name: "api", key, settle });
+      const closed = new Promise<void>((done) =>
+        server.server.once("connection", (socket: Socket) => socket.once("close", () => done())),
+      );
+      const { port } = new URL(server.url);
+      const client = connect(Number(port), "127.0.0.1", () =>
+        client.write("GET /?hang HTTP/1.1\r\nHost: a\r\nX-Slow: 1\r\n\r\n"),
+      );
+      await called;
+      client.destroy();
+      await closed;
+      decide("k");
+      await vi.waitFor(() => expect(ends).toEqual([true]));
     });
 
     test("two in a row append their fields", async () => {
@@ -266,7 +370,7 @@ export function middlewareSuite(name: string, serve: Serve): void {
 
     test("after the response: refunds failures, charges measured use, and never what was denied", async () => {
       const settle: SuiteOptions["settle"] = ({ status }) => (status >= 500 ? 0 : status === 202 ? 4 : undefined);
-      const { get, left } = await start({ name: "api", settle, cost: 2 });
+      const { get, left } = await start({ name: "api", settle, count: 2 });
       await get("/?status=500");
       await vi.waitFor(async () => expect(await left()).toBe(5));
       await get("/?status=202");
@@ -316,13 +420,13 @@ export function middlewareSuite(name: string, serve: Serve): void {
     test("repeated and huge headers, and a pipelined flood, are limited like anything else", async () => {
       const { server, get, left } = await start({
         name: "api",
-        cost: { header: "x-cost", max: 5 },
+        count: { header: "x-count", max: 5 },
         client: { trust: 1 },
       });
       const { port } = new URL(server.url);
       const status = await new Promise<number | string>((done) => {
         const sent = httpRequest(
-          { port, headers: { "x-cost": ["5", "1"], "x-forwarded-for": ["192.0.2.1", "192.0.2.2"] } },
+          { port, headers: { "x-count": ["5", "1"], "x-forwarded-for": ["192.0.2.1", "192.0.2.2"] } },
           (response) => {
             response.resume();
             done(response.statusCode ?? 0);

@@ -1,40 +1,48 @@
-import { fieldTable, checkFields } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
+import type { Pending } from "./pending.ts";
 
 /**
- * A cost that the client states, in a header or a query parameter, held between bounds. What is absent, repeated or no
- * plain decimal number (`-1`, `NaN`, `1e308`) costs `default`: make that what an honest client would pay at least.
+ * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent, repeated or
+ * no plain decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay.
  */
-export interface StatedCost {
-  /** The header's name, such as `"x-cost"`. Either this or `query`. */
+export interface StatedCount {
+  /** The header's name, such as `"x-count"`. Either this or `query`. */
   header?: string | undefined;
   /** The query parameter's name, such as `"limit"`. */
   query?: string | undefined;
-  /** Tokens where nothing usable is stated; default 1. */
+  /** Tokens where no usable number is stated; default 1. */
   default?: number | undefined;
-  /** The least a request costs, whatever is stated: 0 to `default`; default 1, or `default` where that is less. */
+  /** The least that a request takes: 0 to `default`; default 1, or `default` where that is less. */
   min?: number | undefined;
   /** The most: from `default` to 2^40. */
   max: number;
 }
 
 /** Tokens that a request takes: a number (default 1), a function of the request, or what the client states, in bounds. */
-export type Cost<R> = number | StatedCost | ((request: R) => number | PromiseLike<number>);
+export type Count<R> = number | StatedCount | ((request: R) => Pending<number>);
 
 const FIELDS = fieldTable("header", "query", "default", "min", "max");
 const NUMBER = /^\d{1,40}(?:\.\d{1,40})?$/;
+const RULE = "a number of tokens from 0 to 1099511627776, a function, or { header or query, max }";
 
-/** Checks the bounds once, and returns what reads a request. */
-export function statedCost(rule: StatedCost): (incoming: Incoming) => number {
-  if (typeof rule !== "object" || rule === null) {
-    throw new InputError("cost", "a number, a function, or an object with header or query, and max", rule);
-  }
-  checkFields(rule, FIELDS, "cost");
+/** Checks the setting once, and returns the function that counts a request. */
+export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => Pending<number> {
+  if (typeof count === "function") return count;
+  if (typeof count === "number" && count >= 0 && count <= 2 ** 40) return () => count;
+  if (typeof count !== "object" || count === null) throw new InputError("count", RULE, count);
+  const stated = statedCount(count);
+  return (_, incoming) => stated(incoming);
+}
+
+/** Checks the bounds once, and returns the function that reads a request. */
+export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
+  checkFields(rule, FIELDS, "count");
   const { header, query, default: otherwise = 1, min = Math.min(1, otherwise), max } = rule;
   const name = header ?? query;
   if (typeof name !== "string" || name === "" || (header !== undefined && query !== undefined)) {
-    throw new InputError("cost", "with the name of either a header or a query parameter", name);
+    throw new InputError("count", "with the name of either a header or a query parameter", name);
   }
   for (const [field, value, least, most] of [
     ["max", max, 0, 2 ** 40],
@@ -42,7 +50,7 @@ export function statedCost(rule: StatedCost): (incoming: Incoming) => number {
     ["min", min, 0, otherwise],
   ] as const) {
     if (typeof value !== "number" || !(value >= least && value <= most)) {
-      throw new InputError(`cost.${field}`, `a number of tokens from ${least} to ${most}`, value);
+      throw new InputError(`count.${field}`, `a number of tokens from ${least} to ${most}`, value);
     }
   }
   const read = header === undefined ? queryOf(name) : headerOf(name.toLowerCase());
@@ -53,7 +61,7 @@ export function statedCost(rule: StatedCost): (incoming: Incoming) => number {
   };
 }
 
-/** A header's text; hosts join a repeated one by commas, so that it is no number. */
+/** A header's text. Hosts join a repeated one by commas, so it is no number. */
 export function headerOf(name: string): (incoming: Incoming) => string | undefined {
   return ({ headers }) => {
     if (headers === undefined || headers === null) return undefined;
@@ -63,7 +71,7 @@ export function headerOf(name: string): (incoming: Incoming) => string | undefin
   };
 }
 
-/** A query parameter's text; one that is repeated is none. */
+/** A query parameter's text; `undefined` where it is repeated. */
 export function queryOf(name: string): (incoming: Incoming) => string | undefined {
   return (incoming) => {
     const url = incoming.originalUrl ?? incoming.url ?? "";

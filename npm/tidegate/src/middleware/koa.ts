@@ -1,0 +1,65 @@
+/**
+ * Middleware for Koa 2 and 3.
+ *
+ * @module
+ */
+import type { Context, Middleware } from "koa";
+import type { Limiter } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
+import { gate } from "./gate.ts";
+import { limitExchange } from "./node-response.ts";
+import type { Denial, Options, RequestDecision } from "./options.ts";
+
+export type { Denial, RequestDecision } from "./options.ts";
+
+declare module "koa" {
+  interface DefaultState {
+    /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+    rateLimit: RequestDecision;
+  }
+}
+
+/** Answers a denied request: sets the context's status and body. */
+export type KoaDenied = (context: Context, denial: Denial) => unknown;
+
+/** Settings of {@link rateLimit}. */
+export type KoaOptions<N extends string> = Options<Context, N, KoaDenied>;
+
+/**
+ * Limits requests. The decision is `ctx.state.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json,
+ * and errors go to Koa. A middleware that is mounted twice decides once. Where `app.proxy` is set, the client is `ctx.ip`.
+ *
+ * ```ts
+ * app.use(rateLimit(limits, { name: "api" }));
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong.
+ */
+export function rateLimit<N extends string, S extends Store>(
+  limiter: Limiter<N, S>,
+  options: KoaOptions<NoInfer<N>>,
+): Middleware {
+  const made = gate(limiter, options, "new Koa({ proxy: true, maxIpsCount: 1 })");
+  const { denied } = options;
+  return async (context, next) => {
+    const { req, res } = context;
+    const { headers, socket, url } = req;
+    const allowed = await limitExchange(made, {
+      request: context,
+      incoming: { headers, socket, url, trusted: context.app.proxy ? context.ip : undefined },
+      once: req,
+      response: res,
+      attach: (decision) => {
+        context.state.rateLimit = decision;
+      },
+      refuse: (denial) => {
+        context.status = denial.status;
+        if (denied !== undefined) return denied(context, denial);
+        context.body = denial.body;
+        context.set("Content-Type", denial.contentType);
+        return undefined;
+      },
+    });
+    if (allowed) await next();
+  };
+}

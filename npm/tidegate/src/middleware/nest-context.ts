@@ -1,0 +1,104 @@
+import type { ExecutionContext } from "@nestjs/common";
+import type { HeaderTarget } from "../http/fields.ts";
+import { InputError } from "../limit/errors.ts";
+import type { Incoming } from "./client.ts";
+import type { NodeExchange, NodeResponse } from "./node-response.ts";
+import type { Denial } from "./options.ts";
+import type { Pending } from "./pending.ts";
+
+type ExceptionClass = new (body: string | Record<string, unknown>, status: number) => Error;
+
+/** The parts of one request of Nest. */
+export interface Exchanged extends Omit<NodeExchange<unknown>, "attach" | "refuse" | "request"> {
+  readonly request: object;
+  /** The exception of a denial, of the class that this context's filter answers without a line in the log. */
+  exception(denial: Denial, HttpException: ExceptionClass): Pending<Error>;
+}
+
+/** What is read of a request of Express or Fastify. */
+interface PlatformRequest extends Incoming {
+  readonly raw?: Incoming & object;
+  readonly ip?: string;
+  /** Fastify: an array where the application trusts proxies. */
+  readonly ips?: unknown;
+  /** Express. */
+  readonly app?: { get?(name: string): unknown };
+  readonly res?: PlatformResponse;
+}
+
+/** What is read of a response of Express or a reply of Fastify. */
+interface PlatformResponse extends NodeResponse {
+  readonly raw?: NodeResponse;
+  header?(name: string, value: string): unknown;
+}
+
+/** Where the request is in this context. */
+export function exchanged(context: ExecutionContext): Exchanged {
+  const type: string = context.getType();
+  if (type === "http") {
+    const http = context.switchToHttp();
+    const request = http.getRequest<PlatformRequest>();
+    return overHttp(request, http.getResponse<PlatformResponse>(), request.raw ?? request, type);
+  }
+  if (type === "graphql") {
+    const [, , shared, info] = context.getArgs<[unknown, unknown, unknown, object?]>();
+    const { req, request, res, reply } = Object(shared) as Record<string, unknown>;
+    const found = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as PlatformRequest | undefined;
+    if (found === undefined) {
+      throw new InputError("context.req", "the request: GraphQL's `context: ({ req, res }) => ({ req, res })`", undefined);
+    }
+    // Each resolver counts: one document may call a mutation many times.
+    return overHttp(found, (res ?? reply ?? found.res) as PlatformResponse | undefined, info, type);
+  }
+  if (type === "ws") return overWebSocket(context.switchToWs().getClient<Client>());
+  const rule = `one of an HTTP, GraphQL or WebSocket handler: a handler of the type ${type} has no request; use @SkipRateLimit()`;
+  throw new InputError("context", rule, type);
+}
+
+function overHttp(
+  request: PlatformRequest,
+  response: PlatformResponse | undefined,
+  once: object | undefined,
+  type: string,
+): Exchanged {
+  const { headers, socket, url, originalUrl } = request.raw ?? request;
+  const trust = request.app?.get?.("trust proxy") ?? false;
+  const trusts = request.ips !== undefined && (request.raw === undefined ? trust !== false && trust !== 0 : true);
+  const incoming = { headers, socket, url, originalUrl, trusted: trusts ? request.ip : undefined };
+  if (response === undefined) return { request, incoming, once, response, exception };
+  const target: HeaderTarget = {
+    getHeader: (name) => response.getHeader(name),
+    setHeader: (name, value) =>
+      typeof response.setHeader === "function" ? response.setHeader(name, value) : response.header?.(name, value),
+  };
+  const typed = (denial: Denial, HttpException: ExceptionClass): Error => {
+    // GraphQL answers with a document of its own; a text becomes Nest's own JSON.
+    if (type === "http" && /json/.test(denial.contentType)) target.setHeader("Content-Type", denial.contentType);
+    return exception(denial, HttpException);
+  };
+  return { request, incoming, once, response: response.raw ?? response, target, exception: typed };
+}
+
+const exception = ({ body, contentType, status }: Denial, HttpException: ExceptionClass): Error =>
+  new HttpException(/json/.test(contentType) ? (JSON.parse(body) as Record<string, unknown>) : body, status);
+
+/** A client of socket.io, or of ws. */
+interface Client {
+  readonly handshake?: { readonly address: string; readonly headers: object; readonly url?: string };
+  readonly _socket?: { readonly remoteAddress?: string };
+}
+
+function overWebSocket(client: Client): Exchanged {
+  const { handshake, _socket: socket } = client;
+  const incoming = handshake ?? { socket };
+  return {
+    request: client,
+    incoming,
+    once: undefined,
+    response: undefined,
+    exception: async ({ body, contentType }) => {
+      const { WsException } = await import("@nestjs/websockets");
+      return new WsException(/json/.test(contentType) ? (JSON.parse(body) as object) : body);
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * Limits for Next.js: route handlers, the proxy (`middleware.ts` before Next.js 16), and server actions.
+ *
+ * @module
+ */
+import { InputError } from "../limit/errors.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import type { Store } from "../stores/contract.ts";
+import { statusOfThrown } from "./fetch-response.ts";
+import { type FetchOptions, rateLimit as limitHandler } from "./fetch.ts";
+import { gate } from "./gate.ts";
+import { checkHandler, type Denial, type Options } from "./options.ts";
+import type { Pending } from "./pending.ts";
+import type { Problem } from "../http/problem.ts";
+import type { Rule } from "./rule.ts";
+
+export { decisionOf } from "./fetch.ts";
+export type { Denial, RequestDecision } from "./options.ts";
+
+/**
+ * A route handler, or a proxy, that calls the limiter first. Next.js does not report the client's address: state the
+ * header it is in, such as `client: { trust: 1 }` behind one proxy, or give a `key`. A denied request gets 429 with
+ * `Retry-After` and a problem+json.
+ *
+ * ```ts
+ * export const GET = rateLimit(limits, { name: "api", client: { trust: 1 } }, () => Response.json({ hello: true }));
+ * export const proxy = rateLimit(limits, { name: "all", client: { trust: 1 } }, () => NextResponse.next());
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
+ */
+export function rateLimit<N extends string, S extends Store, R extends Request = Request, A extends unknown[] = []>(
+  limiter: Limiter<N, S>,
+  options: FetchOptions<R, NoInfer<N>>,
+  handler: (request: R, ...beside: A) => Pending<Response>,
+): (request: R, ...beside: A) => Promise<Response> {
+  checkAddressable(options);
+  return limitHandler(limiter, options, handler);
+}
+
+/** A call of a server action, for the functions in the options. */
+export interface ActionCall<A extends unknown[]> {
+  /** The action's arguments. */
+  readonly args: A;
+  /** The request's headers; empty where `requestHeaders` is not given. */
+  readonly headers: { get(name: string): string | null };
+}
+
+/** What a denied action returns by default. */
+export interface ActionRefusal {
+  readonly rateLimited: Problem;
+}
+
+/** Settings of {@link rateLimitAction}. */
+export type ActionOptions<A extends unknown[], N extends string, D> = Options<
+  ActionCall<A>,
+  N,
+  (call: ActionCall<A>, denial: Denial) => Pending<D>
+> & {
+  /** `headers` of `next/headers`; required for `client`. */
+  requestHeaders?: (() => Pending<{ get(name: string): string | null }>) | undefined;
+};
+
+/**
+ * A server action that calls the limiter first. A denied call returns `{ rateLimited: problem }`, or what `denied` returns:
+ * an error that it throws reaches the browser without its message in production.
+ *
+ * ```ts
+ * "use server";
+ * export const subscribe = rateLimitAction(
+ *   limits,
+ *   { name: "subscribe", client: { trust: 1 }, requestHeaders: headers },
+ *   async (email: string) => save(email),
+ * );
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
+ */
+export function rateLimitAction<N extends string, S extends Store, A extends unknown[], T, D = ActionRefusal>(
+  limiter: Limiter<N, S>,
+  options: ActionOptions<A, NoInfer<N>, D>,
+  action: (...args: A) => Promise<T>,
+): (...args: A) => Promise<T | D> {
+  const { requestHeaders, ...rest } = options;
+  const given = rest as Options<ActionCall<A>, N, (call: ActionCall<A>, denial: Denial) => Pending<D>>;
+  checkAddressable(given);
+  checkHandler("action", action);
+  if (requestHeaders !== undefined && typeof requestHeaders !== "function")
+    throw new InputError("requestHeaders", "the function headers of next/headers", requestHeaders);
+  if (given.client !== undefined && requestHeaders === undefined)
+    throw new InputError("requestHeaders", "given beside `client`: the function headers of next/headers", undefined);
+  const made = gate(limiter, given);
+  const { denied } = given;
+  return async (...args) => {
+    const headers = (await requestHeaders?.()) ?? new Headers();
+    const call: ActionCall<A> = { args, headers };
+    const admission = await made.admit(call, { headers });
+    if (admission === undefined) return action(...args);
+    if (admission.blocked) {
+      const denial = await admission.denial();
+      return denied === undefined ? ({ rateLimited: denial.problem } as D) : denied(call, denial);
+    }
+    const end = (status: number, error?: unknown): void => void admission.settle({ status, aborted: false, error });
+    try {
+      const value = await action(...args);
+      end(200);
+      return value;
+    } catch (error) {
+      end(statusOfThrown(error), error);
+      throw error;
+    }
+  };
+}
+
+/** Throws where a limit would need the client's address and no header is named that has it. */
+function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
+  const { client } = Object(options) as Options<R, N, D>;
+  if (client?.trust !== undefined || client?.header !== undefined) return;
+  const { limits } = options;
+  const rules: readonly Rule<R, N>[] =
+    limits === undefined ? [options as unknown as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];
+  if (rules.every((rule) => rule?.key !== undefined)) return;
+  const rule = "{ trust: 1 } behind one proxy, or { header: … }; or give a `key`: Next.js reports no address";
+  throw new InputError("client", rule, client);
+}

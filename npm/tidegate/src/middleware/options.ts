@@ -1,0 +1,204 @@
+import type { ClientIpOptions } from "../http/client-ip.ts";
+import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
+import type { Problem } from "../http/problem.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
+import { checkJitter, type JitterOptions } from "../limit/jitter.ts";
+import { refuseForeign } from "./foreign.ts";
+import type { Pending } from "./pending.ts";
+import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
+import type { Selection } from "./selection.ts";
+import type { Outcome, Worth } from "./settlement.ts";
+
+/**
+ * The decision on a request. With several limits it is the binding one, and `decisions` has one for each: of denials the
+ * one with the longest wait, otherwise the one with the fewest tokens left.
+ */
+export interface RequestDecision extends Decision {
+  /** One decision for each limit, in order. */
+  readonly decisions: readonly Decision[];
+}
+
+/** The decision in force among those of a request. */
+export function bindingDecision(decided: Decision | AllDecision): RequestDecision {
+  if (!("decisions" in decided)) return { ...decided, decisions: [decided] };
+  const { ok, decisions, retryAt, retryAfter } = decided;
+  const wait = (one: Decision): number => (one.ok ? -1 : (one.retryAt ?? Number.POSITIVE_INFINITY));
+  const binding = decisions.reduce((a, b) => {
+    if (wait(a) !== wait(b)) return wait(a) > wait(b) ? a : b;
+    return b.remaining < a.remaining ? b : a;
+  });
+  return { ...binding, ok, retryAt, retryAfter, decisions };
+}
+
+/** What the response to a denied request has. */
+export interface Denial {
+  readonly decision: RequestDecision;
+  /** `statusCode` (default 429); 503 where the store failed; 400 where no wait helps. */
+  readonly status: number;
+  /** The rate-limit fields, which the adapter has already set. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The problem of RFC 9457. */
+  readonly problem: Problem;
+  /** The body: the problem as JSON, or `message`. */
+  readonly body: string;
+  /** The body's media type. */
+  readonly contentType: string;
+}
+
+/** Settings that every middleware has. `R` is the framework's request or context, `D` its `denied` function. */
+export interface GateOptions<R, D> {
+  /** Where the client's address is, for limits without a `key`. Default: the peer's, and no header is read. */
+  client?: ClientIpOptions | undefined;
+  /** Requests that are not limited at all. */
+  skip?: ((request: R) => Pending<boolean>) | undefined;
+  /** Decide and report, but never block and set no fields: to try a limit on real traffic. */
+  shadow?: boolean | undefined;
+  /** Which fields the response gets, or `false` for none; default the IETF draft-11's, and `Retry-After`. */
+  headers?: false | Omit<RateLimitHeaderOptions, "jitter"> | undefined;
+  /**
+   * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
+   * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms.
+   */
+  jitter?: number | Omit<JitterOptions, "key"> | undefined;
+  /** The status of a denial that a wait helps: 400 to 599; default 429. */
+  statusCode?: number | undefined;
+  /**
+   * The body of a denied request in place of the problem+json: a text, an object sent as JSON, or a function that returns
+   * either.
+   */
+  message?: string | object | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>);
+  /** Answers a denied request in place of status and body; the fields are set. An error goes to the framework. */
+  denied?: D | undefined;
+  /**
+   * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
+   * `undefined` changes nothing. `aborted` is true where the client left before the response was complete.
+   */
+  settle?: ((outcome: Outcome<R>) => Pending<Worth>) | undefined;
+  /** Give back the tokens of requests whose response has a status below 400, as for failed logins. Not with `settle`. */
+  skipSuccessfulRequests?: boolean | undefined;
+  /** Give back the tokens of requests whose response has a status from 400 on, or that were aborted. Not with `settle`. */
+  skipFailedRequests?: boolean | undefined;
+  /** Called with every decision, also in shadow mode. An error fails the request. */
+  onDecision?: ((decision: RequestDecision, request: R) => unknown) | undefined;
+  /** Called with an error that comes after the response was sent; default: the first one goes to `console.error`. */
+  onError?: ((error: unknown) => unknown) | undefined;
+}
+
+/** Several limits: the same for all requests, a function of the request, or policies (`definePolicies`). */
+export type Several<R, N extends string> =
+  | readonly Rule<R, N>[]
+  | ((request: R) => Pending<readonly Rule<R, N>[]>)
+  | Selection<R>;
+
+/** Several limits on a request, taken all or nothing. */
+export interface SeveralOptions<R, N extends string, D> extends GateOptions<R, D> {
+  limits: Several<R, N>;
+}
+/** One limit on a request, defined here. */
+export interface InlineOptions<R, D> extends GateOptions<R, D>, InlineRule<R> {
+  limits?: undefined;
+}
+/** One limit on a request, by its name in `defineLimits`. */
+export interface NamedOptions<R, N extends string, D> extends GateOptions<R, D>, NamedRule<R, N> {
+  limits?: undefined;
+}
+
+/** One limit, or with `limits` several that are taken all or nothing. */
+export type Options<R, N extends string, D> = SeveralOptions<R, N, D> | InlineOptions<R, D> | NamedOptions<R, N, D>;
+
+const GATE = [
+  ...["client", "skip", "shadow", "headers", "jitter", "statusCode", "message", "denied", "settle"],
+  ...["skipSuccessfulRequests", "skipFailedRequests", "onDecision", "onError"],
+] as const;
+const SINGLE = fieldTable(...GATE, ...RULE_FIELDS);
+const SEVERAL = fieldTable(...GATE, "limits");
+
+/** The settings of a gate, checked, with their defaults. */
+export interface CheckedOptions<R> {
+  readonly skip: GateOptions<R, unknown>["skip"];
+  readonly shadow: boolean;
+  /** Absent where the response gets no fields. */
+  readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
+  readonly jitter: Omit<JitterOptions, "key">;
+  readonly statusCode: number;
+  readonly message: GateOptions<R, unknown>["message"];
+  readonly settle: GateOptions<R, unknown>["settle"];
+  readonly onDecision: GateOptions<R, unknown>["onDecision"];
+  readonly onError: GateOptions<R, unknown>["onError"];
+}
+
+/** Checks the options when the middleware is made; throws an `InputError` that names the option. */
+export function checkGateOptions<R, N extends string, D>(options: Options<R, N, D>): CheckedOptions<R> {
+  if (typeof options !== "object" || options === null)
+    throw new InputError("options", "an object with name or limits", options);
+  const known = options.limits === undefined ? SINGLE : SEVERAL;
+  refuseForeign(options, known);
+  checkFields(options, known, "a middleware");
+  const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, message, denied } = options;
+  const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;
+  for (const [field, hook] of Object.entries({ skip, settle, onDecision, onError, denied })) {
+    if (hook !== undefined && typeof hook !== "function") throw new InputError(field, "a function", hook);
+  }
+  for (const [field, flag] of Object.entries({ shadow, skipSuccessfulRequests, skipFailedRequests })) {
+    if (typeof flag !== "boolean") throw new InputError(field, "true or false", flag);
+  }
+  if (headers !== false) {
+    if (typeof headers !== "object" || headers === null)
+      throw new InputError("headers", "false, or an object with fields", headers);
+    checkHeaderOptions(headers);
+  }
+  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599)
+    throw new InputError("statusCode", "an integer from 400 to 599", statusCode);
+  if (message !== undefined && !["string", "object", "function"].includes(message === null ? "null" : typeof message))
+    throw new InputError("message", "a text, an object, or a function that returns one", message);
+  if (message !== undefined && denied !== undefined)
+    throw new InputError("message", "absent beside `denied`, which answers the request", message);
+  const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
+  if (typeof jitter === "number" && !(jitter >= 0 && jitter <= 1))
+    throw new InputError("jitter", "a number from 0 to 1, or { fraction, most }", jitter);
+  checkJitter({ ...spread, key: "" });
+  const refunded = named(settle, skipSuccessfulRequests, skipFailedRequests);
+  const hooks = { skip, message, settle: refunded, onDecision, onError };
+  return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode };
+}
+
+/** `settle`, or the one that has a name of its own. */
+function named<R>(
+  settle: GateOptions<R, unknown>["settle"],
+  successful: boolean,
+  failed: boolean,
+): GateOptions<R, unknown>["settle"] {
+  if (!successful && !failed) return settle;
+  const field = successful ? "skipSuccessfulRequests" : "skipFailedRequests";
+  if (settle !== undefined) throw new InputError(field, "absent beside `settle`, which has the same effect", true);
+  return ({ status, aborted }) => ((aborted || status >= 400 ? failed : successful) ? 0 : undefined);
+}
+
+/** Throws unless it is a limiter. */
+export function checkLimiter(limiter: unknown): void {
+  if (typeof (limiter as { limit?: unknown } | null | undefined)?.limit === "function") return;
+  const { headers, raw, req } = Object(limiter) as Record<string, unknown>;
+  // A framework that was given the function itself calls it with a request.
+  const got =
+    headers === undefined && raw === undefined && req === undefined
+      ? showInstead(limiter)
+      : "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
+  throw new InputError("limiter", "what defineLimits returns", limiter, got);
+}
+
+/** Throws where a middleware that wraps a handler has something else in its place. */
+export function checkHandler(field: "handler" | "listener" | "action", handler: unknown): void {
+  if (typeof handler === "function") return;
+  throw new InputError(field, `a function, after the options: rateLimit(limits, options, ${field})`, handler);
+}
+
+/** A route's settings over the shared ones. A route that chooses its limits does not get the shared rule. */
+export function overridden(shared: object, own: object): object {
+  const chooses = "name" in own || "limits" in own;
+  const kept = Object.entries(shared).filter(([field]) => !chooses || !RULES.includes(field));
+  return { ...Object.fromEntries(kept), ...own };
+}
+
+const RULES: readonly string[] = [...RULE_FIELDS, "limits"];

@@ -1,0 +1,45 @@
+import { createServer } from "node:http";
+import Koa from "koa";
+import { expect, test } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import { type KoaOptions, rateLimit } from "../../src/middleware/koa.ts";
+import { headerOf, listen, orders } from "./handler.ts";
+import { seen } from "./seen.ts";
+import { middlewareSuite } from "./suite.ts";
+
+middlewareSuite("Koa 3", async (limiter, options) => {
+  const app = new Koa();
+  app.silent = true;
+  for (const { custom, twice, ...rest } of options) {
+    const given = seen(rest, (context: Koa.Context, name) => headerOf(context.req, name)) as KoaOptions<string>;
+    if (custom !== undefined) {
+      given.denied = async (context) => {
+        if (typeof custom !== "object") throw new Error("denied fails");
+        context.status = custom.status;
+        context.body = custom.text;
+      };
+    }
+    const limit = rateLimit(limiter, given);
+    app.use(limit);
+    if (twice === true) app.use(limit);
+  }
+  app.use(async (context) => {
+    const { status, throws, hangs } = orders(context.url);
+    if (throws) throw new Error("the handler fails");
+    if (hangs) await new Promise(() => {});
+    context.status = status;
+    context.body = JSON.stringify(context.state.rateLimit ?? null);
+  });
+  return listen(createServer(app.callback()));
+});
+
+test("with app.proxy the client is ctx.ip", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const app = new Koa({ proxy: true, maxIpsCount: 1 });
+  app.use(rateLimit(limits, { name: "api" }));
+  app.use((context) => void (context.body = "hello"));
+  const server = await listen(createServer(app.callback()));
+  const from = async (address: string) => (await fetch(server.url, { headers: { "x-forwarded-for": address } })).status;
+  expect([await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")]).toEqual([200, 200, 429]);
+  await server.close();
+});
