@@ -19,7 +19,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["budget", /^limiter\/budget\.ts$/],
   ["limiter", /^limiter\//],
   ["http", /^http\//],
-  ["middleware $1", /^middleware\/(express|fastify|hono|fetch|node|nest)\.ts$/],
+  ["middleware $1", /^middleware\/(express|fastify|hono|fetch|koa|next|node|nest)\.ts$/],
   ["drop-in", /^middleware\/drop-in\//],
   ["gate", /^middleware\//],
   ["policies", /^policies\//],

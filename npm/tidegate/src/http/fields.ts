@@ -165,7 +165,8 @@ function joined(earlier: string, added: string): string {
   return [...items.values()].join(", ");
 }
 
-const itemsOf = (list: string): string[] => list.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g)?.map((item) => item.trim()) ?? [];
+const itemsOf = (list: string): string[] =>
+  list.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g)?.map((item) => item.trim()) ?? [];
 const remainingOf = (item: string): number => Number(/;r=(\d+)/.exec(item)?.[1] ?? Number.NaN);
 
 /** Adds items to a list that may be absent. */

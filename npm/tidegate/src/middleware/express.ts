@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { NextFunction, Request, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import type { Incoming } from "./client.ts";
@@ -26,6 +26,13 @@ declare global {
 /** Answers a denied request. */
 export type ExpressDenied = (request: Request, response: Response, next: NextFunction, denial: Denial) => unknown;
 
+/** A middleware that leaves a route's types of parameters, body and query as they are. */
+export type ExpressMiddleware = <P, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
+  request: Request<P, ResBody, ReqBody, Query, Locals>,
+  response: Response<ResBody, Locals>,
+  next: NextFunction,
+) => void;
+
 /** Settings of {@link rateLimit}. */
 export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied>;
 
@@ -44,10 +51,10 @@ export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied
 export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   options: ExpressOptions<NoInfer<N>>,
-): RequestHandler {
+): ExpressMiddleware {
   const made = gate(limiter, options, 'app.set("trust proxy", 1)');
   const { denied } = options;
-  return (request, response, next) => {
+  const middleware = (request: Request, response: Response, next: NextFunction): void => {
     const decide = () =>
       limitExchange(made, {
         request,
@@ -61,10 +68,11 @@ export function rateLimit<N extends string, S extends Store>(
       });
     goOn(decide, next, next);
   };
+  return middleware as ExpressMiddleware;
 }
 
 /** What is read of a request of Express: with `trust proxy` the address that Express found. */
-export function incomingOf(request: Request): Incoming {
+function incomingOf(request: Request): Incoming {
   const { socket, headers, url, originalUrl } = request;
   const trust: unknown = request.app?.get?.("trust proxy");
   const trusted = trust === undefined || trust === false || trust === 0 ? undefined : request.ip;

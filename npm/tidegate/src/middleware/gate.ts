@@ -1,4 +1,9 @@
-import { appendRateLimitHeaders, type HeaderTarget, type RateLimitHeaderOptions, rateLimitHeaders } from "../http/fields.ts";
+import {
+  appendRateLimitHeaders,
+  type HeaderTarget,
+  type RateLimitHeaderOptions,
+  rateLimitHeaders,
+} from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";

@@ -43,9 +43,15 @@ export function exchanged(context: ExecutionContext): Exchanged {
   if (type === "graphql") {
     const [, , shared, info] = context.getArgs<[unknown, unknown, unknown, object?]>();
     const { req, request, res, reply } = Object(shared) as Record<string, unknown>;
-    const found = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as PlatformRequest | undefined;
+    const found = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as
+      | PlatformRequest
+      | undefined;
     if (found === undefined) {
-      throw new InputError("context.req", "the request: GraphQL's `context: ({ req, res }) => ({ req, res })`", undefined);
+      throw new InputError(
+        "context.req",
+        "the request: GraphQL's `context: ({ req, res }) => ({ req, res })`",
+        undefined,
+      );
     }
     // Each resolver counts: one document may call a mutation many times.
     return overHttp(found, (res ?? reply ?? found.res) as PlatformResponse | undefined, info, type);

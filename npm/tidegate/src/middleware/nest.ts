@@ -92,7 +92,11 @@ export function rateLimitGuard<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   options: NestOptions<NoInfer<N>>,
 ): { canActivate(context: ExecutionContext): boolean | Promise<boolean> } {
-  const made = gate(limiter, options, 'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })');
+  const made = gate(
+    limiter,
+    options,
+    'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })',
+  );
   return { canActivate: (context) => activate(made, options.denied, exchanged(context)) };
 }
 

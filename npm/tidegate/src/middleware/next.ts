@@ -6,15 +6,14 @@
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { statusOfThrown } from "./fetch-response.ts";
-import { type FetchOptions, rateLimit as limitHandler } from "./fetch.ts";
+import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import { checkHandler, type Denial, type Options } from "./options.ts";
 import type { Pending } from "./pending.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
 
-export { decisionOf } from "./fetch.ts";
+export { decisionOf } from "./fetch-response.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 /**

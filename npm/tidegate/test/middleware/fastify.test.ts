@@ -43,11 +43,24 @@ test("the plugin limits the routes of its instance, each by its own config, and 
   });
   app.get("/outside", () => "free");
   const twice = async (url: string) => [await app.inject(url), await app.inject(url)];
-  const seen = async (url: string) => (await twice(url)).map(({ statusCode, body }) => [statusCode, statusCode === 200 ? body : ""]);
-  expect(await seen("/api")).toEqual([[200, "0"], [429, ""]]);
-  expect(await seen("/search")).toEqual([[200, "search"], [429, ""]]);
-  expect(await seen("/health")).toEqual([[200, "well"], [200, "well"]]);
-  expect(await seen("/outside")).toEqual([[200, "free"], [200, "free"]]);
+  const seen = async (url: string) =>
+    (await twice(url)).map(({ statusCode, body }) => [statusCode, statusCode === 200 ? body : ""]);
+  expect(await seen("/api")).toEqual([
+    [200, "0"],
+    [429, ""],
+  ]);
+  expect(await seen("/search")).toEqual([
+    [200, "search"],
+    [429, ""],
+  ]);
+  expect(await seen("/health")).toEqual([
+    [200, "well"],
+    [200, "well"],
+  ]);
+  expect(await seen("/outside")).toEqual([
+    [200, "free"],
+    [200, "free"],
+  ]);
   await app.close();
 });
 
@@ -61,7 +74,8 @@ test("the plugin limits in preHandler, where earlier hooks found the user", asyn
   await app.register(rateLimitPlugin, { limiter: define(), name: "api", key, hook: "preHandler", global: false });
   app.get("/", { config: { rateLimit: {} } }, () => "hello");
   app.get("/free", () => "hello");
-  const status = async (url: string, user: string) => (await app.inject({ url, headers: { "x-user": user } })).statusCode;
+  const status = async (url: string, user: string) =>
+    (await app.inject({ url, headers: { "x-user": user } })).statusCode;
   expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
   expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
   await app.close();
@@ -83,7 +97,8 @@ test("with trustProxy the client is request.ip, and without it a warning names t
     const app = fastify({ trustProxy });
     app.addHook("onRequest", rateLimit(define(), { name: "api" }));
     app.get("/", () => "hello");
-    const from = async (address: string) => (await app.inject({ url: "/", headers: { "x-forwarded-for": address } })).statusCode;
+    const from = async (address: string) =>
+      (await app.inject({ url: "/", headers: { "x-forwarded-for": address } })).statusCode;
     const found = [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
     await app.close();
     return found;

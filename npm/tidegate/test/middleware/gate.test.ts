@@ -57,7 +57,10 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", skipFailedRequests: 1 }, "`skipFailedRequests` must be true or false; got 1"],
     [{ name: "api", skipFailedRequests: true, settle: () => 0 }, "`skipFailedRequests` must be absent beside `settle`"],
     [{ name: "api", headers: { fields: "draft-8" } }, 'got "draft-8"; use "draft-11", which has the same fields'],
-    [{ name: "api", headers: { fields: "draft-5" } }, '`fields` must be "draft-11", "draft-7", "draft-6", "x-ratelimit"'],
+    [
+      { name: "api", headers: { fields: "draft-5" } },
+      '`fields` must be "draft-11", "draft-7", "draft-6", "x-ratelimit"',
+    ],
     [{ name: "api", headers: { feilds: "draft-7" } }, "`feilds` must be absent"],
     [{ name: "api", cost: 3 }, "`cost` must be absent: use `count`; got 3"],
     [{ limits: [{ name: "api", cost: 3 }] }, "`cost` must be absent: use `count`; got 3"],

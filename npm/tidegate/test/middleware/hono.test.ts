@@ -72,7 +72,11 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
         throw new HTTPException(403, { res: response });
       };
       expect(await nested(thrown)).toEqual([403, ['"a"', '"b"'], "1"]);
-      expect(await nested(() => { throw new HTTPException(404, { message: "no" }); })).toEqual([404, ['"a"', '"b"'], null]);
+      expect(
+        await nested(() => {
+          throw new HTTPException(404, { message: "no" });
+        }),
+      ).toEqual([404, ['"a"', '"b"'], null]);
     });
   });
 }

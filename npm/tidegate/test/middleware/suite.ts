@@ -136,7 +136,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       const { get, left } = await start({ name: "api", key: (request: Seen) => request.header("x-user") });
       expect((await get("/")).status).toBe(500);
       expect((await get("/", { "x-user": "" })).status).toBe(500);
-      expect([await left(), (await left("api", ""))]).toEqual([5, 5]);
+      expect([await left(), await left("api", "")]).toEqual([5, 5]);
       logged.mockRestore();
     });
 
@@ -302,7 +302,10 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(text).toContain("slow down");
       expect(await body({ error: "slow down" })).toEqual(["application/json", '{"error":"slow down"}']);
       const [type, json] = await body(undefined);
-      expect([type, JSON.parse(json ?? "")]).toEqual(["application/problem+json", expect.objectContaining({ status: 420 })]);
+      expect([type, JSON.parse(json ?? "")]).toEqual([
+        "application/problem+json",
+        expect.objectContaining({ status: 420 }),
+      ]);
       const called = async (_: unknown, { status }: { status: number }) => ({ error: status });
       expect(await body(called)).toEqual(["application/json", '{"error":420}']);
     });

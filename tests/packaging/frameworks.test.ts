@@ -1,0 +1,88 @@
+/** A strict TypeScript app for each framework, in an empty folder that has the packed package and the framework. */
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { install, type Installed, output, root } from "./installed.ts";
+
+let user: Installed;
+beforeAll(() => {
+  user = install();
+});
+afterAll(() => user.remove());
+
+const APPS = join(root, "tests/packaging/frameworks");
+
+/** What each app has installed: the package in its folder, and the workspace's package that is linked there. */
+const PACKAGES: Record<string, Record<string, string>> = {
+  express4: { express: "express4", "@types/express": "@types/express4" },
+  express: { express: "express", "@types/express": "@types/express" },
+  fastify: { fastify: "fastify" },
+  hono: { hono: "hono" },
+  koa: { koa: "koa", "@types/koa": "@types/koa" },
+  nest: {
+    "@nestjs/common": "@nestjs/common",
+    "@nestjs/core": "@nestjs/core",
+    "@nestjs/websockets": "@nestjs/websockets",
+  },
+  next: {},
+  node: {},
+};
+
+const OPTIONS = {
+  module: "nodenext",
+  target: "es2022",
+  lib: ["es2023", "dom"],
+  types: ["node"],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
+  experimentalDecorators: true,
+  // Other packages' declarations; ours are checked below, by their names.
+  skipLibCheck: true,
+  noEmit: true,
+};
+
+/** What tsc reports of an app. */
+function check(name: string, packages: Record<string, string>, text: string): string {
+  const folder = join(user.folder, name);
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
+  for (const [as, from] of Object.entries({ ...packages, "@types/node": "@types/node" })) {
+    mkdirSync(dirname(join(folder, "node_modules", as)), { recursive: true });
+    symlinkSync(join(root, "node_modules", from), join(folder, "node_modules", as), "dir");
+  }
+  // A copy and not the one above it: types of peers are looked up from where the package is.
+  output("cp", ["-r", join(user.folder, "node_modules/tidegate"), join(folder, "node_modules/tidegate")]);
+  user.write(`${name}/package.json`, JSON.stringify({ name, type: "module" }));
+  user.write(`${name}/app.ts`, text);
+  user.write(`${name}/tsconfig.json`, JSON.stringify({ compilerOptions: OPTIONS, files: ["app.ts"] }));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  try {
+    return output(process.execPath, [tsc, "--project", "."], { cwd: folder });
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe("a strict app type-checks", () => {
+  test.each(Object.entries(PACKAGES))("%s", (name, packages) => {
+    const text = readFileSync(join(APPS, `${name.replace("express4", "express")}.txt`), "utf8");
+    expect(check(name, packages, text)).toBe("");
+  });
+
+  test("there is an app for each file", () => {
+    const files = readdirSync(APPS).map((file) => file.replace(".txt", ""));
+    expect(Object.keys(PACKAGES)).toEqual(expect.arrayContaining(files));
+  });
+});
+
+test("a misspelt name is an error about the name", () => {
+  const text = `import { defineLimits } from "tidegate";
+import { rateLimit } from "tidegate/express";
+const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } });
+rateLimit(limits, { name: "apo" });
+`;
+  const found = check("misspelt", PACKAGES["express"] ?? {}, text);
+  expect(found).toMatch(/Type '"apo"' is not assignable to type '"api"/);
+  expect(found).not.toContain("config");
+});
