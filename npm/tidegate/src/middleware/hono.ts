@@ -40,6 +40,7 @@ export type HonoOptions<N extends string, E extends Env = Env> = Options<Context
  *
  * Throws an `InputError` where an option is wrong.
  */
+// biome-ignore lint/suspicious/noExplicitAny: without an environment of its own a handler takes the application's
 export function rateLimit<N extends string, S extends Store, E extends Env = any>(
   limiter: Limiter<N, S>,
   options: HonoOptions<NoInfer<N>, E>,

@@ -30,6 +30,8 @@ interface PlatformRequest extends Incoming {
 interface PlatformResponse extends NodeResponse {
   readonly raw?: NodeResponse;
   header?(name: string, value: string): unknown;
+  /** Express. */
+  json?: ((body: unknown) => unknown) | undefined;
 }
 
 /** Where the request is in this context. */
@@ -78,15 +80,33 @@ function overHttp(
       typeof response.setHeader === "function" ? response.setHeader(name, value) : response.header?.(name, value),
   };
   const typed = (denial: Denial, HttpException: ExceptionClass): Error => {
-    // GraphQL answers with a document of its own; a text becomes Nest's own JSON.
-    if (type === "http" && /json/.test(denial.contentType)) target.setHeader("Content-Type", denial.contentType);
-    return exception(denial, HttpException);
+    if (type === "graphql") {
+      const { problem, status } = denial;
+      const code = status === 503 ? "SERVICE_UNAVAILABLE" : status === 400 ? "BAD_REQUEST" : "TOO_MANY_REQUESTS";
+      const error = new HttpException({ ...problem, message: problem.detail }, status);
+      return Object.assign(error, { extensions: { code, ...problem } });
+    }
+    // A text becomes Nest's own JSON.
+    if (!isJson(denial)) return exception(denial, HttpException);
+    const body = JSON.parse(denial.body) as Record<string, unknown>;
+    const { json } = response;
+    if (json === undefined) target.setHeader("Content-Type", denial.contentType);
+    else {
+      // Express: Nest 11 replaces any type but application/json, and logs a warning, before it calls `json`.
+      response.json = (sent) => {
+        if (sent === body) response.setHeader("Content-Type", denial.contentType);
+        return json.call(response, sent);
+      };
+    }
+    return new HttpException(body, denial.status);
   };
   return { request, incoming, once, response: response.raw ?? response, target, exception: typed };
 }
 
-const exception = ({ body, contentType, status }: Denial, HttpException: ExceptionClass): Error =>
-  new HttpException(/json/.test(contentType) ? (JSON.parse(body) as Record<string, unknown>) : body, status);
+const isJson = ({ contentType }: Denial): boolean => contentType.includes("json");
+
+const exception = (denial: Denial, HttpException: ExceptionClass): Error =>
+  new HttpException(isJson(denial) ? (JSON.parse(denial.body) as Record<string, unknown>) : denial.body, denial.status);
 
 /** A client of socket.io, or of ws. */
 interface Client {
@@ -102,9 +122,9 @@ function overWebSocket(client: Client): Exchanged {
     incoming,
     once: undefined,
     response: undefined,
-    exception: async ({ body, contentType }) => {
+    exception: async (denial) => {
       const { WsException } = await import("@nestjs/websockets");
-      return new WsException(/json/.test(contentType) ? (JSON.parse(body) as object) : body);
+      return new WsException(isJson(denial) ? (JSON.parse(denial.body) as object) : denial.body);
     },
   };
 }

@@ -37,7 +37,9 @@ test("with app.proxy the client is ctx.ip", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const app = new Koa({ proxy: true, maxIpsCount: 1 });
   app.use(rateLimit(limits, { name: "api" }));
-  app.use((context) => void (context.body = "hello"));
+  app.use((context) => {
+    context.body = "hello";
+  });
   const server = await listen(createServer(app.callback()));
   const from = async (address: string) => (await fetch(server.url, { headers: { "x-forwarded-for": address } })).status;
   expect([await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")]).toEqual([200, 200, 429]);
