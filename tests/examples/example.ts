@@ -1,4 +1,6 @@
 // The small examples: each is one command, and tells where it listens.
+import { join } from "node:path";
+import { build } from "esbuild";
 import { root } from "./process.ts";
 import { start } from "../support/processes.ts";
 
@@ -11,6 +13,20 @@ export interface Example {
 export async function example(file: string): Promise<Example> {
   const env = { ...process.env, PORT: "0" };
   const address = /http:\/\/127\.0\.0\.1:\d+/;
-  const running = await start(process.execPath, [`examples/${file}`], /http:\S+\n/, { cwd: root, env });
+  const running = await start(
+    process.execPath,
+    [file.endsWith(".ts") ? await compiled(file) : `examples/${file}`],
+    /http:\S+\n/,
+    { cwd: root, env },
+  );
   return { url: address.exec(running.output())?.[0] ?? "", stop: running.stop };
+}
+
+/** The example as JavaScript: Node.js reads TypeScript from 22.18 on, and no decorators. */
+async function compiled(file: string): Promise<string> {
+  const outfile = join(root, "node_modules/.cache/tidegate/examples", file.replace(/\.ts$/, ".mjs"));
+  const tsconfig = join(root, "examples/tsconfig.json");
+  const entryPoints = [join(root, "examples", file)];
+  await build({ entryPoints, outfile, tsconfig, bundle: true, packages: "external", format: "esm", platform: "node" });
+  return outfile;
 }

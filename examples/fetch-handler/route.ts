@@ -1,0 +1,15 @@
+// A route handler of Next.js, SvelteKit, Workers, Deno or Bun: it takes a Request and returns a Response.
+import { defineLimits, SECOND } from "tidegate";
+import { decisionOf, rateLimit } from "tidegate/fetch";
+
+const limits = defineLimits({
+  // Per user: three at once, one more every ten seconds.
+  api: { kind: "token bucket", rate: 1, period: 10 * SECOND, capacity: 3 },
+});
+
+/** The user, from what you have verified: a session, a token. */
+const userOf = (request: Request): string => request.headers.get("authorization") ?? "anonymous";
+
+export const GET = rateLimit(limits, { name: "api", key: userOf }, (request) =>
+  Response.json({ message: "hello", remaining: decisionOf(request)?.remaining }),
+);
