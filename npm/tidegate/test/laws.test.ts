@@ -41,8 +41,8 @@ function limiter(one: Config): { limits: Limiter<"l", MemoryStore>; clock: FakeC
 /** The most that law 1 lets a limit grant from its first call at START until `end`. */
 function bound(one: Config, end: number): number {
   const most = one.capacity ?? one.rate;
-  if (one.kind === "token bucket") return most + (one.rate * (end - START)) / one.period;
-  const window = (at: number) => Math.floor((at - (one.start ?? 0)) / one.period);
+  if (one.kind === "token bucket") return most + (one.rate * (end - START)) / Number(one.period);
+  const window = (at: number) => Math.floor((at - (one.start ?? 0)) / Number(one.period));
   return most + one.rate * (window(end) - window(START));
 }
 

@@ -74,6 +74,12 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   // Bundled by the build.
   [/^ipaddr\.js$/, /^http\/address\.ts$/],
   [/^@noble\/hashes\//, /^http\/sha256\.ts$/],
+  // Optional peers: all but Nest's for their types alone.
+  [/^express$/, /^middleware\/express\.ts$/],
+  [/^fastify$/, /^middleware\/fastify\.ts$/],
+  [/^hono$/, /^middleware\/hono\.ts$/],
+  [/^koa$/, /^middleware\/koa\.ts$/],
+  [/^@nestjs\//, /^middleware\/nest(-context)?\.ts$/],
 ];
 
 function moduleOf(file: string): { kind: string; module: string } {

@@ -63,7 +63,7 @@ function clock(random: Random, now: number, config: Config): number {
   if (step === 2) return Math.max(0, now - Math.floor(random.next() * 8_000_000));
   if (step < 6) return now;
   if (step < 10) return now + random.below(4);
-  const wait = (random.next() * 3 * config.period) / (random.chance(0.5) ? 1 : config.rate);
+  const wait = (random.next() * 3 * Number(config.period)) / (random.chance(0.5) ? 1 : config.rate);
   return Math.min(now + Math.floor(Math.min(wait, 1e13)), 2 ** 52);
 }
 

@@ -1,5 +1,6 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
+import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
@@ -13,8 +14,8 @@ export type OnStoreError = "deny" | "allow" | { readonly local: number };
 export interface CommonConfig {
   /** Tokens added per period: above 0, up to 2^40; fractions are fine. */
   rate: number;
-  /** Length of the period: whole ms, 1 to 2^40. */
-  period: number;
+  /** Length of the period: whole ms, 1 to 2^40; or a text with a unit, such as `"15m"`. */
+  period: Duration;
   /** Most tokens that accumulate (the burst): 0 to 2^40; default `rate`. With 0 every grant is a reservation. */
   capacity?: number | undefined;
   /** Most tokens that may be owed by reservations: 0 to 2^40; default without end. */
@@ -125,7 +126,7 @@ export function readConfig(
   }
   const numbers: Partial<Record<Field, number>> = {};
   for (const field of numbersFor(kind)) {
-    const value = read[field];
+    const value = field === "period" ? inMs(read[field]) : read[field];
     if (value === undefined && field !== "rate" && field !== "period") continue;
     // The engine takes NaN for an absent number.
     if (typeof value !== "number" || Number.isNaN(value)) throw numberError(field, value);

@@ -8,3 +8,15 @@ export const HOUR: number = 60 * MINUTE;
 export const DAY: number = 24 * HOUR;
 /** One week of 7 days, in ms. */
 export const WEEK: number = 7 * DAY;
+
+/** A length of time: ms, or a text with a unit, such as `"500ms"`, `"30s"`, `"15m"`, `"1h"`, `"1d"` or `"1w"`. */
+export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d" | "w"}`;
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
+
+/** The ms of a duration's text; anything else as it is, for the check of the number to refuse. */
+export function inMs(duration: unknown): unknown {
+  const [, amount, unit = ""] =
+    (typeof duration === "string" && /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(duration)) || [];
+  return amount === undefined ? duration : Number(amount) * (UNITS[unit] as number);
+}

@@ -10,8 +10,8 @@ import { InputError } from "../limit/errors.ts";
 import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
+import { bindingDecision } from "./decision.ts";
 import {
-  bindingDecision,
   type CheckedOptions,
   checkGateOptions,
   checkLimiter,

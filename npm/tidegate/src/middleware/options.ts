@@ -2,35 +2,16 @@ import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
 import type { Problem } from "../http/problem.ts";
 import { checkFields, fieldTable } from "../limit/config.ts";
-import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkJitter, type JitterOptions } from "../limit/jitter.ts";
+import type { RequestDecision } from "./decision.ts";
 import { refuseForeign } from "./foreign.ts";
 import type { Pending } from "./pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
 import type { Selection } from "./selection.ts";
 import type { Outcome, Worth } from "./settlement.ts";
 
-/**
- * The decision on a request. With several limits it is the binding one, and `decisions` has one for each: of denials the
- * one with the longest wait, otherwise the one with the fewest tokens left.
- */
-export interface RequestDecision extends Decision {
-  /** One decision for each limit, in order. */
-  readonly decisions: readonly Decision[];
-}
-
-/** The decision in force among those of a request. */
-export function bindingDecision(decided: Decision | AllDecision): RequestDecision {
-  if (!("decisions" in decided)) return { ...decided, decisions: [decided] };
-  const { ok, decisions, retryAt, retryAfter } = decided;
-  const wait = (one: Decision): number => (one.ok ? -1 : (one.retryAt ?? Number.POSITIVE_INFINITY));
-  const binding = decisions.reduce((a, b) => {
-    if (wait(a) !== wait(b)) return wait(a) > wait(b) ? a : b;
-    return b.remaining < a.remaining ? b : a;
-  });
-  return { ...binding, ok, retryAt, retryAfter, decisions };
-}
+export type { RequestDecision } from "./decision.ts";
 
 /** What the response to a denied request has. */
 export interface Denial {

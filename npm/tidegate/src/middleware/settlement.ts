@@ -1,7 +1,7 @@
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
-import type { RequestDecision } from "./options.ts";
+import type { RequestDecision } from "./decision.ts";
 import type { Pending } from "./pending.ts";
 
 /** How a request ended. */

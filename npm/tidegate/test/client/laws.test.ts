@@ -81,15 +81,15 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
   const besides = one.kind === "fixed window" ? one.rate : 0;
   const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
   const start = one.kind === "fixed window" ? (one.start ?? 0) : 0;
-  const window = (at: number): number => Math.floor((at - start) / one.period);
+  const window = (at: number): number => Math.floor((at - start) / Number(one.period));
   for (const [i, { at: from }] of ran.entries()) {
     let sum = 0;
     for (const { at, count } of ran.slice(i)) {
       sum += count;
       const windows = window(at) - window(from);
-      const came = one.kind === "token bucket" ? (one.rate * (at - from)) / one.period : one.rate * windows;
+      const came = one.kind === "token bucket" ? (one.rate * (at - from)) / Number(one.period) : one.rate * windows;
       // A reservation is for a whole ms.
-      const early = one.kind === "token bucket" ? one.rate / one.period : 0;
+      const early = one.kind === "token bucket" ? one.rate / Number(one.period) : 0;
       expect(sum).toBeLessThanOrEqual((biggest + came + early) * (1 + 1e-9) + 1e-6);
     }
   }
@@ -125,7 +125,7 @@ describe("any sequence of calls", () => {
         expect([asks[0]?.queued, asks[0]?.running, clock.timers]).toEqual([0, 0, 0]);
         // What did not run was given back: the limit is full as soon as what ran has come back.
         const spent = ran.reduce((sum, { count }) => sum + count, 0);
-        clock.advance((Math.ceil(spent / one.rate) + 1) * one.period);
+        clock.advance((Math.ceil(spent / one.rate) + 1) * Number(one.period));
         expect(limiter.getValue("api").value).toBe(one.capacity);
       }),
       { numRuns: 100 },

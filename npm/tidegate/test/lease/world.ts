@@ -105,9 +105,9 @@ export class World {
     let [granted, lowest, anySpan, fromStart] = [0, 0, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const [at, count] of this.grants) {
       // A span that begins right before this grant.
-      lowest = Math.min(lowest, granted - ((at - START) * rate) / period);
+      lowest = Math.min(lowest, granted - ((at - START) * rate) / Number(period));
       granted += count;
-      const now = granted - ((at - START) * rate) / period;
+      const now = granted - ((at - START) * rate) / Number(period);
       anySpan = Math.max(anySpan, now - lowest - capacity);
       fromStart = Math.max(fromStart, now - capacity);
     }
