@@ -74,6 +74,7 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   // Bundled by the build.
   [/^ipaddr\.js$/, /^http\/address\.ts$/],
   [/^@noble\/hashes\//, /^http\/sha256\.ts$/],
+  [/^node:http$/, /^middleware\/node\.ts$/],
   // Optional peers: all but Nest's for their types alone.
   [/^express$/, /^middleware\/express\.ts$/],
   [/^fastify$/, /^middleware\/fastify\.ts$/],
