@@ -37,8 +37,6 @@ export default defineConfig({
         "threads",
         "hosts",
         "stores",
-        "middleware",
-        "client",
         "react",
         "examples",
         "readme",
@@ -59,11 +57,20 @@ export default defineConfig({
       {
         test: {
           name: "packaging",
-          include: ["tests/packaging/**/*.test.ts"],
+          include: ["tests/packaging/*.test.ts"],
           testTimeout: 240_000,
           hookTimeout: 240_000,
           // One folder with the installed tarball serves all files, one after another.
           fileParallelism: false,
+        },
+      },
+      {
+        // The tarball in other people's tools: for the full run alone, since installing them takes minutes.
+        test: {
+          name: "works",
+          include: ["tests/packaging/works/*.test.ts"],
+          testTimeout: 600_000,
+          hookTimeout: 240_000,
         },
       },
     ],

@@ -1,27 +1,68 @@
-// Builds everything that a user installs. What is fresh is left alone.
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// `npm run build`: everything that a user installs. What is fresh is left alone. Cargo builds while npm installs.
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { addon } from "./addon.mjs";
-import { replay } from "./replay.mjs";
-import { root, run } from "./run.mjs";
-import { setup } from "./setup.mjs";
-import { once } from "./stamp.mjs";
-import { wasm } from "./wasm.mjs";
+import { installWorkspace } from "./install.mjs";
+import { ask, once, root, run, stop } from "./run.mjs";
+import { GENERATED, optimizeReplay, optimizeWasm, REPLAY } from "./wasm.mjs";
 
-function javascript() {
-  const own = ["src", "package.json", "tsdown.config.ts", "tsconfig.json"].map((path) => `npm/tidegate/${path}`);
-  once(
-    "tsdown",
-    { inputs: [...own, "tsconfig.base.json", "package-lock.json"], outputs: ["npm/tidegate/dist/index.js"] },
-    () => {
-      rmSync(join(root, "npm/tidegate/dist"), { recursive: true, force: true });
-      run("tsdown", [], { cwd: new URL("../tidegate", import.meta.url) });
-    },
-  );
+const LEAST_NODE = [20, 19];
+const WASM = "wasm32-unknown-unknown";
+
+/** Checks that the machine has Node.js and Rust, and installs what the workspace needs. Fast when there is nothing to do. */
+export async function setup() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major < LEAST_NODE[0] || (major === LEAST_NODE[0] && minor < LEAST_NODE[1])) {
+    stop(`Node.js ${LEAST_NODE.join(".")} or newer is needed; this is ${process.version}: https://nodejs.org`);
+  }
+  if (ask("cargo", ["--version"]) === undefined) stop("Rust is needed. Install it with rustup: https://rustup.rs");
+  const sysroot = ask("rustc", ["--print", "sysroot"]);
+  if (sysroot === undefined || !existsSync(join(sysroot, "lib", "rustlib", WASM, "lib"))) {
+    if (ask("rustup", ["--version"]) === undefined) {
+      stop(`this Rust cannot build for ${WASM}, and rustup, which adds it, is missing: https://rustup.rs`);
+    }
+    await run("rustup", ["target", "add", WASM]);
+  }
 }
 
-/** The registry shows the package's own copies, where links that are relative to the repository's root would lead nowhere. */
+const xtask = (...task) => run("cargo", ["run", "--quiet", "-p", "tidegate-xtask", "--", ...task]);
+
+/** tsdown, into an empty `dist`. */
+function javascript(name) {
+  const folder = `npm/${name}`;
+  const inputs = ["src", "package.json", "tsdown.config.ts", "tsconfig.json"].map((path) => `${folder}/${path}`);
+  const outputs = [`${folder}/dist/index.js`];
+  return once(`tsdown-${name}`, { inputs: [...inputs, "tsconfig.base.json", "package-lock.json"], outputs }, () => {
+    rmSync(join(root, folder, "dist"), { recursive: true, force: true });
+    return run("tsdown", [], { cwd: join(root, folder) });
+  });
+}
+
+/** The links under which the package finds the addons that are built, as an installed package does. */
+function linkAddons() {
+  const scope = join(root, "node_modules", "@tidegate");
+  mkdirSync(scope, { recursive: true });
+  for (const platform of readdirSync(join(root, "npm"))) {
+    const folder = join(root, "npm", platform);
+    if (!existsSync(join(folder, `tidegate.${platform}.node`))) continue;
+    const link = join(scope, platform);
+    if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    rmSync(link, { recursive: true, force: true });
+    symlinkSync(folder, link, "junction");
+  }
+}
+
+/** The registry shows the package's own copies, where links relative to the repository's root would lead nowhere. */
 function documents() {
   const at = (name) => join(root, "npm", "tidegate", name);
   copyFileSync(join(root, "LICENSE"), at("LICENSE"));
@@ -34,17 +75,30 @@ function documents() {
 }
 
 /** The package without its addon: enough to run it in memory, and on stores behind a client. */
-export function buildPackage() {
-  setup();
-  wasm();
-  javascript();
+export async function buildPackage() {
+  await setup();
+  mkdirSync(join(root, GENERATED), { recursive: true });
+  await Promise.all([installWorkspace(), xtask("wasm", GENERATED)]);
+  await optimizeWasm();
+  await javascript("tidegate");
 }
 
-export function build() {
-  buildPackage();
-  addon();
-  replay();
+export async function build() {
+  await setup();
+  mkdirSync(join(root, GENERATED), { recursive: true });
+  const wasm = xtask("wasm", GENERATED);
+  const installed = installWorkspace();
+  const replay = wasm.then(() => xtask("replay", REPLAY));
+  const addon = replay.then(() => xtask("addon", "npm"));
+  await Promise.all([wasm, installed]);
+  await optimizeWasm();
+  await javascript("tidegate");
+  await replay;
+  await optimizeReplay();
+  await javascript("tidegate-replay");
+  await addon;
+  linkAddons();
   documents();
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) build();
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await build();

@@ -34,7 +34,7 @@ export function versions() {
   });
 }
 
-function bump(version) {
+async function bump(version) {
   if (!VERSION.test(version)) stop(`a version is three numbers, as 0.2.0, and perhaps -rc.1; got ${version}`);
   for (const { file, pattern } of places()) {
     writeFileSync(
@@ -43,13 +43,13 @@ function bump(version) {
     );
   }
   // Both lock files must be as their own tools would write them.
-  run("cargo", ["metadata", "--quiet", "--locked", "--format-version", "1", "--no-deps"], { stdio: "ignore" });
+  await run("cargo", ["metadata", "--quiet", "--locked", "--format-version", "1", "--no-deps"], { stdio: "ignore" });
   console.log(`All are ${version}. CHANGELOG.md needs its heading, then tag v${version}.`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [version] = process.argv.slice(2);
-  if (version !== undefined) bump(version);
+  if (version !== undefined) await bump(version);
   const all = new Set(versions().map(([, found]) => found));
   if (all.size > 1)
     stop(

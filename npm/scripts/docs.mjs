@@ -10,8 +10,7 @@ import { FOLDERS } from "../site/folders.mjs";
 import { linked } from "../site/linked.mjs";
 import { build } from "./build.mjs";
 import { installSite } from "./install.mjs";
-import { root, run } from "./run.mjs";
-import { once } from "./stamp.mjs";
+import { once, root, run } from "./run.mjs";
 
 const site = "npm/site";
 const cwd = new URL("../site/", import.meta.url);
@@ -21,28 +20,38 @@ const CRATES = ["tidegate-core", "tidegate-table", "tidegate-file", "tidegate-po
 
 function api() {
   const inputs = ["npm/tidegate/src", "npm/tidegate/package.json", `${site}/api.mjs`, `${site}/package-lock.json`];
-  once("site-api", { inputs, outputs: [`${site}/api/index.md`] }, () => {
+  return once("site-api", { inputs, outputs: [`${site}/api/index.md`] }, () => {
     rmSync(new URL("api", cwd), { recursive: true, force: true });
-    run(process.execPath, ["api.mjs"], { cwd });
+    return run(process.execPath, ["api.mjs"], { cwd });
   });
 }
 
 /** The playground without a server beside it. */
 function playground(into) {
-  run("vite", ["build", "examples/playground", "--mode", "site", "--base", "./", "--outDir", into, "--emptyOutDir"]);
+  return run("vite", [
+    "build",
+    "examples/playground",
+    "--mode",
+    "site",
+    "--base",
+    "./",
+    "--outDir",
+    into,
+    "--emptyOutDir",
+  ]);
 }
 
-function rust(into) {
+async function rust(into) {
   rmSync(join(root, "target", "doc"), { recursive: true, force: true });
   // A link that leads nowhere is a warning.
   const env = { ...process.env, RUSTDOCFLAGS: "-D warnings" };
-  run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])], { env });
+  await run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])], { env });
   cpSync(join(root, "target", "doc"), into, { recursive: true });
   rmSync(join(into, ".lock"), { force: true });
 }
 
-export function docs(base = "/") {
-  installSite();
+export async function docs(base = "/") {
+  await installSite();
   const pages = Object.keys(FOLDERS).filter((folder) => existsSync(join(root, site, folder)));
   const own = [
     ".vitepress",
@@ -60,12 +69,12 @@ export function docs(base = "/") {
   const shown = linked().filter((path) => statSync(join(root, path)).isFile());
   const others = ["examples/playground/src", "examples/server/sandbox.mjs", "npm/tidegate/dist", ...shown];
   const crates = CRATES.map((crate) => `crates/${crate.replace("tidegate-", "")}/src`);
-  api();
+  await api();
   const inputs = [...own.map((path) => `${site}/${path}`), ...others, ...crates, "npm/scripts/docs.mjs"];
-  once("site", { inputs, outputs: [`${site}/dist/index.html`], extra: base }, () => {
-    run("npm", ["exec", "--", "vitepress", "build"], { cwd, env: { ...process.env, DOCS_BASE: base } });
-    playground(join(root, site, "dist", "playground"));
-    rust(join(root, site, "dist", "rust"));
+  await once("site", { inputs, outputs: [`${site}/dist/index.html`], extra: base }, async () => {
+    await run("npm", ["exec", "--", "vitepress", "build"], { cwd, env: { ...process.env, DOCS_BASE: base } });
+    await playground(join(root, site, "dist", "playground"));
+    await rust(join(root, site, "dist", "rust"));
   });
 }
 
@@ -73,10 +82,10 @@ export function docs(base = "/") {
 const after = (word) => (process.argv.includes(word) ? process.argv[process.argv.indexOf(word) + 1] : undefined);
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  build();
-  docs(after("--base"));
+  await build();
+  await docs(after("--base"));
   console.log(`\nthe site is in ${site}/dist`);
   if (process.argv.includes("--serve")) {
-    run("npm", ["exec", "--", "vitepress", "preview", "--port", process.env.PORT ?? "4173"], { cwd });
+    await run("npm", ["exec", "--", "vitepress", "preview", "--port", process.env.PORT ?? "4173"], { cwd });
   }
 }

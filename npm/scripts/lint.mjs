@@ -1,10 +1,13 @@
-// `npm run lint`: code, formatting, and the spelling and wording of the documents.
+// `npm run lint`: code, formatting, and the spelling and wording of the documents. `npm run format` fixes what can be fixed safely.
+import { setup } from "./build.mjs";
+import { installWorkspace } from "./install.mjs";
 import { run } from "./run.mjs";
-import { setup } from "./setup.mjs";
 
-setup();
-run("biome", ["check", "--error-on-warnings"]);
+const fix = process.argv.includes("--fix");
+await setup();
+await installWorkspace();
+await run("biome", ["check", fix ? "--write" : "--error-on-warnings"]);
 // cspell.json has the words that are not in a dictionary, and those that this project does not use.
-await run("cspell", ["lint", "--no-progress", "--quiet"]);
-run("cargo", ["fmt", "--all", "--check"]);
-run("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+if (!fix) await run("cspell", ["lint", "--no-progress", "--quiet"]);
+await run("cargo", ["fmt", "--all", ...(fix ? [] : ["--check"])]);
+if (!fix) await run("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);

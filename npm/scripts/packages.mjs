@@ -73,7 +73,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   // `--as-built`: what is there is packed, and nothing is built; `--no-addons`: without those of platforms; `--json`: npm's own
   // words about each tarball.
-  if (!process.argv.includes("--as-built")) build();
+  if (!process.argv.includes("--as-built")) await build();
   const packed = packAll(
     words[0] ?? join(root, "target", "packages"),
     process.argv.includes("--no-addons") ? [] : built(),

@@ -31,7 +31,7 @@ function obstacle(target, zig) {
 }
 
 /** Builds one addon; says what it needs instead, where it cannot. */
-function build(platform) {
+async function build(platform) {
   const target = PLATFORMS[platform];
   const zig = target.includes("-linux-") || (target.endsWith("-darwin") && process.platform !== "darwin");
   const missing = obstacle(target, zig);
@@ -47,7 +47,7 @@ function build(platform) {
     env.RUSTC_BOOTSTRAP = "1";
   }
   const options = ["--lib", "--package", "tidegate-node", "--release", "--target", triple];
-  run("cargo", [zig ? "zigbuild" : "build", ...standard, ...options], { env });
+  await run("cargo", [zig ? "zigbuild" : "build", ...standard, ...options], { env });
   const file = target.endsWith("-darwin")
     ? "libtidegate_node.dylib"
     : target.endsWith("-msvc")
@@ -63,11 +63,13 @@ function build(platform) {
   return `built; needs glibc ${needs}`;
 }
 
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => PLATFORMS[name] === undefined);
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => PLATFORMS[name] === undefined);
 if (unknown.length > 0) stop(`no platform ${unknown.join(", ")}; there are ${Object.keys(PLATFORMS).join(", ")}`);
-const rows = (asked.length > 0 ? asked : Object.keys(PLATFORMS)).map((platform) => [platform, build(platform)]);
+const rows = [];
+for (const platform of chosen.length > 0 ? chosen : Object.keys(PLATFORMS))
+  rows.push([platform, await build(platform)]);
 console.log(`\nOn ${host}:`);
 for (const [platform, result] of rows) console.log(`${platform.padEnd(18)} ${result}`);
 const failed = rows.filter(([, result]) => !result.startsWith("built"));
-if (failed.length === rows.length || (asked.length > 0 && failed.length > 0)) process.exitCode = 1;
+if (failed.length === rows.length || (chosen.length > 0 && failed.length > 0)) process.exitCode = 1;

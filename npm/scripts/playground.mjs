@@ -1,18 +1,17 @@
 // The playground's page, for the example server to serve: Vite bundles it with the package as it was built.
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
-import { run } from "./run.mjs";
-import { once } from "./stamp.mjs";
+import { once, run } from "./run.mjs";
 
 const folder = "examples/playground";
 
 export function playground() {
   const own = ["src", "index.html", "vite.config.ts"].map((path) => `${folder}/${path}`);
   const inputs = [...own, "examples/server/sandbox.mjs", "npm/tidegate/dist", "package-lock.json"];
-  once("playground", { inputs, outputs: [`${folder}/dist/index.html`] }, () => run("vite", ["build", folder]));
+  return once("playground", { inputs, outputs: [`${folder}/dist/index.html`] }, () => run("vite", ["build", folder]));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  build();
-  playground();
+  await build();
+  await playground();
 }

@@ -19,6 +19,6 @@ for (const folder of stageAll(join(root, "target", "staged"))) {
   }
   const tag = version.includes("-") ? "next" : "latest";
   const options = ["--access", "public", "--ignore-scripts", "--tag", tag, dry ? "--dry-run" : "--provenance"];
-  run("npm", ["publish", ...options], { cwd: folder });
+  await run("npm", ["publish", ...options], { cwd: folder });
 }
 if (absent.length > 0) console.log(`Left out, for they are not built here: ${absent.join(", ")}`);

@@ -1,13 +1,15 @@
-// Runs a program where the repository is, and says so.
-import { spawnSync } from "node:child_process";
-import { delimiter, join } from "node:path";
+// Runs programs where the repository is, and remembers what a step was made from, so that it is not done twice.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
-const env = { ...process.env, PATH: join(root, "node_modules", ".bin") + delimiter + process.env.PATH };
+export const env = { ...process.env, PATH: join(root, "node_modules", ".bin") + delimiter + process.env.PATH };
 // npm and the programs of node_modules are .cmd files there.
-const shell = process.platform === "win32";
+export const shell = process.platform === "win32";
 
 /** What a program writes to stdout, or `undefined` where it is missing or fails. */
 export function ask(command, args, options = {}) {
@@ -16,10 +18,13 @@ export function ask(command, args, options = {}) {
 }
 
 /** Runs a program with this terminal; ends this process where it fails. */
-export function run(command, args, options = {}) {
+export async function run(command, args, options = {}) {
   console.log(`> ${[command, ...args].join(" ")}`);
-  const { status, signal, error } = spawnSync(command, args, { cwd: root, env, shell, stdio: "inherit", ...options });
-  if (error) stop(`${command} did not start: ${error.message}`);
+  const child = spawn(command, args, { cwd: root, env, shell, stdio: "inherit", ...options });
+  const [status, signal] = await new Promise((done) => {
+    child.once("error", (error) => stop(`${command} did not start: ${error.message}`));
+    child.once("close", (...ended) => done(ended));
+  });
   // Ctrl-C reaches both: that is an end, not a failure of the program.
   if (signal === "SIGINT" || signal === "SIGTERM") process.exit(130);
   if (status !== 0) stop(`${command} failed (exit code ${status})`);
@@ -29,4 +34,34 @@ export function run(command, args, options = {}) {
 export function stop(message) {
   console.error(`\ntidegate: ${message}`);
   process.exit(1);
+}
+
+/** Every file below a path, sorted. */
+function filesOf(path) {
+  try {
+    const inside = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return inside.flatMap((entry) => {
+      const child = join(path, entry.name);
+      return entry.isDirectory() ? filesOf(child) : [child];
+    });
+  } catch (error) {
+    if (error.code === "ENOTDIR") return [path];
+    if (error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Runs `make` unless `name` was made before from the same inputs and its outputs exist. */
+export async function once(name, { inputs, outputs, extra = "" }, make) {
+  const hash = createHash("sha256").update(extra);
+  for (const file of inputs.flatMap((input) => filesOf(join(root, input)))) {
+    hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file));
+  }
+  const print = hash.digest("hex");
+  const place = join(root, "node_modules", ".cache", "tidegate", name);
+  const exist = outputs.every((output) => existsSync(join(root, output)));
+  if (exist && existsSync(place) && readFileSync(place, "utf8") === print) return;
+  await make();
+  mkdirSync(dirname(place), { recursive: true });
+  writeFileSync(place, print);
 }

@@ -1,8 +1,8 @@
-// `npm start`: sets up, builds what the example server needs, and runs it with its playground.
+// `npm start`: builds what the example server needs, and runs it with its playground.
 import { buildPackage } from "./build.mjs";
 import { playground } from "./playground.mjs";
 import { run } from "./run.mjs";
 
-buildPackage();
-playground();
-run(process.execPath, ["examples/server/server.mjs", ...process.argv.slice(2)]);
+await buildPackage();
+await playground();
+await run(process.execPath, ["examples/server/server.mjs", ...process.argv.slice(2)]);

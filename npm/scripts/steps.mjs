@@ -1,155 +1,124 @@
-// What `npm test` runs, in this order; and what `npm test -- --all` (which CI runs) adds.
-import { existsSync, readdirSync } from "node:fs";
+// What `npm test` runs, and what `npm test -- --all` (which CI runs) adds.
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { installPeers } from "./bench.mjs";
 import { docs } from "./docs.mjs";
-import { installRuntimes, installStranger } from "./install.mjs";
+import { installPeers, installRuntimes, installStranger } from "./install.mjs";
 import { playground } from "./playground.mjs";
 import { ask, root } from "./run.mjs";
 import { STORES } from "./stores.mjs";
 
 /**
- * @typedef {{ name: string, command: string[], counts: string, needs?: string[], prepare?: () => void, outside?: boolean }} Step
- *   `outside`: it drives programs that are not ours (servers, runtimes, browsers), on a machine that others may load. Where
- *   it fails it is run once more, which is said, and counted in the table at the end.
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {string[]} command
+ * @property {"cargo" | "nextest" | "vitest" | "single"} counts how its report is read
+ * @property {boolean} [everyday] whether `npm test` runs it without `--all`
+ * @property {string[]} [needs] programs without which it is skipped
+ * @property {() => Promise<void>} [prepare]
+ * @property {boolean} [outside] it drives programs that are not ours (servers, runtimes, browsers), on a machine that others
+ *   may load: where it fails it is run once more, which is reported, and counted in the table at the end
  */
 
-const nextest = () => ask("cargo", ["nextest", "--version"]) !== undefined;
-
-/** The tests of one project of vitest.config.ts, where it has files. */
-const vitest = (project, options = {}) => ({
-  name: options.name ?? project,
-  command: ["vitest", "run", "--project", project, ...(options.filters ?? [])],
-  counts: "vitest",
-  needs: options.needs ?? [],
-});
-
-const testsIn = (folder) => {
-  const path = join(root, folder);
-  if (!existsSync(path)) return [];
-  const files = readdirSync(path, { recursive: true }).map((file) => String(file).replaceAll("\\", "/"));
-  return files.filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules/")).sort();
-};
-const hasTests = (folder) => testsIn(folder).length > 0;
-
-const check = (name, ...command) => ({ name, command, counts: "single" });
-
-const folders = () => [
-  ["unit", "npm/tidegate"],
-  ...[
-    "vectors",
-    "convex",
-    "threads",
-    "middleware",
-    "client",
-    "react",
-    "hosts",
-    "examples",
-    "readme",
-    "site",
-    "house",
-    "simulation",
-    "packaging",
-  ].map((name) => [name, `tests/${name}`]),
-];
-
-/** What is true of some of them: what they have installed for themselves, and whether they drive what is not ours. */
+const EVERYDAY = { everyday: true };
 const OUTSIDE = { outside: true };
-const MORE = {
-  hosts: { prepare: installRuntimes, ...OUTSIDE },
-  middleware: OUTSIDE,
-  client: OUTSIDE,
-  react: OUTSIDE,
-  examples: { prepare: playground, ...OUTSIDE },
-  readme: { prepare: playground, ...OUTSIDE },
-  site: { prepare: () => docs(), ...OUTSIDE },
-  packaging: { prepare: installStranger },
-};
+
+/** The tests of one project of vitest.config.ts, or its files that match. */
+const vitest = (project, options = {}, name = project, filters = []) => ({
+  name,
+  command: ["vitest", "run", "--project", project, ...filters],
+  counts: "vitest",
+  ...options,
+});
+const check = (name, command, options = {}) => ({ name, command: command.split(" "), counts: "single", ...options });
+const cargo = (name, command, options = {}) => ({ name, command: command.split(" "), counts: "cargo", ...options });
+
+const testsIn = (folder) =>
+  readdirSync(join(root, folder), { recursive: true })
+    .map((file) => `${folder}/${String(file).replaceAll("\\", "/")}`)
+    .filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules/"))
+    .sort();
 
 /** A step for each store with a server, one for each that runs in other runtimes, and one for the rest. */
 const stores = () => {
-  const files = testsIn("tests/stores").map((file) => `tests/stores/${file}`);
+  const files = testsIn("tests/stores");
   const own = STORES.filter(({ server, runtimes }) => server !== undefined || runtimes === true);
   const filesOf = ({ suite }) => files.filter((file) => file.startsWith(`${suite}/`));
   const rest = files.filter((file) => !own.some((store) => filesOf(store).includes(file)));
   return [
-    vitest("stores", { name: "stores: in process", filters: rest }),
-    ...own.map((store) => ({
-      ...vitest("stores", { name: `stores: ${store.name}`, filters: filesOf(store), needs: programsOf(store) }),
-      ...(store.runtimes === true ? { prepare: installRuntimes } : {}),
-      ...OUTSIDE,
-    })),
+    vitest("stores", {}, "stores: in process", rest),
+    ...own.map((store) => {
+      const prepare = store.runtimes === true ? { prepare: installRuntimes } : {};
+      const options = { needs: programsOf(store), ...prepare, ...OUTSIDE };
+      return vitest("stores", options, `stores: ${store.name}`, filesOf(store));
+    }),
   ];
 };
 const programsOf = ({ server }) => (server === undefined ? [] : [server.program]);
 
+/** What a change of the package breaks first; the other files of tests/packaging wait for the full run. */
+const PACKAGE = ["contents", "node", "bundles"].map((name) => `tests/packaging/${name}.test.ts`);
+const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.includes(file) && !/works/.test(file));
+
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
-const TESTED = ["--workspace", "--exclude", "tidegate-xtask", "--exclude", "tidegate-bench"];
+const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
+const nextest = () => ask("cargo", ["nextest", "--version"]) !== undefined;
 
-export function steps() {
-  return [
-    nextest()
-      ? { name: "rust", command: ["cargo", "nextest", "run", ...TESTED, "--no-fail-fast"], counts: "nextest" }
-      : { name: "rust", command: ["cargo", "test", ...TESTED, "--all-targets", "--no-fail-fast"], counts: "cargo" },
-    {
-      name: "xtask",
-      command: ["cargo", "test", "--package", "tidegate-xtask", "--profile", "dev"],
-      counts: "cargo",
-    },
-    {
-      // The shared table's locks under a scheduler of its own: tests/locking.rs says how.
-      name: "locking",
-      command: [
-        ...["cargo", "--config", 'build.rustflags=["--cfg","shuttle"]', "test", "--package", "tidegate-table"],
-        ...["--test", "locking", "--target-dir", "target/shuttle"],
-      ],
-      counts: "cargo",
-    },
-    { name: "rust examples in docs", command: ["cargo", "test", ...TESTED, "--doc"], counts: "cargo" },
-    check("vectors are fresh", "cargo", "run", "--quiet", "-p", "tidegate-oracle", "--bin", "vectors", "--", "--check"),
-    check("types", "tsc", "--project", "npm/tidegate"),
-    check("types of the replay", "tsc", "--project", "npm/tidegate-replay"),
-    check("types of the tests", "tsc"),
-    check("types of the playground", "tsc", "--project", "examples/playground"),
-    ...folders()
-      .filter(([, folder]) => hasTests(folder))
-      .map(([project]) => ({ ...vitest(project), ...MORE[project] })),
-    ...stores(),
-    ...(hasTests("tests/bench") ? [{ ...vitest("bench"), prepare: installPeers, outside: true }] : []),
-  ];
-}
+/** The steps that cargo runs: one after another, since cargo locks its folder. @returns {Step[]} */
+export const cargoSteps = () => [
+  nextest()
+    ? { ...cargo("rust", `cargo nextest run ${TESTED} --no-fail-fast`, EVERYDAY), counts: "nextest" }
+    : cargo("rust", `cargo test ${TESTED} --all-targets --no-fail-fast`, EVERYDAY),
+  check("vectors are fresh", "cargo run --quiet -p tidegate-oracle --bin vectors -- --check", EVERYDAY),
+  cargo("xtask", "cargo test --package tidegate-xtask --profile dev"),
+  // The shared table's locks under a scheduler of its own: tests/locking.rs explains it.
+  cargo(
+    "locking",
+    `cargo --config build.rustflags=["--cfg","shuttle"] test --package tidegate-table --test locking --target-dir target/shuttle`,
+  ),
+  cargo("rust examples in docs", `cargo test ${TESTED} --doc`),
+  check("rust layout", "cargo fmt --all --check"),
+  check("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
+  // From the inputs that were kept, 5 s a target, and always the same way.
+  cargo("fuzz", "cargo run --quiet --package tidegate-xtask -- fuzz --seconds 5 --seed 1", { needs: ["c++"] }),
+  // Builds each crate from what would be uploaded; those with `publish = false` are left out.
+  check(
+    "crates as crates.io takes them",
+    "cargo publish --dry-run --workspace --allow-dirty --target-dir target/publish",
+    OUTSIDE,
+  ),
+];
 
-/** Builds each crate from what would be uploaded; those with `publish = false` are left out. */
-const PUBLISH = ["publish", "--dry-run", "--workspace", "--allow-dirty", "--target-dir", "target/publish"];
-
-/** What keeps the house in order; slower, and no user's concern. */
-export function upkeep() {
-  return [
-    check("rust layout", "cargo", "fmt", "--all", "--check"),
-    check("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"),
-    {
-      // From the inputs that were kept, 5 s a target, and always the same way: news are for those who look for them.
-      name: "fuzz",
-      command: [
-        "cargo",
-        "run",
-        "--quiet",
-        "--package",
-        "tidegate-xtask",
-        "--",
-        "fuzz",
-        "--seconds",
-        "5",
-        "--seed",
-        "1",
-      ],
-      counts: "cargo",
-      needs: ["c++"],
-    },
-    check("biome", "biome", "check", "--error-on-warnings"),
-    check("rust docs", "cargo", "--config", 'build.rustdocflags=["-D","warnings"]', "doc", "--workspace", "--no-deps"),
-    { ...check("crates as crates.io takes them", "cargo", ...PUBLISH), ...OUTSIDE },
-    { ...check("packages as npm takes them", "node", "npm/scripts/publish.mjs", "--dry-run"), ...OUTSIDE },
-    check("nothing generated is stale", "git", "diff", "--exit-code", "--stat"),
-  ];
-}
+/** The steps that Node.js runs, beside those of cargo. @returns {Step[]} */
+export const nodeSteps = () => [
+  check("types", "tsc --project npm/tidegate", EVERYDAY),
+  check("types of the replay", "tsc --project npm/tidegate-replay", EVERYDAY),
+  check("types of the tests", "tsc", EVERYDAY),
+  check("types of the playground", "tsc --project examples/playground"),
+  vitest("unit", EVERYDAY),
+  vitest("vectors", EVERYDAY),
+  vitest("hosts", EVERYDAY, "builds", ["tests/hosts/builds"]),
+  vitest("threads", EVERYDAY),
+  vitest("packaging", EVERYDAY, "package", PACKAGE),
+  vitest("readme", { ...EVERYDAY, prepare: playground, ...OUTSIDE }),
+  vitest("convex"),
+  vitest("react", OUTSIDE),
+  vitest(
+    "hosts",
+    { prepare: installRuntimes, ...OUTSIDE },
+    "hosts",
+    testsIn("tests/hosts").filter((file) => !/\/builds\//.test(file)),
+  ),
+  vitest("examples", { prepare: playground, ...OUTSIDE }),
+  vitest("site", { prepare: docs, ...OUTSIDE }),
+  // Not beside the step above, which writes to the same folder.
+  check("rust docs", `cargo --config build.rustdocflags=["-D","warnings"] doc --workspace --no-deps`),
+  vitest("house"),
+  vitest("simulation"),
+  vitest("packaging", { prepare: installStranger }, "packaging", packaging()),
+  ...stores(),
+  vitest("bench", { prepare: installPeers, ...OUTSIDE }),
+  vitest("works", OUTSIDE, "works with other tools"),
+  check("biome", "biome check --error-on-warnings"),
+  check("packages as npm takes them", "node npm/scripts/publish.mjs --dry-run", OUTSIDE),
+  check("nothing generated is stale", "git diff --exit-code --stat"),
+];

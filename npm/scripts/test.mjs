@@ -1,16 +1,16 @@
-// `npm test`: sets up, builds, runs every step, and ends with the line "N passed, N failed".
+// `npm test`: builds, runs what proves the product, and ends with the line "N passed, N failed".
 //
-//   npm test -- --all          and the upkeep that CI asks for
-//   npm test -- rust unit      only the steps whose name has one of these words
+//   npm test -- --all          every step, as CI does
+//   npm test -- rust unit      the steps whose name has one of these words
 //   TIDEGATE_REQUIRE_ALL=1     a step that cannot run here is a failure
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { build } from "./build.mjs";
 import { add, cargo, nextest, sentence, settle, single, vitest } from "./counts.mjs";
 import { missing } from "./needs.mjs";
-import { root } from "./run.mjs";
-import { steps, upkeep } from "./steps.mjs";
+import { env, root, shell } from "./run.mjs";
+import { cargoSteps, nodeSteps } from "./steps.mjs";
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
 const all = process.argv.includes("--all");
@@ -18,24 +18,14 @@ const requireAll = process.env.TIDEGATE_REQUIRE_ALL === "1";
 const readers = { cargo, nextest, vitest };
 const reports = join(root, "node_modules", ".cache", "tidegate", "reports");
 
-/** Runs a step; what it writes is shown as it comes, and kept. */
+/** Runs a program, and keeps what it writes: two steps that run side by side must not mix their lines. */
 function watch(command, args) {
-  const env = { ...process.env, PATH: join(root, "node_modules", ".bin") + delimiter + process.env.PATH };
-  const child = spawn(command, args, {
-    cwd: root,
-    env,
-    shell: process.platform === "win32",
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(command, args, { cwd: root, env, shell, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
-  for (const [from, to] of [
-    [child.stdout, process.stdout],
-    [child.stderr, process.stderr],
-  ]) {
-    from.setEncoding("utf8");
-    from.on("data", (text) => {
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8");
+    stream.on("data", (text) => {
       output += text;
-      to.write(text);
     });
   }
   return new Promise((done) => {
@@ -44,18 +34,18 @@ function watch(command, args) {
   });
 }
 
-async function runStep(step, index) {
-  console.log(`\n=== ${step.name}`);
+async function runStep(step) {
   const absent = missing(step.needs ?? []);
   if (absent.length > 0) {
     for (const [program, install] of absent) console.log(`!!! ${step.name} needs ${program}: ${install}`);
     return { ...add([]), [requireAll ? "failed" : "skipped"]: 1 };
   }
-  step.prepare?.();
-  const first = await attempt(step, `${index}`);
+  await step.prepare?.();
+  const name = step.name.replaceAll(/\W+/g, "-");
+  const first = await attempt(step, name);
   if (first.failed === 0 || !step.outside) return first;
   console.log(`\n!!! ${step.name} FAILED, and drives programs that are not ours: it is run once more`);
-  return { ...(await attempt(step, `${index}-again`)), again: 1 };
+  return { ...(await attempt(step, `${name}-again`)), again: 1 };
 }
 
 /** One run of a step, counted. */
@@ -63,8 +53,9 @@ async function attempt(step, name) {
   const [command, ...args] = step.command;
   const report = join(reports, `${name}.json`);
   if (step.counts === "vitest") args.push("--reporter=default", "--reporter=json", `--outputFile.json=${report}`);
-  console.log(`> ${[command, ...args].join(" ")}`);
+  console.log(`> ${step.name}: ${[command, ...args].join(" ")}`);
   const { status, output } = await watch(command, args);
+  console.log(`\n=== ${step.name}\n${output}`);
   if (step.counts === "single") return single(status);
   try {
     const counts = readers[step.counts](step.counts === "vitest" ? report : output);
@@ -75,18 +66,24 @@ async function attempt(step, name) {
   }
 }
 
-build();
+const isChosen = ({ name, everyday }) =>
+  words.length > 0 ? words.some((word) => name.includes(word)) : all || everyday === true;
+
+/** One step after another. */
+async function inTurn(steps, table) {
+  for (const step of steps.filter(isChosen)) {
+    const started = Date.now();
+    const counts = await runStep(step);
+    table.push({ step: step.name, ...counts, seconds: Math.round((Date.now() - started) / 1000) });
+  }
+}
+
+await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 const table = [];
-const chosen = [...steps(), ...(all ? upkeep() : [])].filter(
-  ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
-);
-for (const [index, step] of chosen.entries()) {
-  const started = Date.now();
-  const counts = await runStep(step, index);
-  table.push({ step: step.name, ...counts, seconds: Math.round((Date.now() - started) / 1000) });
-}
+// Cargo's steps use the cores in bursts, and many of the others wait for servers and browsers.
+await Promise.all([inTurn(cargoSteps(), table), inTurn(nodeSteps(), table)]);
 console.log("");
 console.table(table);
 const sum = add(table);

@@ -1,0 +1,4 @@
+export default {
+  build: { rollupOptions: { output: { entryFileNames: "assets/[name].js" } } },
+  ssr: { noExternal: true },
+};

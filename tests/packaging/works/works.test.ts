@@ -1,0 +1,166 @@
+/** The packed tarball in the tools that people build and run JavaScript with: every row of `tools.ts`, built and run. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
+import { freePort } from "../../support/ports.ts";
+import { serve } from "../../hosts/browser/server.ts";
+import { install, type Installed, root } from "../installed.ts";
+import { page } from "./page.ts";
+import { ANSWERS, GROUPS, type Tool, TOOLS } from "./tools.ts";
+
+/**
+ * What a group installs stays here: the tarball alone is renewed. Outside the repository, whose packages would be found, and
+ * of every `node_modules`, in which tools compile nothing.
+ */
+const folderOf = (group: string): string => join(tmpdir(), "tidegate-works", group.replaceAll(" ", "-"));
+
+let user: Installed;
+let browser: Browser;
+beforeAll(async () => {
+  const chromium = findChromium();
+  if (chromium === undefined) throw new Error(`Chromium is not installed: ${INSTALL}`);
+  user = install({ addons: true });
+  browser = await launch(chromium);
+});
+afterAll(async () => {
+  await browser?.close();
+  user?.remove();
+});
+
+function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): string {
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd, env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command}: exit code ${status}\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`);
+  return stdout;
+}
+
+const environment = (group: string): NodeJS.ProcessEnv => {
+  const { NODE_OPTIONS: _, VITEST: __, NODE_ENV: ___, ...env } = process.env;
+  const path = `${join(folderOf(group), "node_modules/.bin")}${delimiter}${env["PATH"]}`;
+  return {
+    ...env,
+    PATH: path,
+    CI: "1",
+    BUN: "../node_modules/@oven/bun-linux-x64/bin/bun",
+    NO_COLOR: "1",
+    NEXT_TELEMETRY_DISABLED: "1",
+    DO_NOT_TRACK: "1",
+  };
+};
+
+/** Installs a group's packages, unless it has these already, and the tarball beside them as npm unpacks it. */
+function prepare(group: keyof typeof GROUPS): string {
+  const folder = folderOf(group);
+  const manifest = JSON.stringify({ private: true, dependencies: GROUPS[group] });
+  const file = join(folder, "package.json");
+  const done = join(folder, "installed");
+  if (!existsSync(done) || readFileSync(done, "utf8") !== manifest) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, manifest);
+    // Bun, Deno and pnpm bring their programs as packages of the platform, and need no script.
+    shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(group));
+    writeFileSync(done, manifest);
+  }
+  const place = join(folder, "node_modules/tidegate");
+  rmSync(place, { recursive: true, force: true });
+  cpSync(join(user.folder, "node_modules/tidegate"), place, { recursive: true });
+  return folder;
+}
+
+/** A manifest that depends on the tarballs. The addons of other platforms are in no registry yet: this one stands for each. */
+function manifestFor(manager: string): string {
+  const manifest = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as {
+    optionalDependencies: Record<string, string>;
+  };
+  const addon = `file:${user.addons[0]?.tarball}`;
+  const overrides = Object.fromEntries(Object.keys(manifest.optionalDependencies).map((name) => [name, addon]));
+  const how = manager === "yarn" ? { resolutions: overrides } : { pnpm: { overrides } };
+  return JSON.stringify({ name: "app", private: true, dependencies: { tidegate: `file:${user.tarball}` }, ...how });
+}
+
+function copy(tool: Tool): string {
+  const folder = join(prepare(tool.group), tool.name.replace(/\W+/g, "-"));
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(join(import.meta.dirname, "apps", tool.app), folder, { recursive: true });
+  for (const [name, text] of Object.entries(tool.files ?? {})) {
+    const [, manager] = /^@tarball:(.*)$/.exec(text) ?? [];
+    writeFileSync(join(folder, name), manager === undefined ? text : manifestFor(manager));
+  }
+  return folder;
+}
+
+/** What a page shows and sets once its script has run; a script that throws is an error. */
+async function inChromium(url: string): Promise<unknown> {
+  const tab = await browser.newPage();
+  const errors: string[] = [];
+  tab.on("pageerror", (error) => errors.push(`${error}`));
+  tab.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  await tab.goto(url);
+  await tab.waitForFunction("globalThis.answers !== undefined", undefined, { timeout: 30_000 }).catch(() => {});
+  const answers = await tab.evaluate("globalThis.answers");
+  await tab.close();
+  // Chromium looks for an icon by itself.
+  expect(errors.filter((error) => !/404/.test(error))).toEqual([]);
+  return answers;
+}
+
+async function started(child: ChildProcess, origin: string): Promise<void> {
+  let output = "";
+  child.stderr?.on("data", (text) => (output += text));
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the server ended: ${output}`);
+    if (
+      await fetch(origin).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function served(tool: Tool, { command, answers, page: path }: NonNullable<Tool["serve"]>, cwd: string) {
+  const port = `${await freePort()}`;
+  const env = { ...environment(tool.group), PORT: port, HOST: "127.0.0.1" };
+  // In a process group of its own, which ends as one.
+  const child = spawn("sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] });
+  const origin = `http://127.0.0.1:${port}`;
+  try {
+    await started(child, origin);
+    for (const [route, text] of Object.entries(answers)) {
+      const response = await fetch(origin + route);
+      expect(`${route} ${await response.text()}`).toContain(text);
+      expect(response.status).toBe(200);
+    }
+    if (path !== undefined) expect(await inChromium(origin + path)).toBe(ANSWERS);
+  } finally {
+    process.kill(-(child.pid as number), "SIGKILL");
+  }
+}
+
+test.each(TOOLS.map((tool) => [tool.name, tool] as const))("%s", async (_, tool) => {
+  const folder = copy(tool);
+  const outputs = tool.run.map((command) => shell(command, folder, environment(tool.group)));
+  if (tool.serve !== undefined) return served(tool, tool.serve, folder);
+  if (tool.page === undefined) return expect(outputs.at(-1)).toContain(ANSWERS);
+  writeFileSync(join(folder, "page.html"), `<!doctype html><script type="module" src="${tool.page}"></script>`);
+  const site = await serve(folder);
+  try {
+    expect(await inChromium(`${site.origin}/page.html`)).toBe(ANSWERS);
+  } finally {
+    site.stop();
+  }
+});
+
+test("the site's table has these rows", () => {
+  const file = join(root, "npm/site/reference/works-with.md");
+  const text = page();
+  if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, text);
+    throw new Error(`${file} was stale, and is written again: commit it`);
+  }
+});
