@@ -74,7 +74,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     afterAll(() => browser?.close());
 
     /** A page with a clock that stands, in which the server has rendered so much. */
-    async function open(html = ""): Promise<void> {
+    async function open(html = "", policy = "script-src 'self' 'wasm-unsafe-eval'"): Promise<void> {
       await page?.close();
       page = await browser.newPage();
       complaints.length = 0;
@@ -89,7 +89,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
           return route.fulfill({ json: told });
         }
         const body = `<!doctype html><link rel="icon" href="data:,"><main>${html}</main><script src="/script.js"></script>`;
-        return route.fulfill({ contentType: "text/html", body });
+        return route.fulfill({ contentType: "text/html", headers: { "content-security-policy": policy }, body });
       });
       await page.clock.install({ time: PAGE - 3_600_000 });
       await page.goto("http://tidegate.test/");
@@ -109,6 +109,15 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     beforeEach(() => {
       asked = 0;
       told = empty;
+    });
+
+    test("a content security policy without 'wasm-unsafe-eval' puts an error with the remedy on the console", async () => {
+      await open("", "script-src 'self'");
+      await page.evaluate((all) => window.show(all), [{ fields: ["ok"] as Field[], initial: empty }]).catch(() => {});
+      await until(async () => complaints.some((text) => text.includes("import tidegate/pure")));
+      expect(complaints.join("\n")).toContain(
+        "WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`",
+      );
     });
 
     test("the page's button is disabled, counts down by itself, and is back at `retryAt`", async () => {

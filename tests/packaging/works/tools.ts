@@ -230,6 +230,7 @@ export const TOOLS: readonly Tool[] = [
     does: "server endpoint, built with adapter-node",
     group: "sveltekit",
     app: "kit",
+    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
     run: ["vite build --logLevel error"],
     serve: { command: "node build/index.js", answers: { "/limit": ANSWERS } },
   },
@@ -238,6 +239,15 @@ export const TOOLS: readonly Tool[] = [
     does: "server-rendered route with useRateLimit, resource route",
     group: "react router",
     app: "react-router",
+    // Its server runtime is found by name in the app's manifest.
+    files: {
+      "package.json": JSON.stringify({
+        name: "app",
+        private: true,
+        type: "module",
+        dependencies: { "@react-router/node": "7.18.4", isbot: "5.2.3" },
+      }),
+    },
     run: ["react-router build"],
     serve: {
       command: "react-router-serve ./build/server/index.js",

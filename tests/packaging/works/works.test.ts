@@ -53,7 +53,9 @@ const environment = (group: string): NodeJS.ProcessEnv => {
 /** Installs a group's packages, unless it has these already, and the tarball beside them as npm unpacks it. */
 function prepare(group: keyof typeof GROUPS): string {
   const folder = folderOf(group);
-  const manifest = JSON.stringify({ private: true, dependencies: GROUPS[group] });
+  // Parcel reads its setting where the lock file is.
+  const parcel = { "@parcel/resolver-default": { packageExports: true } };
+  const manifest = JSON.stringify({ private: true, dependencies: GROUPS[group], ...parcel });
   const file = join(folder, "package.json");
   const done = join(folder, "installed");
   if (!existsSync(done) || readFileSync(done, "utf8") !== manifest) {
