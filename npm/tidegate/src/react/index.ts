@@ -1,7 +1,7 @@
 "use client";
 
 /**
- * A hook for React 18 and 19 that shows a server's limit: it counts down by itself, and asks the server nothing meanwhile.
+ * A hook for React 18 and 19 that shows a server's limit: it counts down by itself, without requests to the server.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export type { View } from "./view.ts";
 
 /** Settings of {@link useRateLimit}. */
 export interface UseRateLimitOptions {
-  /** Where the limit is known from; made outside of components by {@link remoteLimits}. */
+  /** The source of the limit; made outside of components by {@link remoteLimits}. */
   from: RemoteLimits;
   /** Tokens that the request will take: 0 to 2^40; default 1. */
   count?: number | undefined;
@@ -26,11 +26,11 @@ export interface UseRateLimitOptions {
   reserve?: boolean | undefined;
   /** How often `retryAfter` and `value` change: ms, 10 to 3,600,000; default 1000. */
   tick?: number | undefined;
-  /** What the server that rendered the page told: shown until more is known, and by the first render of both alike. */
+  /** The state that the server had when it rendered the page: shown by the first render of server and browser, until newer state arrives. */
   initial?: Told | undefined;
 }
 
-/** What {@link RateLimit.check} says: what the server's limiter would, with times on this machine's clock. */
+/** What {@link RateLimit.check} returns: the decision of the server's limiter, with times on this machine's clock. */
 export interface Checked {
   readonly ok: boolean;
   /** Tokens after the request; where it is denied, tokens now. */
@@ -43,11 +43,11 @@ export interface Checked {
 
 /** A limit, as a component shows it. Reading a field while rendering makes the component render when that field changes. */
 export interface RateLimit extends View {
-  /** What a request for so many tokens would be told now; `undefined` until the server has told the limit's numbers. */
+  /** The decision on a request for so many tokens now; `undefined` until the server has sent the limit's state. */
   check(wish?: { count?: number | undefined; reserve?: boolean | undefined }): Checked | undefined;
-  /** Takes the numbers that came with an answer of the server's: a decision, or what `getValue` told and `now`. */
+  /** Takes the state from a response of the server: a decision, or the result of `getValue` with `now`. */
   learn(learned: Learned): void;
-  /** Asks the server, such as after a request that took tokens. Resolves when it has answered; never rejects. */
+  /** Loads the state from the server, such as after a request that took tokens. Resolves when it has arrived; never rejects. */
   refresh(): Promise<void>;
 }
 
@@ -72,8 +72,8 @@ function checkOptions(options: UseRateLimitOptions): void {
 
 /**
  * A server's limit as it is now: whether a request would be granted, what is left, and how long to wait. It is projected
- * here, by the code that decides on the server, from the two numbers that the server told; a denial ends at its `retryAt`
- * without a question. The component renders when a field that it reads changes, and for nothing else.
+ * here, by the code that decides on the server, from the two numbers that the server sent; a denial ends at its `retryAt`
+ * without a request. The component renders when a field that it reads changes, and for nothing else.
  *
  * ```tsx
  * const { ok, retryAfter, refresh } = useRateLimit("sendMessage", { from: limits });

@@ -15,7 +15,7 @@ export interface Watched {
 
 /**
  * One component's look at one limit: what it shows, and a timer for the instant at which that changes. There is a timer
- * only while somebody watches, so none on a server.
+ * only while a component is mounted, so none on a server.
  */
 export class Observer {
   readonly #watched: Watched;

@@ -4,11 +4,11 @@ import { InputError } from "../limit/errors.ts";
 import { project } from "../limit/evaluate.ts";
 import { ServerClock } from "./server-clock.ts";
 
-/** What a server tells of a limit: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */
+/** A limit's state on the server: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */
 export interface Told extends State {
-  /** The limit, complete, as `getValue` tells it. */
+  /** The complete limit, as `getValue` returns it. */
   config: Config;
-  /** Epoch ms on the server when it told. */
+  /** Epoch ms on the server when it read the state. */
   now: number;
 }
 
@@ -35,7 +35,7 @@ const GOOD_ENOUGH_MS = 25;
 /** Answers overtake each other by less; what is older than that comes from a server whose clock was set back. */
 const OVERTAKEN_MS = 60_000;
 
-/** Limits that a server keeps, as they are known here. Made by {@link remoteLimits}; one for a page. */
+/** Limits that a server keeps, as this page has them. Made by {@link remoteLimits}; one for a page. */
 export class RemoteLimits {
   readonly #load: (name: string) => Told | Promise<Told>;
   readonly #clock: ServerClock = new ServerClock();
@@ -47,17 +47,17 @@ export class RemoteLimits {
     this.#load = load;
   }
 
-  /** What the server last told. */
+  /** The newest state from the server. */
   told(name: string): Told | undefined {
     return this.#entries.get(name)?.told;
   }
 
-  /** Why the last question failed; gone after the next answer. */
+  /** Why the last request failed; `undefined` after the next response. */
   error(name: string): unknown {
     return this.#entries.get(name)?.error;
   }
 
-  /** Epoch ms on the server, as well as it is known. */
+  /** Epoch ms on the server, estimated. */
   now(): number {
     return this.#clock.now();
   }

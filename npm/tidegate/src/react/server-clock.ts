@@ -40,7 +40,7 @@ export class ServerClock {
     this.#measuredAt = performance.now();
   }
 
-  /** Something was told that the server wrote at `now`, nobody knows how long ago: at least so late it is there. */
+  /** The server wrote a value at `now`, an unknown time ago: its clock shows at least that. */
   heard(now: number): void {
     const least = now - Date.now();
     if (this.#offset === undefined || least > this.#offset) this.#offset = least;

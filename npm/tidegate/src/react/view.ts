@@ -2,7 +2,7 @@ import type { Decision } from "../limit/decision.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Told } from "./remote.ts";
 
-/** What a component can show of a limit. All `undefined` until the server has told the limit's numbers. */
+/** What a component can show of a limit. All `undefined` until the server has sent the limit's state. */
 export interface View {
   /** Whether a request for `count` tokens would be granted now. */
   readonly ok: boolean | undefined;
