@@ -5,8 +5,8 @@ import type { Exports } from "../src/engine/exports.ts";
 import { INPUT_ERROR, OPS } from "../src/engine/generated/wire.ts";
 
 const HOSTS = {
-  "speed.wasm": () => import("../src/engine/host-node.ts"),
-  "small.wasm": () => import("../src/engine/host-inline.ts"),
+  "speed, inlined": () => import("../src/engine/host-node.ts"),
+  "small, inlined": () => import("../src/engine/host-inline.ts"),
   "pure.js": () => import("../src/engine/host-pure.ts"),
 };
 const MIB = 2 ** 20;

@@ -193,14 +193,14 @@ export const TOOLS: readonly Tool[] = [
     "Vite 8, server",
     "SSR bundle, the package inside",
     "vite build --ssr server.mjs --outDir ssr --logLevel error",
-    "mv ssr/server.* out.mjs",
+    "mv ssr/assets/server.js out.mjs",
     alone("out.mjs"),
   ),
   program(
     "Vite 7, server",
     "SSR bundle, the package inside",
     "node ../node_modules/vite7/bin/vite.js build --ssr server.mjs --outDir ssr --logLevel error",
-    "mv ssr/server.* out.mjs",
+    "mv ssr/assets/server.js out.mjs",
     alone("out.mjs"),
   ),
   bundler(
