@@ -205,7 +205,7 @@ export const TOOLS: readonly Tool[] = [
   ),
   bundler(
     "Parcel 2",
-    "script of a page",
+    "script of a page, with its setting packageExports",
     [
       "parcel build parcel.html --no-source-maps --no-cache --no-content-hash --dist-dir dist --log-level error && mv dist/*.js built.js",
     ],
