@@ -33,9 +33,8 @@ describe("every block of code runs, and prints what its comments say", () => {
     const server = spawn(process.execPath, [file], { cwd: dirname(file), env: { ...process.env, PORT: `${port}` } });
     try {
       const get = () => fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: "close" } });
-      let first: Response | undefined;
-      await vi.waitFor(async () => void (first = await get()), 60_000);
-      const responses = [first as Response, await get(), await get(), await get()];
+      const first = await vi.waitFor(get, 60_000);
+      const responses = [first, await get(), await get(), await get()];
       expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
       const { status, statusText, headers } = responses[3] as Response;
       const [line, ...fields] = (/```text\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? "").split("\n");

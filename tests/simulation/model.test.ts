@@ -37,6 +37,5 @@ describe("the script in the model of a server", () => {
     describe,
     vectors,
     create: async () => redis(await client()),
-    ownRandom: "on one server a limit with shards is one bucket",
   });
 });

@@ -262,7 +262,7 @@ describe("a client", () => {
 
 describe("a middleware", () => {
   const LIMITER = "`limiter` must be what defineLimits returns; got ";
-  const ITSELF = "a request; what is mounted is what rateLimit(limits, options) returns, not rateLimit itself";
+  const ITSELF = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
   const [request, response] = [{ headers: {} }, { setHeader: () => {} }];
   says([
     ["Express: app.use(rateLimit)", () => express(any(request), any(response)), LIMITER + ITSELF],

@@ -14,7 +14,9 @@ type Callable = (...args: never[]) => unknown;
 /** Entries whose arguments have tests of their own. */
 const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./convex", "./durable-object"]);
 /** Errors, which the package constructs; and what test files call to register tests. */
-const NOT_CALLED = /^(\w+Error|storeSuite|MemoryStore|Policies|AdaptiveRate)$/;
+/** Made for the package's own calls, for tests, or for the framework's: plugins, decorators and modules. */
+const NOT_CALLED =
+  /^(\w+Error|storeSuite|MemoryStore|Policies|AdaptiveRate|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = () => defineLimits({ api: bucket });
@@ -35,7 +37,7 @@ const meter = {
   createHistogram: () => ({ record: none }),
   createObservableCounter: () => ({ addCallback: none }),
 };
-const middleware = () => [limits(), { name: "api" }, none];
+const middleware = () => [limits(), { name: "api", client: { trust: 1 } }, none];
 
 /** Right arguments, of which one after another is replaced by a wrong one. */
 const CALLS: Record<string, () => unknown[]> = {
@@ -77,6 +79,7 @@ const CALLS: Record<string, () => unknown[]> = {
   project: () => [state, bucket, 1],
   publish: () => [{ hasSubscribers: false, publish: none }],
   rateLimit: middleware,
+  rateLimitAction: () => [limits(), { name: "api", key: () => "a" }, async () => 1],
   rateLimitBinding: () => [limits(), "api"],
   rateLimitGuard: () => [limits(), { name: "api" }, class extends Error {}],
   rateLimitHeaders: () => [denied, {}],
@@ -85,6 +88,7 @@ const CALLS: Record<string, () => unknown[]> = {
   semaphore: () => [1],
   singleFlight: () => [none, {}],
   spend: () => [limits(), { limits: ["api"], estimate: 1 }, async () => 1],
+  sqlite: () => [{ prepare: () => ({ all: none, run: none }) }, {}],
   statusOf: () => [denied, {}],
   throttle: () => [none, bucket, {}],
   throttlerStorage: () => [{}],

@@ -19,7 +19,6 @@ const suite = await report({
     return redis(client);
   },
   vectors: JSON.parse(readFileSync(file, "utf8")),
-  ownRandom: "on one server a limit with shards is one bucket",
 });
 console.log(
   JSON.stringify({ bun: Bun.version, granted, cause: first.cause?.message, afterFlush: afterFlush.ok, suite }),

@@ -26,7 +26,6 @@ async function granted(open: Open, options: RedisOptions = {}): Promise<number> 
 }
 
 /** The vectors with shards describe shards that live apart. */
-const ONE_BUCKET = "on one server, or under one tag, a limit with shards is one bucket";
 
 describe("one server", () => {
   let server: RedisServer;
@@ -59,7 +58,6 @@ describe("one server", () => {
         return redis(open.client, options);
       },
       stored: () => storedOn(probe, name.includes("keyPrefix") ? "mine:" : ""),
-      ownRandom: ONE_BUCKET,
     });
 
     test("grants exactly what there is by the server's clock", async () => {
@@ -99,7 +97,6 @@ describe("a cluster of three", () => {
         vectors,
         create: create({ tag: () => "t" }),
         stored: () => storedIn(probes, "t"),
-        ownRandom: ONE_BUCKET,
       });
     });
     describe("each key in its own slot", () => {

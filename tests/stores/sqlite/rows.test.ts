@@ -11,7 +11,7 @@ import { clients } from "./clients.mjs";
 
 interface Client extends SyncSqlite {
   exec(sql: string): void;
-  prepare(sql: string): { all(...values: unknown[]): unknown[] };
+  prepare(sql: string): ReturnType<SyncSqlite["prepare"]> & { all(...values: unknown[]): unknown[] };
 }
 
 const folder = mkdtempSync(join(tmpdir(), "tidegate-sqlite-"));

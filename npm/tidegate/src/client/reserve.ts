@@ -1,5 +1,6 @@
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
+import { inMs } from "../limit/duration.ts";
 import { Limit } from "../limit/limit.ts";
 import type { Value } from "../limiter/limiter.ts";
 import type { Clock } from "./clock.ts";
@@ -174,7 +175,7 @@ class Meter {
     const { capacity = 0, ...config } = this.#config as Config;
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
-    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / period;
+    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (inMs(period) as number);
     this.#limit = new Limit("meter", { ...config, capacity: Math.min(once + room, 2 ** 40) } as Config);
     if (this.#state !== null) this.#state = { value: this.#state.value + (room - this.#room), ts: this.#state.ts };
     this.#room = room;

@@ -80,7 +80,7 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
   options: ActionOptions<A, NoInfer<N>, D>,
   action: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T | D> {
-  const { requestHeaders, ...rest } = options;
+  const { requestHeaders, ...rest } = checkObject(options);
   const given = rest as Options<ActionCall<A>, N, (call: ActionCall<A>, denial: Denial) => Pending<D>>;
   checkAddressable(given);
   checkHandler("action", action);
@@ -112,10 +112,14 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
 }
 
 /** Throws where a limit would need the client's address and no header is named that has it. */
+function checkObject<T>(options: T): T {
+  if (typeof options === "object" && options !== null) return options;
+  throw new InputError("options", "an object with the name of a limit", options);
+}
+
 function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
-  const { client } = Object(options) as Options<R, N, D>;
+  const { client, limits } = checkObject(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;
-  const { limits } = options;
   const rules: readonly Rule<R, N>[] =
     limits === undefined ? [options as unknown as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];
   if (rules.every((rule) => rule?.key !== undefined)) return;

@@ -8,8 +8,8 @@ import { type Command, EXIT, flag, type Terminal, text, UsageError } from "../co
 const HELP = `Usage: tidegate migrate --store <url> [options]
        tidegate migrate --print [options]
 
-Makes the schema that the PostgreSQL store needs, or brings it up to this version. Where there is nothing to do, it changes
-nothing, so it may run with every deployment, and before the processes of the new version start.
+Creates the schema that the PostgreSQL store needs, or upgrades it to this version. Where there is
+nothing to do it changes nothing, so run it with every deployment, before the new version starts.
 
 It connects with the package pg or postgres of the project in this folder.
 
