@@ -111,12 +111,12 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
   };
 }
 
-/** Throws where a limit would need the client's address and no header is named that has it. */
 function checkObject<T>(options: T): T {
   if (typeof options === "object" && options !== null) return options;
   throw new InputError("options", "an object with the name of a limit", options);
 }
 
+/** Throws where a limit would need the client's address and no header is named that has it. */
 function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
   const { client, limits } = checkObject(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;
