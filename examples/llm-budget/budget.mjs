@@ -17,7 +17,7 @@ async function complete(prompt, { maxTokens }) {
   return { text: "…", usage: { total: prompt.tokens + answered } };
 }
 
-async function ask(prompt, user = "user 7") {
+async function complete(prompt, user = "user 7") {
   const maxTokens = 1000;
   const names = ["tokensPerMinute", "tokensPerDay"];
   const options = { limits: names, key: user, estimate: prompt.tokens + maxTokens, wait: 10 * SECOND };
@@ -36,7 +36,7 @@ async function ask(prompt, user = "user 7") {
   }
 }
 
-await ask({ tokens: 500, wants: 200 }); // 1500 set aside, 800 given back
-await ask({ tokens: 1000, wants: 5000 }); // all of it used, and the minute's budget is spent
-await ask({ tokens: 900, wants: 100 }); // waits
-await ask({ tokens: 2000, wants: 100 }); // more than a day has left
+await complete({ tokens: 500, wants: 200 }); // 1500 set aside, 800 given back
+await complete({ tokens: 1000, wants: 5000 }); // all of it used, and the minute's budget is spent
+await complete({ tokens: 900, wants: 100 }); // waits
+await complete({ tokens: 2000, wants: 100 }); // more than a day has left

@@ -40,7 +40,7 @@ const NATIVE = {
 /** A crate with one of these may link what is not Rust. */
 const COMPILERS = ["cc", "cmake", "bindgen", "pkg-config"];
 
-const ask = (args) =>
+const output = (args) =>
   execFileSync("cargo", args, {
     cwd: root,
     encoding: "utf8",
@@ -51,7 +51,7 @@ const ask = (args) =>
 let packages;
 const metadata = () => {
   packages ??= new Map(
-    JSON.parse(ask(["metadata", "--format-version", "1", "--locked"])).packages.map((one) => [
+    JSON.parse(output(["metadata", "--format-version", "1", "--locked"])).packages.map((one) => [
       `${one.name} ${one.version}`,
       one,
     ]),
@@ -134,7 +134,7 @@ export function linked(name) {
   const found = new Map();
   for (const [crate, target] of CRATES(name)) {
     const edges = ["--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--format", "{p}"];
-    for (const line of ask(["tree", "--locked", "--package", crate, "--target", target, ...edges])
+    for (const line of output(["tree", "--locked", "--package", crate, "--target", target, ...edges])
       .trim()
       .split("\n")) {
       const [, crateName, version] = /^(\S+) v(\S+)/.exec(line);

@@ -23,11 +23,11 @@ const now = Date.now();
 
 /** Three are granted, the fourth ten seconds later. */
 function answers(table, decide) {
-  const ask = () => {
+  const call = () => {
     numbers.set([now, 1]);
     return decide() & OK;
   };
-  for (const wanted of [1, 1, 1, 0]) expect(table, ask(), wanted);
+  for (const wanted of [1, 1, 1, 0]) expect(table, call(), wanted);
   expect(`${table}, retryAt`, numbers[3], now + 10_000);
 }
 

@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { thirdParty } from "./licences.mjs";
 import { MAIN, PLATFORMS } from "./linked.mjs";
-import { ask, root, stop } from "./run.mjs";
+import { output, root, stop } from "./run.mjs";
 
 const source = (name) => join(root, "npm", name);
 const addonOf = (platform) => `tidegate.${platform}.node`;
@@ -63,7 +63,7 @@ export const stageAll = (folder, platforms = built()) => [...platforms, ...MAIN]
 export function packAll(folder, platforms = built()) {
   mkdirSync(folder, { recursive: true });
   const staged = stageAll(join(folder, "staged"), platforms);
-  const json = ask("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...staged]);
+  const json = output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...staged]);
   if (json === undefined) stop("npm pack failed");
   rmSync(join(folder, "staged"), { recursive: true });
   return JSON.parse(json);

@@ -8,13 +8,13 @@ import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { glibcOf, OLDEST_GLIBC } from "./glibc.mjs";
 import { PLATFORMS } from "./linked.mjs";
-import { ask, root, run, stop } from "./run.mjs";
+import { output, root, run, stop } from "./run.mjs";
 
 const SOURCES = "lib/rustlib/src/rust/library";
 /** As cargo has it. */
 const RUSTC = process.env.RUSTC ?? "rustc";
-const sysroot = ask(RUSTC, ["--print", "sysroot"]) ?? stop("Rust is needed: https://rustup.rs");
-const host = ask(RUSTC, ["-vV"])
+const sysroot = output(RUSTC, ["--print", "sysroot"]) ?? stop("Rust is needed: https://rustup.rs");
+const host = output(RUSTC, ["-vV"])
   ?.split("\n")
   .find((line) => line.startsWith("host: "))
   ?.slice(6);
@@ -26,7 +26,7 @@ function obstacle(target, zig) {
   if (!hasLibrary(target) && !existsSync(join(sysroot, SOURCES))) return `rustup target add ${target}`;
   if (target.endsWith("-msvc") && process.platform !== "win32") return "Windows, with MSVC";
   if (target.endsWith("-darwin") && process.platform !== "darwin" && !process.env.SDKROOT) return "macOS, or its SDK";
-  if (zig && ask("cargo-zigbuild", ["--version"]) === undefined) return "pip install ziglang cargo-zigbuild";
+  if (zig && output("cargo-zigbuild", ["--version"]) === undefined) return "pip install ziglang cargo-zigbuild";
   return undefined;
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { built, stageAll } from "./packages.mjs";
 import { PLATFORMS } from "./linked.mjs";
-import { ask, root, run, stop } from "./run.mjs";
+import { output, root, run, stop } from "./run.mjs";
 
 const dry = process.argv.includes("--dry-run");
 const absent = Object.keys(PLATFORMS).filter((name) => !built().includes(name));
@@ -13,7 +13,7 @@ if (!dry && absent.length > 0) stop(`these addons are not built: ${absent.join("
 for (const folder of stageAll(join(root, "target", "staged"))) {
   const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   // A release that stopped half way goes on where it stopped.
-  if (!dry && ask("npm", ["view", `${name}@${version}`, "version"])) {
+  if (!dry && output("npm", ["view", `${name}@${version}`, "version"])) {
     console.log(`${name} ${version} is there already`);
     continue;
   }

@@ -12,7 +12,7 @@ export const env = { ...process.env, PATH: join(root, "node_modules", ".bin") + 
 export const shell = process.platform === "win32";
 
 /** What a program writes to stdout, or `undefined` where it is missing or fails. */
-export function ask(command, args, options = {}) {
+export function output(command, args, options = {}) {
   const { status, stdout } = spawnSync(command, args, { cwd: root, env, shell, encoding: "utf8", ...options });
   return status === 0 ? stdout.trim() : undefined;
 }

@@ -8,7 +8,7 @@ export type State = { value: number; ts: number };
 
 type Status = { ok: boolean; retryAfter?: number | undefined };
 type Row = State & { shard: number };
-type Asked = { now: number; count?: number; reserve?: boolean; throws?: boolean };
+type Request = { now: number; count?: number; reserve?: boolean; throws?: boolean };
 
 // The decision is not among the package's exports, so its component's file is asked; and not by a literal, since the
 // types that come with it do not pass this project's compiler options.
@@ -16,15 +16,19 @@ const component = "../../node_modules/@convex-dev/rate-limiter/dist/component/in
 const { checkRateLimitOrThrow } = (await import(component)) as {
   checkRateLimitOrThrow(
     db: unknown,
-    args: { name: string; config: ConvexConfig } & Omit<Asked, "now">,
+    args: { name: string; config: ConvexConfig } & Omit<Request, "now">,
   ): Promise<{ status: Status; updates: Row[] }>;
 };
 
 /** The component's decision on the rows of one name, at `now`; `rows` are changed as its mutation would change them. */
-export async function decide(rows: Map<number, Row>, config: ConvexConfig, { now, ...asked }: Asked): Promise<Status> {
+export async function decide(
+  rows: Map<number, Row>,
+  config: ConvexConfig,
+  { now, ...request }: Request,
+): Promise<Status> {
   vi.useFakeTimers({ now, toFake: ["Date"] });
   try {
-    const { status, updates } = await checkRateLimitOrThrow(table(rows), { name: "n", config, ...asked });
+    const { status, updates } = await checkRateLimitOrThrow(table(rows), { name: "n", config, ...request });
     for (const { shard, value, ts } of updates) rows.set(shard, { shard, value, ts });
     return status;
   } finally {
@@ -33,10 +37,10 @@ export async function decide(rows: Map<number, Row>, config: ConvexConfig, { now
 }
 
 /** The same on a single row. */
-export async function decideOn(state: State | null, config: ConvexConfig, asked: Asked) {
+export async function decideOn(state: State | null, config: ConvexConfig, request: Request) {
   const rows = new Map<number, Row>();
   if (state !== null) rows.set(0, { shard: 0, ...state });
-  const status = await decide(rows, config, asked);
+  const status = await decide(rows, config, request);
   const row = rows.get(0);
   return { ...status, state: row === undefined ? null : { value: row.value, ts: row.ts } };
 }

@@ -46,11 +46,11 @@ describe("where both are defined alike", () => {
     ["fixed window", window],
   ])("a %s gives the same answers and keeps the same two numbers, request after request", async (_kind, policy) => {
     await fc.assert(
-      fc.asyncProperty(policy, requests, async (config, asked) => {
+      fc.asyncProperty(policy, requests, async (config, history) => {
         let now = NOW;
         let ours: State | null = null;
         let theirs: State | null = null;
-        for (const { wait, count, reserve } of asked) {
+        for (const { wait, count, reserve } of history) {
           now += wait;
           const mine = evaluate(ours, config, { now, count, reserve });
           if (mine.decision.reason === "exceeds capacity") {
@@ -197,10 +197,13 @@ describe("where they differ, and why", () => {
   test("a denied reservation is told when it would be accepted; there when it could run", async () => {
     const config = { ...second, maxReserved: 7 };
     const owing = { value: -5, ts: NOW };
-    const asked = { now: NOW, count: 4, reserve: true };
-    expect(await decideOn(owing, config, asked)).toMatchObject({ ok: false, retryAfter: 900 });
-    expect(evaluate(owing, config, asked).decision).toMatchObject({ ok: false, retryAfter: 200 });
-    expect(evaluate(owing, config, { ...asked, now: NOW + 200 }).decision).toMatchObject({ ok: true, reserved: true });
+    const request = { now: NOW, count: 4, reserve: true };
+    expect(await decideOn(owing, config, request)).toMatchObject({ ok: false, retryAfter: 900 });
+    expect(evaluate(owing, config, request).decision).toMatchObject({ ok: false, retryAfter: 200 });
+    expect(evaluate(owing, config, { ...request, now: NOW + 200 }).decision).toMatchObject({
+      ok: true,
+      reserved: true,
+    });
   });
 
   test("a denial tells the tokens that are there; there what would be there had they been taken", () => {
@@ -256,8 +259,8 @@ describe("where they differ in what is built on it", () => {
 
   test("`throws` throws denials; there successful reservations as well", async () => {
     const config = { kind: "token bucket", rate: 10, period: 1000 } as const;
-    const asked = { now: NOW, reserve: true, throws: true };
-    await expect(decideOn({ value: 0, ts: NOW }, config, asked)).rejects.toThrow("RateLimited");
+    const request = { now: NOW, reserve: true, throws: true };
+    await expect(decideOn({ value: 0, ts: NOW }, config, request)).rejects.toThrow("RateLimited");
     const ours = defineLimits({ lent: config });
     await ours.limit("lent", { count: 10 });
     expect(await ours.limit("lent", { count: 5, reserve: true, throws: true })).toMatchObject({

@@ -11,7 +11,7 @@ describe.skipIf(chromium === undefined)("the example for React, in Chromium", ()
   let server: Example;
   let browser: Browser;
   let page: Page;
-  const asked: string[] = [];
+  const requests: string[] = [];
   const errors: string[] = [];
 
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe.skipIf(chromium === undefined)("the example for React, in Chromium", ()
     browser = await launch(chromium as string);
     page = await browser.newPage();
     page.on("pageerror", (error) => errors.push(`${error}`));
-    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    page.on("request", (request) => requests.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.goto(server.url, { waitUntil: "networkidle" });
   });
   afterAll(async () => {
@@ -36,10 +36,10 @@ describe.skipIf(chromium === undefined)("the example for React, in Chromium", ()
       await answered;
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     }
-    const before = asked.length;
+    const before = requests.length;
     await page.locator("button:enabled", { hasText: /^Send$/ }).waitFor();
-    expect(asked.length).toBe(before);
-    expect(asked.filter((what) => what === "POST /messages").length).toBeGreaterThanOrEqual(3);
+    expect(requests.length).toBe(before);
+    expect(requests.filter((what) => what === "POST /messages").length).toBeGreaterThanOrEqual(3);
     expect(errors).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ afterAll(() => server?.stop());
 
 const bucket = { kind: "token bucket", rate: 10, period: SECOND, capacity: 20, maxReserved: 5 } as const;
 
-async function ask(method: string, id: string, body?: unknown) {
+async function request(method: string, id: string, body?: unknown) {
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(`${server.url}/api/sandbox?id=${id}`, {
     method,
@@ -23,7 +23,7 @@ async function ask(method: string, id: string, body?: unknown) {
 }
 
 test("decides by the policy and the clock that it is given, to the bit, and tells it over HTTP", async () => {
-  expect((await ask("PUT", "exact", bucket)).status).toBe(201);
+  expect((await request("PUT", "exact", bucket)).status).toBe(201);
   const limits = defineLimits({ sandbox: bucket }, { now: () => now });
   let now = 1_000_000;
   let state = null;
@@ -36,7 +36,7 @@ test("decides by the policy and the clock that it is given, to the bit, and tell
     [7777, 20, false, 200],
   ] as const) {
     now += step;
-    const answer = await ask("POST", "exact", { count, reserve, now });
+    const answer = await request("POST", "exact", { count, reserve, now });
     const here = limits.limit("sandbox", { count, reserve });
     const evaluated = evaluate(state, bucket, { now, count, reserve });
     state = evaluated.state;
@@ -52,10 +52,10 @@ test("decides by the policy and the clock that it is given, to the bit, and tell
 test("the same calls with the same random numbers leave the same shards", async () => {
   const sharded = { ...bucket, shards: 8 };
   const run = async (id: string) => {
-    await ask("PUT", id, sharded);
+    await request("PUT", id, sharded);
     let rows: unknown;
     for (const random of [0.1, 0.9, 0.5, 0.5, 0.3])
-      rows = (await ask("POST", id, { count: 1.5, random, now: 5000 })).body.rows;
+      rows = (await request("POST", id, { count: 1.5, random, now: 5000 })).body.rows;
     return rows;
   };
   const first = await run("one");
@@ -64,13 +64,13 @@ test("the same calls with the same random numbers leave the same shards", async 
 });
 
 test("another policy keeps what is stored; another kind or sharding begins anew, and so does a reset", async () => {
-  await ask("PUT", "kept", bucket);
-  const taken = await ask("POST", "kept", { count: 15, now: 5000 });
-  expect((await ask("PUT", "kept", { ...bucket, capacity: 3 })).body.rows).toEqual(taken.body.rows);
-  expect((await ask("PUT", "kept", { ...bucket, shards: 2 })).body.rows).toEqual([]);
-  await ask("POST", "kept", { count: 1, now: 5000 });
-  expect((await ask("DELETE", "kept")).body.rows).toEqual([]);
-  expect((await ask("GET", "kept")).body).toMatchObject({ value: 20, rows: [], id: "kept" });
+  await request("PUT", "kept", bucket);
+  const taken = await request("POST", "kept", { count: 15, now: 5000 });
+  expect((await request("PUT", "kept", { ...bucket, capacity: 3 })).body.rows).toEqual(taken.body.rows);
+  expect((await request("PUT", "kept", { ...bucket, shards: 2 })).body.rows).toEqual([]);
+  await request("POST", "kept", { count: 1, now: 5000 });
+  expect((await request("DELETE", "kept")).body.rows).toEqual([]);
+  expect((await request("GET", "kept")).body).toMatchObject({ value: 20, rows: [], id: "kept" });
 });
 
 describe("what is wrong is said, and changes nothing", () => {
@@ -98,17 +98,17 @@ describe("what is wrong is said, and changes nothing", () => {
     ["POST", "sound", "[]", 400, /`body` must be/],
     ["POST", "nobody", {}, 404, /PUT a policy first/],
   ])("%s %s %j", async (method, id, body, status, says) => {
-    await ask("PUT", "sound", bucket);
-    const answer = await ask(method, id, body);
+    await request("PUT", "sound", bucket);
+    const answer = await request(method, id, body);
     expect(answer.status).toBe(status);
     expect(answer.body.error).toMatch(says);
-    expect((await ask("GET", "sound")).body.rows).toEqual([]);
-    expect((await ask("GET", "wrong")).status).toBe(404);
+    expect((await request("GET", "sound")).body.rows).toEqual([]);
+    expect((await request("GET", "wrong")).status).toBe(404);
   });
 });
 
 test("one client opens no more of them than its own limit says", async () => {
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => ask("PUT", `flood-${i}`, bucket)));
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => request("PUT", `flood-${i}`, bucket)));
   const denied = answers.filter(({ status }) => status === 429);
   expect(denied.length).toBeGreaterThan(0);
   for (const { headers } of denied) expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);

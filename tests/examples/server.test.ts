@@ -23,7 +23,7 @@ interface Body {
   [field: string]: unknown;
 }
 
-async function ask(path: string, method = "GET"): Promise<{ status: number; headers: Headers; body: Body }> {
+async function request(path: string, method = "GET"): Promise<{ status: number; headers: Headers; body: Body }> {
   const response = await fetch(server.url + path, { method });
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
@@ -32,7 +32,7 @@ const limitsIn = (headers: Headers) =>
 
 /** Denied, and told exactly when not: at `retryAt` it would be granted, one ms before it would not. */
 function exact(
-  { status, headers, body }: Awaited<ReturnType<typeof ask>>,
+  { status, headers, body }: Awaited<ReturnType<typeof request>>,
   config: Config,
   count: number,
   reserve = false,
@@ -58,29 +58,29 @@ describe("the three curl lines that the server prints", () => {
   });
 
   test("/api/message: granted, then denied until the exact retryAt, then granted", async () => {
-    const granted = await ask("/api/message?cost=15");
+    const granted = await request("/api/message?cost=15");
     expect([granted.status, granted.headers.has("retry-after")]).toEqual([200, false]);
     expect(granted.headers.get("ratelimit-policy")).toBe('"message";q=20;w=20');
     expect(granted.headers.get("ratelimit")).toBe('"message";r=5;t=5');
-    const denied = await ask("/api/message?cost=7");
+    const denied = await request("/api/message?cost=7");
     exact(denied, { kind: "token bucket", rate: 1, period: SECOND, capacity: 20 }, 7);
     // Nobody else takes: the very same request is granted from retryAt on. The server's clock is this one's.
     await sleep((denied.body.retryAt as number) - Date.now());
     while (Date.now() < (denied.body.retryAt as number)) await sleep(1);
-    expect((await ask("/api/message?cost=7")).status).toBe(200);
+    expect((await request("/api/message?cost=7")).status).toBe(200);
   });
 
   test("/api/message: what never fits is 400 without Retry-After; costs are held in bounds", async () => {
     for (const cost of ["21", "1000000", "999999999999999"]) {
-      const { status, headers, body } = await ask(`/api/message?cost=${cost}`);
+      const { status, headers, body } = await request(`/api/message?cost=${cost}`);
       expect([status, headers.has("retry-after"), body.type]).toEqual([400, false, "about:blank"]);
     }
-    const before = (await ask("/api/value")).body.value;
+    const before = (await request("/api/value")).body.value;
     // A negative cost mints nothing, and what is no number costs one token: no more, no less.
     const costs = ["-100", "0", "NaN", "1e308", "0x10", "", "1.5"];
     let granted = 0;
-    for (const cost of costs) if ((await ask(`/api/message?cost=${cost}`)).status === 200) granted++;
-    const { value, now } = (await ask("/api/value")).body;
+    for (const cost of costs) if ((await request(`/api/message?cost=${cost}`)).status === 200) granted++;
+    const { value, now } = (await request("/api/value")).body;
     expect(granted).toBeLessThanOrEqual(costs.length);
     expect(value).toBeLessThanOrEqual(before - granted + 10);
     expect(now).toBeGreaterThan(0);
@@ -89,7 +89,7 @@ describe("the three curl lines that the server prints", () => {
   test("/api/trial: three for everybody in a window, whoever asks", async () => {
     // A window may end between two requests: only then is a fourth granted, and it says so.
     const answers = [];
-    for (let i = 0; i < 4; i++) answers.push(await ask("/api/trial"));
+    for (let i = 0; i < 4; i++) answers.push(await request("/api/trial"));
     const [first] = answers as [(typeof answers)[0]];
     const same = answers.filter(({ body }) => body.ts === first.body.ts);
     const statuses = same.map(({ status }) => status);
@@ -108,7 +108,7 @@ describe("the three curl lines that the server prints", () => {
   test("/api/chat: run at once, then promised for the exact time at which it is paid, then denied", async () => {
     const config: Config = { kind: "token bucket", rate: 100, period: SECOND, capacity: 500, maxReserved: 1000 };
     const answers = [];
-    for (let i = 0; i < 4; i++) answers.push(await ask("/api/chat?tokens=500", "POST"));
+    for (let i = 0; i < 4; i++) answers.push(await request("/api/chat?tokens=500", "POST"));
     expect(answers.map(({ status }) => status)).toEqual([200, 202, 202, 429]);
     for (const { body } of answers.slice(1, 3)) {
       const paid = (now: number) =>
@@ -122,7 +122,7 @@ describe("the three curl lines that the server prints", () => {
 
 describe("the server", () => {
   test("X-Forwarded-For does not buy another bucket", async () => {
-    const { key } = (await ask("/api/value")).body;
+    const { key } = (await request("/api/value")).body;
     const forged = await fetch(`${server.url}/api/value`, {
       headers: { "X-Forwarded-For": "6.6.6.6", Forwarded: "for=6.6.6.6" },
     });

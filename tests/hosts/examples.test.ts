@@ -25,7 +25,7 @@ function copied(name: string): string {
 }
 
 /** Starts it, asks so often, and tells each answer's status and its fields. */
-async function asked(times: number, command: string, args: string[], cwd: string, env: Record<string, string> = {}) {
+async function request(times: number, command: string, args: string[], cwd: string, env: Record<string, string> = {}) {
   const port = args.includes("--port") ? args[args.indexOf("--port") + 1] : `${await freePort()}`;
   const ready = /Ready on|[Ll]istening on/;
   const running = await start(command, args, ready, { cwd, env: { ...process.env, PORT: `${port}`, ...env } });
@@ -44,7 +44,7 @@ async function asked(times: number, command: string, args: string[], cwd: string
 }
 
 /** Three at once, and one more in three seconds: asked often enough, some are denied, however slow the machine is. */
-function limited(answers: Awaited<ReturnType<typeof asked>>): void {
+function limited(answers: Awaited<ReturnType<typeof request>>): void {
   expect(answers.slice(0, 3).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(answers[0]?.limit).toMatch(/^"api";r=2/);
   for (const { status, retryAfter } of answers.slice(3)) {
@@ -61,12 +61,12 @@ await inRuntime("workerd", (wrangler) => {
 
   test("worker-durable-object", { timeout }, async () => {
     const folder = copied("worker-durable-object");
-    limited(await asked(8, process.execPath, await dev(folder), folder, QUIET));
+    limited(await request(8, process.execPath, await dev(folder), folder, QUIET));
   });
 
   test("worker-kv", { timeout }, async () => {
     const folder = copied("worker-kv");
-    const answers = await asked(2, process.execPath, await dev(folder), folder, QUIET);
+    const answers = await request(2, process.execPath, await dev(folder), folder, QUIET);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(answers[1]?.limit).toMatch(/^"quota";r=998/);
   });
@@ -78,7 +78,7 @@ await inRuntime("deno", (deno) => {
     const may = ["--unstable-kv", "--allow-net", "--allow-env", `--allow-read=${folder}`, `--allow-write=${folder}`];
     const args = ["run", "--no-prompt", "--no-remote", "--node-modules-dir=manual", ...may, "main.js"];
     const env = { DENO_NO_UPDATE_CHECK: "1", DENO_DIR: join(folder, ".deno"), DATABASE: join(folder, "kv.sqlite") };
-    limited(await asked(8, deno, args, folder, env));
+    limited(await request(8, deno, args, folder, env));
   });
 });
 
@@ -86,7 +86,7 @@ await inRuntime("bun", (bun) => {
   test("bun", { timeout }, async () => {
     const folder = copied("bun");
     const env = { BUN_INSTALL_CACHE_DIR: folder, DO_NOT_TRACK: "1" };
-    limited(await asked(8, bun, ["--no-install", "main.js"], folder, env));
+    limited(await request(8, bun, ["--no-install", "main.js"], folder, env));
   });
 });
 
@@ -98,7 +98,7 @@ await inRuntime("chromium", (program) => {
     const browser = await launch(program);
     try {
       const context = await browser.newContext();
-      const told: string[] = [];
+      const shown: string[] = [];
       for (let tab = 0; tab < 2; tab++) {
         const page = await context.newPage();
         await page.goto(/http:\S+/.exec(running.output())?.[0] ?? "");
@@ -107,10 +107,10 @@ await inRuntime("chromium", (program) => {
           await page.evaluate("document.querySelector('output').value = ''");
           await page.locator("button").click();
           await page.waitForFunction("document.querySelector('output').value !== ''");
-          told.push(await page.evaluate<string>("document.querySelector('output').value"));
+          shown.push(await page.evaluate<string>("document.querySelector('output').value"));
         }
       }
-      expect(told.slice(0, 3)).toEqual(["asked; 2 left", "asked; 1 left", "asked; 0 left"]);
+      expect(shown.slice(0, 3)).toEqual(["asked; 2 left", "asked; 1 left", "asked; 0 left"]);
     } finally {
       await browser.close();
       await running.stop();

@@ -8,13 +8,13 @@ const invalid = invalidVectors();
 const good: Config = { kind: "token bucket", rate: 10, period: 1000 };
 
 /** A memory store that says when it is asked anything. */
-function watched(): { store: SyncStore; asked: string[] } {
+function watched(): { store: SyncStore; calls: string[] } {
   const store = memory();
-  const asked: string[] = [];
+  const calls: string[] = [];
   const watch =
     (name: "decide" | "decideAll" | "reset" | "getValue") =>
     (...args: never[]) => {
-      asked.push(name);
+      calls.push(name);
       return (store[name] as (...args: never[]) => never)(...args);
     };
   return {
@@ -26,7 +26,7 @@ function watched(): { store: SyncStore; asked: string[] } {
       reset: watch("reset"),
       getValue: watch("getValue"),
     },
-    asked,
+    calls,
   };
 }
 
@@ -43,7 +43,7 @@ describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
   const expected = { code: "TIDEGATE_INPUT", field, message: error };
 
   test("where limits are defined or called", () => {
-    const { store, asked } = watched();
+    const { store, calls } = watched();
     const now = "now" in call ? () => call["now"] as number : () => 1000;
     if (!("count" in call || "now" in call)) {
       expect(thrown(() => defineLimits({ chat: config as Config }, { store }))).toMatchObject({
@@ -68,7 +68,7 @@ describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
         if (!("now" in call)) expect(thrown(() => limits.reset("chat", { config: inline }))).toMatchObject(expected);
       }
     }
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
   test("where a state of one's own is evaluated", () => {

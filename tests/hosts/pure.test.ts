@@ -31,13 +31,13 @@ describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
           expect(own.decision, about).toMatchObject(step.expect as object);
           expect(own.decision.retryAt, about).toBe(step.expect?.["retryAt"]);
           if (op === "take") {
-            const told = evaluate(before, whole, { now, count, reserve });
-            expect({ ...told, decision: { ...told.decision, policy: null } }, about).toEqual({
+            const evaluated = evaluate(before, whole, { now, count, reserve });
+            expect({ ...evaluated, decision: { ...evaluated.decision, policy: null } }, about).toEqual({
               ...own,
               decision: { ...own.decision, policy: null },
             });
             // What is not written comes back as it was given.
-            if (!told.decision.ok || count === 0) expect(told.state, about).toBe(before);
+            if (!evaluated.decision.ok || count === 0) expect(evaluated.state, about).toBe(before);
           }
           if (op === "check") expect(own.state, about).toBe(before);
           state = own.state;

@@ -72,11 +72,11 @@ export async function inRuntime(
 }
 
 /** What a suite told from inside a runtime, as tests of this runner. */
-export function retell(told: readonly { name: string; error?: string }[]): void {
-  test.each(told)("$name", ({ error }) => {
+export function replay(results: readonly { name: string; error?: string }[]): void {
+  test.each(results)("$name", ({ error }) => {
     if (error !== undefined) throw new Error(error);
   });
   test("the suite was run in full", () => {
-    if (told.length < 20) throw new Error(`only ${told.length} tests ran`);
+    if (results.length < 20) throw new Error(`only ${results.length} tests ran`);
   });
 }

@@ -15,16 +15,16 @@ beforeAll(() => {
 afterAll(() => user.remove());
 
 const run = (path: string) => output(process.execPath, [path], { cwd: user.folder }).trim();
-const tell = "console.log(globalThis.answers);";
+const print = "console.log(globalThis.answers);";
 
 describe("the installed package in Node.js", () => {
   test("`import` works", () => {
-    const text = use('import { defineLimits, MINUTE } from "tidegate";') + tell;
+    const text = use('import { defineLimits, MINUTE } from "tidegate";') + print;
     expect(run(user.write("with-import.mjs", text))).toBe(ANSWERS);
   });
 
   test("`require` works", () => {
-    const text = use('const { defineLimits, MINUTE } = require("tidegate");') + tell;
+    const text = use('const { defineLimits, MINUTE } = require("tidegate");') + print;
     expect(run(user.write("with-require.cjs", text))).toBe(ANSWERS);
   });
 

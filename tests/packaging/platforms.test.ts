@@ -93,7 +93,7 @@ describe("the package for this platform", () => {
         "memory\nTIDEGATE_ADDON tidegate's addon is not installed, so shared() is this thread's own memory: ";
       expect(stdout.slice(0, told.length)).toBe(told);
       expect(stdout.match(/TIDEGATE_ADDON/g)).toHaveLength(1);
-      expect(stdout.slice(told.length)).toMatch(cause);
+      expect(stdout.slice(reported.length)).toMatch(cause);
       expect(stdout).toContain(`It is the package ${name}; install it`);
       expect(stderr).toContain("tidegate's addon is not installed");
       expect(run("wasm.mjs")).toEqual({ stdout: "answers\n", stderr: "", status: 0 });

@@ -136,22 +136,22 @@ import { defineLimits } from "tidegate";
 const { requests, configs } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 let now = 0;
 const limits = defineLimits(configs, { now: () => now });
-const told = { granted: 0, denied: 0, tokensGranted: 0, never: 0, worst: {} };
+const totals = { granted: 0, denied: 0, tokensGranted: 0, never: 0, worst: {} };
 for (const request of requests) {
   now = request.now;
   const all = limits.limitAll(Object.keys(configs).map((name) => ({ name, key: request.key, count: request.count })));
-  if (all.ok) { told.granted++; told.tokensGranted += request.count; continue; }
-  told.denied++;
-  if (all.retryAt === undefined) told.never++;
+  if (all.ok) { totals.granted++; totals.tokensGranted += request.count; continue; }
+  totals.denied++;
+  if (all.retryAt === undefined) totals.never++;
   all.decisions.forEach((d, i) => {
     if (d.ok) return;
-    const of = (told.worst[Object.keys(configs)[i]] ??= {});
+    const of = (totals.worst[Object.keys(configs)[i]] ??= {});
     const seen = (of[request.key] ??= { denied: 0, longestWait: 0 });
     seen.denied++;
     seen.longestWait = Math.max(seen.longestWait, d.retryAfter ?? 0);
   });
 }
-console.log(JSON.stringify(told));`;
+console.log(JSON.stringify(totals));`;
 
 const LIMITS = [
   ["bucket", { api: { kind: "token bucket", rate: 1, period: 1000, capacity: 5 } }],
@@ -181,18 +181,18 @@ describe("tidegate replay, from the packed tarballs", () => {
         const capacity = "capacity" in rest ? ` capacity=${rest.capacity}` : "";
         return ["--limit", `name=${name} kind=${kind.replace(" ", "_")} rate=${rate} period=${period}${capacity}`];
       });
-      const told = report(["-", ...limits, "--key", "key", "--cost", "cost"], log);
-      const { granted, denied, tokensGranted, never } = told;
+      const result = report(["-", ...limits, "--key", "key", "--cost", "cost"], log);
+      const { granted, denied, tokensGranted, never } = result;
       const worst = Object.keys(configs).map((name, i) => [
         name,
         Object.fromEntries(
-          (told.limits[i]?.worst ?? []).map(({ key, denied, longestWait }) => [key, { denied, longestWait }]),
+          (result.limits[i]?.worst ?? []).map(({ key, denied, longestWait }) => [key, { denied, longestWait }]),
         ),
       ]);
       expect({ granted, denied, tokensGranted, never, worst: Object.fromEntries(worst) }).toEqual(expected);
       expect(denied).toBeGreaterThan(100);
       expect(granted).toBeGreaterThan(100);
-      expect(told.read.outOfOrder).toBeGreaterThan(100);
+      expect(result.read.outOfOrder).toBeGreaterThan(100);
     },
   );
 

@@ -19,9 +19,9 @@ export const answers: Told[] = [];
 
 const from = remoteLimits(async (name) => {
   const response = await fetch(`/limits/${name}`);
-  const told = (await response.json()) as Told;
-  answers.push(told);
-  return told;
+  const answer = (await response.json()) as Told;
+  answers.push(answer);
+  return answer;
 });
 
 /** Some fields of one limit. */

@@ -63,8 +63,8 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     let browser: Browser;
     let page: Page;
     let script: string;
-    let told: Told;
-    let asked: number;
+    let answer: Told;
+    let requests: number;
     const complaints: string[] = [];
 
     beforeAll(async () => {
@@ -85,8 +85,8 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
         if (pathname === "/script.js") return route.fulfill({ contentType: "text/javascript", body: script });
         if (pathname === "/messages") return take().then(() => route.fulfill({ status: 204 }));
         if (pathname === "/limits/message") {
-          asked++;
-          return route.fulfill({ json: told });
+          requests++;
+          return route.fulfill({ json: answer });
         }
         const body = `<!doctype html><link rel="icon" href="data:,"><main>${html}</main><script src="/script.js"></script>`;
         return route.fulfill({ contentType: "text/html", headers: { "content-security-policy": policy }, body });
@@ -97,8 +97,8 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     }
     /** The server takes a token. */
     async function take(): Promise<void> {
-      const state = evaluate(told, config, { now: told.now }).state ?? told;
-      told = { ...told, ...state };
+      const state = evaluate(answer, config, { now: answer.now }).state ?? answer;
+      answer = { ...answer, ...state };
     }
     const shows = (selector: string, text: string): Promise<unknown> =>
       page.locator(selector, { hasText: new RegExp(`^${text}$`) }).waitFor({ state: "attached" });
@@ -107,8 +107,8 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     }
 
     beforeEach(() => {
-      asked = 0;
-      told = empty;
+      requests = 0;
+      answer = empty;
     });
 
     test("a content security policy without 'wasm-unsafe-eval' puts an error with the remedy on the console", async () => {
@@ -121,7 +121,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     });
 
     test("the page's button is disabled, counts down by itself, and is back at `retryAt`", async () => {
-      told = { ...empty, value: 1 };
+      answer = { ...empty, value: 1 };
       await open();
       await page.evaluate(() => window.send());
       await shows("button:enabled", "Send");
@@ -135,7 +135,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       await page.clock.runFor(1);
       await shows("button:enabled", "Send");
       // Once when it was shown, and once after the click.
-      expect([asked, complaints]).toEqual([2, []]);
+      expect([requests, complaints]).toEqual([2, []]);
     });
 
     test("a component renders when what it reads changes, and for nothing else", async () => {
@@ -147,7 +147,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       await until(() => page.evaluate(() => window.answers.length === 1));
       for (let i = 0; i < 20; i++) await page.clock.runFor(SECOND);
       expect(await page.evaluate(() => window.renders)).toEqual(times);
-      expect([asked, complaints]).toEqual([1, []]);
+      expect([requests, complaints]).toEqual([1, []]);
     });
 
     test("it hydrates what a server rendered without a mismatch, and then goes by its own clock", async () => {
@@ -167,7 +167,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       await shows('[id="ok,retryAfter"]', "true undefined");
       await shows("#remaining", "1");
       expect(await page.evaluate(() => window.errors)).toEqual([]);
-      expect([asked, complaints]).toEqual([1, []]);
+      expect([requests, complaints]).toEqual([1, []]);
     });
   });
 });

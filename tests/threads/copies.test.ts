@@ -35,7 +35,7 @@ test.each(["one for both", "one in each"] as const)(
     const root = temporaryFolder("copies");
     onTestFinished(() => remove(root));
     const run = [PROGRAM, ...installed(root, addon), join(root, "state")];
-    const told = JSON.parse(execFileSync(process.execPath, run, { encoding: "utf8" })) as unknown;
-    expect(told).toEqual({ granted: { shared: { five: 5, seven: 7 }, file: { five: 5, seven: 7 } }, wrong: [] });
+    const printed = JSON.parse(execFileSync(process.execPath, run, { encoding: "utf8" })) as unknown;
+    expect(printed).toEqual({ granted: { shared: { five: 5, seven: 7 }, file: { five: 5, seven: 7 } }, wrong: [] });
   },
 );

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
 
-interface Told {
+interface Result {
   store: string;
   one: number;
   all: number;
@@ -12,9 +12,9 @@ interface Told {
 const NOW = 1_800_000_000_000;
 
 /** What so many threads, taking at the same time, got each. */
-async function threads(count: number, data: { calls: number; keys: number; run: string }): Promise<Told[]> {
+async function threads(count: number, data: { calls: number; keys: number; run: string }): Promise<Result[]> {
   const file = new URL("worker.mjs", import.meta.url);
-  const one = (): Promise<Told> =>
+  const one = (): Promise<Result> =>
     new Promise((resolve, reject) => {
       const worker = new Worker(file, { workerData: { ...data, now: NOW } });
       worker.once("message", resolve);
@@ -23,17 +23,17 @@ async function threads(count: number, data: { calls: number; keys: number; run: 
   return Promise.all(Array.from({ length: count }, one));
 }
 
-const sum = (told: Told[], of: "one" | "all" | "both" | "many"): number =>
-  told.reduce((total, one) => total + one[of], 0);
+const sum = (results: Result[], of: "one" | "all" | "both" | "many"): number =>
+  results.reduce((total, one) => total + one[of], 0);
 
 describe("shared(): one table for all threads of the process", () => {
   test("four threads on the same keys take exactly what there is, whatever their order", async () => {
-    const told = await threads(4, { calls: 2000, keys: 50, run: "a" });
-    expect(told.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
-    expect(sum(told, "one")).toBe(1000);
-    expect(sum(told, "all")).toBe(500);
-    expect(sum(told, "both")).toBe(1000);
-    expect(sum(told, "many")).toBe(10 + 4);
+    const results = await threads(4, { calls: 2000, keys: 50, run: "a" });
+    expect(results.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
+    expect(sum(results, "one")).toBe(1000);
+    expect(sum(results, "all")).toBe(500);
+    expect(sum(results, "both")).toBe(1000);
+    expect(sum(results, "many")).toBe(10 + 4);
   });
 
   test("a thread that comes later finds what the others have left", async () => {

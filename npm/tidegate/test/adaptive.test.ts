@@ -6,12 +6,12 @@ import { type FakeClock, fakeClock } from "../src/testing/clock.ts";
 
 const USUAL = { floor: 5, ceiling: 400, period: SECOND, burst: 100, latency: 200, increase: 5 } as const;
 
-/** A server that answers one request after another; what waits makes answers late. */
+/** A server that serves one request at a time; queued requests make responses late. */
 class Server {
   perSecond: number;
   #freeAt = 0;
   #waiting: Request[] = [];
-  /** ms that the latest answer took. */
+  /** Duration of the latest response, ms. */
   latest = 0;
 
   constructor(perSecond: number) {
@@ -43,7 +43,7 @@ interface Client {
   sent: number;
 }
 
-/** Clients that want more than they get, in steps of 5 ms; a seeded draw says who is first. */
+/** Clients that always send more than they are allowed, in steps of 5 ms. A seeded random number picks who is first. */
 function simulate(perSecond: number, ...settings: Partial<AdaptiveOptions>[]) {
   const clock: FakeClock = fakeClock();
   const server = new Server(perSecond);
@@ -60,7 +60,7 @@ function simulate(perSecond: number, ...settings: Partial<AdaptiveOptions>[]) {
     seed = (seed * 48_271) % 2_147_483_647;
     return seed / 2_147_483_647;
   };
-  /** What each sent a second over so many seconds. */
+  /** Requests per second that each client sent over so many seconds. */
   const run = (seconds: number): number[] => {
     for (const client of clients) client.sent = 0;
     for (let at = 0; at < seconds * 1000; at += 5) {
@@ -79,7 +79,7 @@ function simulate(perSecond: number, ...settings: Partial<AdaptiveOptions>[]) {
   return { clock, server, clients, run };
 }
 
-/** It stays near what the server can do, mostly below, and answers come soon. */
+/** The rate stays near the server's capacity, mostly below it, and responses stay fast. */
 function follows({ server, run }: ReturnType<typeof simulate>): void {
   const [sent = 0] = run(60);
   expect(sent).toBeGreaterThan(server.perSecond * 0.7);
@@ -88,19 +88,19 @@ function follows({ server, run }: ReturnType<typeof simulate>): void {
 }
 
 describe("a server with a capacity", () => {
-  test("overload: the rate comes down to what the server can do, and stays about there", () => {
+  test("overload: the rate drops to about the server's capacity and stays there", () => {
     const simulation = simulate(100, { start: 400 });
     simulation.run(60);
     follows(simulation);
   });
 
-  test("from the floor, it comes up to there", () => {
+  test("a rate that starts at the floor rises to the server's capacity", () => {
     const simulation = simulate(100, {});
     simulation.run(60);
     follows(simulation);
   });
 
-  test("recovery: it follows a server that gets slow, and one that gets well", () => {
+  test("recovery: the rate follows a server that slows down and recovers", () => {
     const simulation = simulate(100, {});
     simulation.run(60);
     simulation.server.perSecond = 25;
@@ -111,7 +111,7 @@ describe("a server with a capacity", () => {
     follows(simulation);
   });
 
-  test("drift: it follows a capacity that changes all the time", () => {
+  test("drift: the rate follows a capacity that changes constantly", () => {
     const simulation = simulate(80, {});
     simulation.run(30);
     for (let i = 0; i < 120; i++) {
@@ -124,7 +124,7 @@ describe("a server with a capacity", () => {
   test.each([
     [2, [400, 5]],
     [3, [400, 5, 150]],
-  ])("%i instances that began apart come to fair shares", (_, starts) => {
+  ])("%i instances with unequal initial rates converge to fair shares", (_, starts) => {
     const simulation = simulate(120, ...starts.map((start) => ({ start })));
     simulation.run(200);
     const sent = simulation.run(100);
@@ -140,7 +140,7 @@ describe("a step", () => {
   function stepping(options: Partial<AdaptiveOptions> = {}) {
     const clock = fakeClock();
     const adaptive = adaptiveRate({ ...quiet, now: clock.now, ...options });
-    /** A second in which so many were sent, and answered after so long. */
+    /** A second with so many requests, each answered after `latency` ms. */
     const second = ({ good = 0, bad = 0, late = 0, after = 0 }): number => {
       const sent = Array.from({ length: good + bad + late }, () => adaptive.begin());
       clock.advance(after);
@@ -152,24 +152,24 @@ describe("a step", () => {
     return { clock, adaptive, second };
   }
 
-  test("increases where at least half of the rate was used, and not without requests", () => {
+  test("increases if at least half of the rate was used, and never without requests", () => {
     const { second } = stepping();
     expect([second({ good: 24 }), second({ good: 25 }), second({}), second({ good: 30 })]).toEqual([50, 60, 60, 70]);
   });
 
-  test("tolerates a tenth of bad answers, and halves where there are more", () => {
+  test("tolerates 10 % failures, and halves the rate above that", () => {
     const { second } = stepping();
     expect([second({ good: 45, bad: 5 }), second({ good: 53, bad: 7 })]).toEqual([60, 30]);
   });
 
-  test("a request that takes longer than `latency` is a bad one, and is so before it ends", () => {
+  test("counts a request longer than `latency` as failed before it ends", () => {
     const { second } = stepping({ latency: 300 });
     expect([second({ good: 50, after: 300 }), second({ good: 50, after: 301 }), second({ late: 1 })]).toEqual([
       60, 30, 15,
     ]);
   });
 
-  test("what was sent before it slowed down does not slow it down again", () => {
+  test("ignores failures of requests that were sent before the rate dropped", () => {
     const { adaptive, clock, second } = stepping({ latency: 300 });
     const slow = [adaptive.begin(), adaptive.begin()];
     expect([second({}), second({ good: 9 })]).toEqual([25, 25]);
@@ -187,14 +187,14 @@ describe("a step", () => {
     expect(second({ good: 30 })).toBe(70);
   });
 
-  test("a clock that is set back does not stop it", () => {
+  test("a clock that steps back does not stop it", () => {
     const { clock, second } = stepping();
     expect(second({ bad: 9 })).toBe(25);
     clock.advance(-3_600_000);
     expect([second({ bad: 9 }), second({ bad: 9 })]).toEqual([12.5, 10]);
   });
 
-  test("`run` reports what it runs, and its value or its error comes through", async () => {
+  test("`run` reports the outcome of its function and returns its value or error", async () => {
     const { clock, adaptive } = stepping({ tolerance: 0 });
     expect(await adaptive.run(() => "value", 30)).toBe("value");
     clock.advance(SECOND);
@@ -204,10 +204,14 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(30);
   });
 
-  test("stays between floor and ceiling for any outcomes", () => {
-    const told = fc.record({ failed: fc.boolean(), ends: fc.boolean(), wait: fc.integer({ min: -5000, max: 5000 }) });
+  test("the rate stays between floor and ceiling for any outcomes", () => {
+    const outcome = fc.record({
+      failed: fc.boolean(),
+      ends: fc.boolean(),
+      wait: fc.integer({ min: -5000, max: 5000 }),
+    });
     fc.assert(
-      fc.property(fc.array(told, { maxLength: 200 }), (all) => {
+      fc.property(fc.array(outcome, { maxLength: 200 }), (all) => {
         const { clock, adaptive } = stepping({ latency: 500 });
         for (const { failed, ends, wait } of all) {
           const done = adaptive.begin(40);
@@ -223,7 +227,7 @@ describe("a step", () => {
   });
 });
 
-test("what is owed stays owed when the rate changes, and is paid at the new one", () => {
+test("a debt survives a change of rate, and is repaid at the new rate", () => {
   const clock = fakeClock();
   const limits = defineLimits({}, { now: clock.now });
   const adaptive = adaptiveRate({ floor: 10, ceiling: 100, period: SECOND, start: 100, decrease: 0.5, now: clock.now });
@@ -234,11 +238,11 @@ test("what is owed stays owed when the rate changes, and is paid at the new one"
   clock.advance(SECOND);
   const config = adaptive.config();
   expect(config).toEqual({ kind: "token bucket", rate: 50, period: SECOND, capacity: 50 });
-  // The elapsed second refills at the rate of the call: 50 of the 100 owed tokens.
+  // The elapsed second refills at the rate at the time of the call: 50 of the 100 owed tokens.
   expect(limits.limit("upstream", { config })).toMatchObject({ ok: false, value: -50, retryAfter: 1020 });
 });
 
-test("a rate below one a burst still grants one", () => {
+test("a rate of less than one token per burst still grants one", () => {
   const adaptive = adaptiveRate({ floor: 0.1, ceiling: 1, period: SECOND });
   expect(adaptive.config()).toMatchObject({ rate: 0.1, capacity: 1 });
 });
@@ -256,11 +260,11 @@ test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
   [{ every: 0 }, "`every` must be"],
   [{ now: 5 }, "`now` must be a function"],
   [{ flor: 1 }, "`flor` must be absent"],
-])("a mistake, %j, is told at once", (wrong, message) => {
+])("throws immediately for an invalid option: %j", (wrong, message) => {
   expect(() => adaptiveRate({ ...USUAL, ...wrong } as AdaptiveOptions)).toThrow(message);
 });
 
-test("an invalid argument throws, and changes nothing", () => {
+test("an invalid argument throws and changes nothing", () => {
   const adaptive = adaptiveRate(USUAL);
   expect(() => adaptive.begin(-1)).toThrow("`count` must be a finite number of tokens");
   const done = adaptive.begin();

@@ -1,4 +1,4 @@
-/** Any JavaScript value in any argument gives a decision or an InputError, and a state that no refused call changed. */
+/** Any JavaScript value in any argument gives a decision or an InputError; a refused call changes no state. */
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
@@ -28,14 +28,14 @@ const throwing = (field: string): object =>
     },
   });
 
-/** Says something else each time it is asked. */
+/** Has another value at each read. */
 function fickle(): object {
   let i = 0;
   const answers = [1, "1", Number.NaN, null, -1, {}, undefined, 2];
   return new Proxy({}, { get: () => answers[i++ % answers.length], has: () => true });
 }
 
-/** How a value is made: fast-check would look into some of these, and they do not bear it. */
+/** How to create a value. fast-check inspects values, and some of these do not allow that. */
 type Make = () => unknown;
 const made = (arbitrary: fc.Arbitrary<unknown>): fc.Arbitrary<Make> => arbitrary.map((value) => () => value);
 
@@ -110,7 +110,7 @@ const special: fc.Arbitrary<Make> = fc.oneof(
   ),
 );
 
-/** Mostly one field of something sound is replaced; the rest of the time all of it is. */
+/** Usually replaces one field of a valid value; otherwise the value itself. */
 const spoilt = (sound: Record<string, unknown>): fc.Arbitrary<Make> =>
   fc.oneof(
     special,
@@ -138,7 +138,7 @@ function sound(value: unknown, path = "the answer"): void {
   }
 }
 
-/** What may be thrown: the package's own word on the input, or what the caller's own objects throw. */
+/** Allowed errors: an InputError, or whatever the caller's own objects throw. */
 function refused(error: unknown): boolean {
   if (error === own) return true;
   if (error instanceof TypeError && /revoked|proxy|Proxy/.test(error.message) && /perform|revoked/.test(error.message))
@@ -156,7 +156,7 @@ function refused(error: unknown): boolean {
   return true;
 }
 
-/** Calls it; where it is refused, the state that was there must be there still. */
+/** Calls it; if it is refused, the stored state must be unchanged. */
 function probe(limits: ReturnType<typeof limiter>["limits"], body: () => unknown): void {
   limits.reset("chat", { key: "k" });
   limits.limit("chat", { key: "k", count: 3.25 });
@@ -180,7 +180,7 @@ function limiter() {
   return { store, limits: defineLimits({ chat: good }, { store, now: () => 1_000_000 }) };
 }
 
-/** A value where its type has no place. */
+/** A value whose type is wrong for its place. */
 const any = (value: unknown): never => value as never;
 const of = (make: Make): never => make() as never;
 const prototype = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));
@@ -211,7 +211,7 @@ test("limitAll and checkAll", () => {
     fc.property(requests, request, (several, one) => {
       probe(limits, () => limits.limitAll(of(several)));
       probe(limits, () => limits.checkAll(of(several)));
-      // Nothing is taken for a first request where the second is refused.
+      // The first request takes nothing if the second is refused.
       probe(limits, () => limits.limitAll([{ name: "chat", key: "k", count: 1 }, of(one)]));
     }),
     { numRuns: RUNS },
@@ -232,7 +232,7 @@ test("defineLimits", () => {
   );
 });
 
-test("a clock that tells anything", () => {
+test("a clock that returns any value", () => {
   const { limits } = limiter();
   fc.assert(
     fc.property(special, (time) => {
@@ -283,7 +283,7 @@ test("memory and jitter", () => {
   );
 });
 
-test("what every object has is an ordinary name, key and field", () => {
+test("names of Object.prototype's members are ordinary names, keys and fields", () => {
   const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"];
   const limits = defineLimits(Object.fromEntries(names.map((name) => [name, { ...good, rate: 1 }])), {
     now: () => 1000,
@@ -304,7 +304,7 @@ test("what every object has is an ordinary name, key and field", () => {
   }
 });
 
-test("what a config leaves open is told as it is taken: the capacity is the rate, the shards are one", () => {
+test("defaults are stored in the limit: the capacity is the rate, and there is one shard", () => {
   const bucket = { kind: "token bucket", rate: 7, period: 1000 } as const;
   const limits = defineLimits({ open: bucket, stated: { ...bucket, capacity: 3, maxReserved: 2 } });
   expect(limits.limit("open").limit).toBe(7);
@@ -313,7 +313,7 @@ test("what a config leaves open is told as it is taken: the capacity is the rate
   expect(limits.getValue("stated").config).toEqual({ ...bucket, capacity: 3, maxReserved: 2, shards: 1 });
 });
 
-test("a misspelt option is named, not taken for absent", () => {
+test("a misspelt option throws with its name", () => {
   const { limits } = limiter();
   expect(() => limits.limit("chat", any({ key: "k", cuont: 5 }))).toThrow(
     "`cuont` must be absent: take has key, count, reserve, throws, config; got 5",
@@ -330,7 +330,7 @@ test("a misspelt option is named, not taken for absent", () => {
   );
 });
 
-test("a string does not pass for a number that was seen before", () => {
+test("a string equal to a cached number is refused", () => {
   const { limits } = limiter();
   const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
   expect(limits.limit("inline", { config: inline }).ok).toBe(true);

@@ -22,7 +22,7 @@ describe.each<[string, () => Store | undefined]>([
   ["in memory", () => undefined],
   ["with promises", later],
 ])("spend, %s", (_, make) => {
-  test("sets the estimate aside while it runs, then gives back what was not used", async () => {
+  test("takes the estimate while the work runs, then gives back what was not used", async () => {
     const { limits, left } = budget(make());
     const spent = await spend(limits, { limits: BOTH, estimate: 800 }, async ({ used }) => {
       expect(await left()).toEqual([200, 4200]);
@@ -42,7 +42,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(next.decided.retryAfter).toBe(0.6 * MINUTE);
   });
 
-  test("denied by one limit, it takes from none, and does not run", async () => {
+  test("if one limit denies, none is charged and the work does not run", async () => {
     const { limits, left } = budget(make());
     await limits.charge("perDay", { count: 4900 });
     let ran = false;
@@ -53,7 +53,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(spent.decided.decisions.map(({ ok }) => ok)).toEqual([true, false]);
   });
 
-  test("work without `used` used the estimate; work that fails used what it set, or nothing", async () => {
+  test("work without `used` uses its estimate; work that fails uses what it set, or nothing", async () => {
     const { limits, left } = budget(make());
     await spend(limits, { limits: BOTH, estimate: 100 }, () => "done");
     expect(await left()).toEqual([900, 4900]);
@@ -68,7 +68,7 @@ describe.each<[string, () => Store | undefined]>([
     expect(await left()).toEqual([860, 4860]);
   });
 
-  test("a wrong argument throws before tokens are taken, and at the call that has it", async () => {
+  test("an invalid argument throws before tokens are taken, at the call that has it", async () => {
     const { limits, left } = budget(make());
     for (const estimate of [Number.NaN, -1, 1e308, "1" as never]) {
       await expect(spend(limits, { limits: BOTH, estimate }, () => 0)).rejects.toThrow(
@@ -77,7 +77,7 @@ describe.each<[string, () => Store | undefined]>([
     }
     await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow("`requests`");
     expect(await left()).toEqual([1000, 5000]);
-    // Nothing was said of it: an error, and all is given back.
+    // `used` is missing: the call throws and gives everything back.
     await expect(spend(limits, { limits: BOTH, estimate: 10 }, ({ used }) => used(Number.NaN))).rejects.toThrow(
       "`used`",
     );
@@ -95,21 +95,21 @@ describe.each<[string, () => Store | undefined]>([
       return { ...made, slept, sleep };
     }
 
-    test("runs immediately where tokens suffice, and otherwise at its turn, in the order of the calls", async () => {
+    test("runs immediately if tokens suffice, and otherwise when its reservation is due, in call order", async () => {
       const { clock, limits, left, slept, sleep } = waiting();
       const started = clock.now();
       const ran: number[] = [];
-      const ask = (estimate: number) =>
+      const call = (estimate: number) =>
         spend(limits, { limits: BOTH, estimate, wait: 2 * MINUTE, sleep }, () => void ran.push(clock.now() - started));
-      await ask(1000);
-      await ask(500);
-      await ask(1000);
+      await call(1000);
+      await call(500);
+      await call(1000);
       expect(slept).toEqual([0.5 * MINUTE, MINUTE]);
       expect(ran).toEqual([0, 0.5 * MINUTE, 1.5 * MINUTE]);
       expect((await left())[0]).toBe(0);
     });
 
-    test("a call made meanwhile waits behind it, and no token is used twice", async () => {
+    test("a call made during a wait does not overtake it, and no token is used twice", async () => {
       const { limits, left, sleep } = waiting();
       await limits.charge("perMinute", { count: 1000 });
       const asleep = async (ms: number) => {
@@ -129,7 +129,7 @@ describe.each<[string, () => Store | undefined]>([
       expect((await left())[0]).toBe(500);
     });
 
-    test("a turn beyond `wait` is returned, and the decision has its time", async () => {
+    test("a reservation later than `wait` is given back, and the decision has its time", async () => {
       const { limits, left, slept, sleep } = waiting();
       await limits.charge("perMinute", { count: 900 });
       const before = await left();
@@ -138,7 +138,7 @@ describe.each<[string, () => Store | undefined]>([
       expect([await left(), slept]).toEqual([before, []]);
     });
 
-    test("a signal ends the wait, gives back what was set aside, and its reason comes through", async () => {
+    test("an aborted wait gives back the estimate and rejects with the signal's reason", async () => {
       const { limits, left } = waiting();
       await limits.charge("perMinute", { count: 1000 });
       const before = await left();
@@ -158,7 +158,7 @@ describe.each<[string, () => Store | undefined]>([
       expect(await left()).toEqual(before);
     });
 
-    test("a wrong option throws before tokens are taken", async () => {
+    test("an invalid option throws before tokens are taken", async () => {
       const { limits, left } = waiting();
       for (const [wrong, message] of [
         [{ wait: Number.NaN }, "`wait` must be a number of ms from 0 to 2147483647; got NaN"],

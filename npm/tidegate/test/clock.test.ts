@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { fakeClock } from "../src/testing/index.ts";
 
 describe("the timers of a fake clock", () => {
-  test("run in order, each at its own time, and only when the clock comes there", () => {
+  test("run in order, each at its own time, and only when the clock reaches it", () => {
     const clock = fakeClock(0);
     const ran: [string, number][] = [];
     const note = (name: string) => () => void ran.push([name, clock.now()]);
@@ -24,7 +24,7 @@ describe("the timers of a fake clock", () => {
     expect([clock.timers, clock.now()]).toEqual([0, 109]);
   });
 
-  test("a jump runs what is due at its end; a step back runs nothing", () => {
+  test("a jump runs the timers that are due at its end; a step back runs none", () => {
     const clock = fakeClock(1000);
     const ran: number[] = [];
     clock.setTimeout(() => ran.push(clock.now()), 10);
@@ -34,7 +34,7 @@ describe("the timers of a fake clock", () => {
     expect(ran).toEqual([5000]);
   });
 
-  test("what a timer sets runs on the same way, and `pass` lets promises settle in between", async () => {
+  test("timers set by a timer run too, and `pass` lets promises settle between them", async () => {
     const clock = fakeClock(0);
     const ran: number[] = [];
     const again = async (): Promise<void> => {
@@ -48,7 +48,7 @@ describe("the timers of a fake clock", () => {
     expect(clock.now()).toBe(100);
   });
 
-  test("a time that is none is refused", () => {
+  test("an invalid time is refused", () => {
     const clock = fakeClock(0);
     expect(() => clock.setTimeout(() => undefined, Number.NaN)).toThrow("a finite number of ms; got NaN");
   });

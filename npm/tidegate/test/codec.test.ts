@@ -6,7 +6,7 @@ import { readRecord, wellFormed, writeRecord } from "../src/stores/record.ts";
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const numbers = fc.double({ noNaN: true, noDefaultInfinity: true });
 
-/** As Python's `struct.pack("<dd", value, ts)` writes them. */
+/** As written by Python's `struct.pack("<dd", value, ts)`. */
 const GOLDEN: [number, number, string, string][] = [
   [1, 2, "000000000000f03f0000000000000040", "1 2"],
   [0, 0, "00000000000000000000000000000000", "0 0"],
@@ -25,7 +25,7 @@ describe("a state as bytes and as text", () => {
     expect(decodeText(text)).toEqual({ value, ts });
   });
 
-  test("whatever the numbers, both read back to the same bits", () => {
+  test("any two numbers are read back to the same bits", () => {
     fc.assert(
       fc.property(numbers, numbers, (value, ts) => {
         for (const read of [decode(encode({ value, ts })), decodeText(encodeText({ value, ts }))]) {
@@ -35,20 +35,23 @@ describe("a state as bytes and as text", () => {
     );
   });
 
-  test.each([0, 8, 15, 17, 24])("%d bytes are no state", (length) => {
+  test.each([0, 8, 15, 17, 24])("%d bytes are not a state", (length) => {
     expect(() => decode(new Uint8Array(length))).toThrow(`got ${length} bytes`);
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])("%d is no number of a state", (odd) => {
-    expect(() => encode({ value: odd, ts: 0 })).toThrow("`value` must be a finite number");
-    expect(() => encodeText({ value: 0, ts: odd })).toThrow("`ts` must be a finite number");
-    const bytes = new Uint8Array(16);
-    new DataView(bytes.buffer).setFloat64(8, odd, true);
-    expect(() => decode(bytes)).toThrow("two finite");
-  });
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+    "%d is not a number of a state",
+    (odd) => {
+      expect(() => encode({ value: odd, ts: 0 })).toThrow("`value` must be a finite number");
+      expect(() => encodeText({ value: 0, ts: odd })).toThrow("`ts` must be a finite number");
+      const bytes = new Uint8Array(16);
+      new DataView(bytes.buffer).setFloat64(8, odd, true);
+      expect(() => decode(bytes)).toThrow("two finite");
+    },
+  );
 
   test.each(["", "1", "1 ", " 1", "1 2 3", "1  2", "1,2", "0x1 2", "NaN 1", "1 Infinity", "1e999 0", "1 2\n"])(
-    "%j is no state",
+    "%j is not a state",
     (text) => {
       expect(() => decodeText(text)).toThrow(TypeError);
     },
@@ -56,7 +59,7 @@ describe("a state as bytes and as text", () => {
 });
 
 describe("a record", () => {
-  test("is the state's bytes, and until when it is kept", () => {
+  test("is the state's bytes and its expiry", () => {
     const bytes = writeRecord({ value: 1, ts: 2 }, 1);
     expect(hex(bytes)).toBe("000000000000f03f0000000000000040000000000000f03f");
     expect(readRecord(bytes)).toEqual({ state: { value: 1, ts: 2 }, dropAt: 1 });
@@ -65,9 +68,9 @@ describe("a record", () => {
 });
 
 describe("an identity as a string without lone surrogates", () => {
-  test("is itself wherever it can be", () => expect(wellFormed("a:\u{1f600}\0")).toBe("a:\u{1f600}\0"));
+  test("is unchanged if it is well-formed", () => expect(wellFormed("a:\u{1f600}\0")).toBe("a:\u{1f600}\0"));
 
-  test("stays another than all others", () => {
+  test("differs from every other identity", () => {
     const keys = fc.string({ unit: fc.constantFrom("\ud83d", "\ude00", "\ufffd", "a", '"') });
     fc.assert(
       fc.property(keys, keys, (a, b) => {

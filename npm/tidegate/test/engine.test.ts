@@ -1,4 +1,4 @@
-/** The views of the engine's memory stay right when a call grows the memory, in every form of the engine. */
+/** The views of the engine's memory stay valid when a call grows the memory, in every form of the engine. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Exports } from "../src/engine/exports.ts";

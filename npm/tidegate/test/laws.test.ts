@@ -46,7 +46,7 @@ function bound(one: Config, end: number): number {
   return most + one.rate * (window(end) - window(START));
 }
 
-describe("bound: in any history, no more is granted than the limit allows", () => {
+describe("bound: no history is granted more than the limit allows", () => {
   test.each([
     ["a clock that goes on", forward],
     ["a clock that steps back and forth", steps],
@@ -120,17 +120,17 @@ test("denials and checks are free: leaving them out changes nothing, to the bit"
   );
 });
 
-test("the store and the pure evaluation answer alike", () => {
+test("the store and the pure evaluation return the same decisions", () => {
   fc.assert(
     fc.property(config, calls(steps), (one, history) => {
       const { limits, clock } = limiter(one);
       let state: Parameters<typeof evaluate>[0] = null;
       for (const call of history) {
         clock.set(Math.max(clock.now() + call.wait, START));
-        const told = evaluate(state, one, { now: clock.now(), count: call.count, reserve: call.reserve });
-        state = told.state;
+        const evaluated = evaluate(state, one, { now: clock.now(), count: call.count, reserve: call.reserve });
+        state = evaluated.state;
         const { policy: _, ...d } = limits.limit("l", { count: call.count, reserve: call.reserve });
-        expect({ ...told.decision }).toMatchObject(d);
+        expect({ ...evaluated.decision }).toMatchObject(d);
       }
     }),
   );
@@ -165,8 +165,8 @@ test("all or nothing: a denied limitAll changes no state", () => {
         const d = limits.limitAll(one as never);
         expect(d.ok).toBe(checked.ok);
         const sum = (values: { value: number }[]) => values.reduce((total, { value }) => total + value, 0);
-        const asked = one.reduce((total, { count }) => total + count, 0);
-        if (d.ok) expect(sum(before) - sum(all())).toBeCloseTo(asked, 9);
+        const requested = one.reduce((total, { count }) => total + count, 0);
+        if (d.ok) expect(sum(before) - sum(all())).toBeCloseTo(requested, 9);
         else expect(all()).toEqual(before);
         clock.advance(7);
       }
@@ -174,7 +174,7 @@ test("all or nothing: a denied limitAll changes no state", () => {
   );
 });
 
-test("a state that a broken clock stamped heals at the next call", () => {
+test("a state written by a broken clock heals at the next call", () => {
   const { limits, clock } = limiter({ kind: "token bucket", rate: 5, period: 1000 });
   clock.advance(365 * 24 * 3_600_000);
   limits.limit("l", { count: 5 });

@@ -1,4 +1,4 @@
-/** Requests on one limit and key in one limitAll: the store has one call for their sum. */
+/** Several requests on one limit and key in one limitAll are one store call for their sum. */
 import { describe, expect, test } from "vitest";
 import { defineLimits, memory, MINUTE } from "../src/index.ts";
 import type { Call, SyncStore } from "../src/stores/index.ts";
@@ -24,7 +24,7 @@ function limiter() {
 }
 
 describe("requests on one limit and key", () => {
-  test("are one call for their sum, and each has its decision", () => {
+  test("are one call for their sum, and each gets its decision", () => {
     const { calls, limits } = limiter();
     const all = limits.limitAll([
       { name: "one", key: "a", count: 2 },
@@ -42,7 +42,7 @@ describe("requests on one limit and key", () => {
     expect(all.decisions.map(({ value }) => value)).toEqual([5, 9, 5, 9]);
   });
 
-  test("may owe tokens only where each of them sets reserve", () => {
+  test("may reserve only if each of them sets reserve", () => {
     const { limits } = limiter();
     const [owing, not] = [{ name: "one", count: 6, reserve: true } as const, { name: "one", count: 6 } as const];
     expect(limits.limitAll([owing, not])).toMatchObject({ ok: false });

@@ -1,4 +1,4 @@
-/** The table behind the memory store: its bound, whom it drops, and its bytes. */
+/** The table behind the memory store: its bound, its eviction, and its dump. */
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR, jitter, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
@@ -7,7 +7,7 @@ import { fakeClock } from "../src/testing/index.ts";
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 
 describe("maxKeys", () => {
-  test("a flood of new keys does not wash out a debtor, and the table stays as large as it may be", () => {
+  test("a flood of new keys does not evict a debtor, and the table stays within maxKeys", () => {
     const store = memory({ maxKeys: 100 });
     const clock = fakeClock();
     const limits = defineLimits({ bucket }, { store, now: clock.now });
@@ -23,7 +23,7 @@ describe("maxKeys", () => {
     expect(bytes).toBeLessThan(100 * 32 * 4);
   });
 
-  test("a flood of keys that are drained as far evicts a debtor, and each eviction is counted", () => {
+  test("a flood of equally drained keys evicts a debtor, and each eviction is counted", () => {
     const store = memory({ maxKeys: 100 });
     const clock = fakeClock();
     const limits = defineLimits({ bucket }, { store, now: clock.now });
@@ -34,7 +34,7 @@ describe("maxKeys", () => {
     for (let i = 0; i < 50; i++) expect(limits.getValue("bucket", { key: `debtor ${i}` }).value).toBe(10);
   });
 
-  test("a clock that swings by ten minutes mints nothing where full states are dropped", () => {
+  test("a clock that swings by ten minutes mints nothing while full states are dropped", () => {
     const store = memory();
     let now = 1.8e12;
     const limits = defineLimits({ bucket: { ...bucket, rate: 60, period: MINUTE } }, { store, now: () => now });
@@ -43,7 +43,7 @@ describe("maxKeys", () => {
       now = 1.8e12 + swing * 2 * SECOND;
       if (limits.limit("bucket", { key: "hot", count: 60 }).ok) granted += 60;
       now += 10 * MINUTE;
-      // One table of 1,000,000 keys has 1,024 parts: each drops what is full when it grows.
+      // A table of 1,000,000 keys has 1,024 parts: each drops full states when it grows.
       for (let i = 0; i < 500; i++) limits.limit("bucket", { key: `${swing} ${i}` });
     }
     expect(store.stats().expired).toBeGreaterThan(10_000);
@@ -51,7 +51,7 @@ describe("maxKeys", () => {
     expect(granted).toBeLessThanOrEqual(60 + 798);
   });
 
-  test("what is full by now goes first, and does not count as evicted", () => {
+  test("full states are evicted first, and not counted as evictions", () => {
     const store = memory({ maxKeys: 100 });
     const clock = fakeClock();
     const limits = defineLimits({ bucket, slow: { ...bucket, period: HOUR } }, { store, now: clock.now });
@@ -64,7 +64,7 @@ describe("maxKeys", () => {
     for (let i = 0; i < 50; i++) expect(limits.check("slow", { key: `${i}`, count: 10 }).ok, `${i}`).toBe(false);
   });
 
-  test("denials, checks and refused calls take no room", () => {
+  test("denials, checks and refused calls store nothing", () => {
     const store = memory({ maxKeys: 100 });
     const limits = defineLimits({ bucket }, { store, now: fakeClock().now });
     for (let i = 0; i < 100; i++) limits.charge("bucket", { key: `debtor ${i}`, count: 100 });
@@ -80,7 +80,7 @@ describe("maxKeys", () => {
 });
 
 describe("dump and restore", () => {
-  test("every answer is the same afterwards", () => {
+  test("every decision is the same after a restore", () => {
     const clock = fakeClock();
     const configs = {
       bucket,
@@ -105,7 +105,7 @@ describe("dump and restore", () => {
     expect(copy.store.stats().keys).toBe(store.stats().keys);
   });
 
-  test("where they are more than maxKeys, the debtors stay", () => {
+  test("a dump of more than maxKeys keys keeps the debtors", () => {
     const store = memory();
     const clock = fakeClock();
     const limits = defineLimits({ bucket }, { store, now: clock.now });
@@ -115,7 +115,7 @@ describe("dump and restore", () => {
     for (let i = 0; i < 5; i++) expect(copy.getValue("bucket", { key: `${i}` }).value).toBe(10 - 10_000);
   });
 
-  test("bytes that are no whole dump are refused", () => {
+  test("incomplete or damaged bytes are refused", () => {
     const store = memory();
     const limits = defineLimits({ bucket }, { store });
     for (let i = 0; i < 20; i++) limits.limit("bucket", { key: `${i}` });
@@ -162,7 +162,7 @@ describe("dump and restore", () => {
 describe("the default clock", () => {
   afterEach(() => vi.useRealTimers());
 
-  test("goes by mocked time", () => {
+  test("follows mocked time", () => {
     vi.useFakeTimers({ now: 5_000_000 });
     const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: SECOND } });
     expect(limits.limit("one")).toMatchObject({ ok: true, now: 5_000_000 });
@@ -175,7 +175,7 @@ describe("the default clock", () => {
     expect(limits.getValue("one")).toMatchObject({ value: 1, ts: 9_000_000 });
   });
 
-  test("leaves no timer behind", () => {
+  test("leaves no timer", () => {
     vi.useFakeTimers();
     const limits = defineLimits({ one: bucket });
     for (let i = 0; i < 100; i++) limits.limit("one", { key: `${i}` });
@@ -187,7 +187,7 @@ describe("throws", () => {
   const clock = fakeClock(1_000_000);
   const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: SECOND } }, { now: clock.now });
 
-  test("a denial is an error that says when", () => {
+  test("a denial throws an error that has retryAt", () => {
     expect(limits.limit("one", { throws: true }).ok).toBe(true);
     for (const op of ["limit", "check"] as const) {
       try {
@@ -222,7 +222,7 @@ describe("jitter", () => {
     retryAfter: fc.integer({ min: 0, max: 1e9 }),
   });
 
-  test("is never earlier than retryAt, at most the fraction later, and the same again", () => {
+  test("is never earlier than retryAt, at most the fraction later, and deterministic", () => {
     fc.assert(
       fc.property(times, fc.string(), fc.double({ min: 0, max: 1, noNaN: true }), (denied, key, fraction) => {
         const at = jitter(denied, { key, fraction }) as number;

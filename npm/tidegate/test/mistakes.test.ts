@@ -1,4 +1,4 @@
-/** What the package says to the mistakes of a first day, word for word. `any` stands for what a compiler would refuse. */
+/** Messages for common mistakes, word for word. `any` is used where the compiler would refuse the mistake. */
 import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import pg from "pg";
@@ -29,7 +29,7 @@ const any = (value?: unknown): never => value as never;
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
 
-/** What was written, and what was said to it. */
+/** The mistake, and its message. */
 type Said = readonly [written: string, run: () => unknown, sentence: string];
 const says = (mistakes: readonly Said[]): void => {
   test.each(mistakes)("%s", (_, run, sentence) => {
@@ -44,7 +44,7 @@ const says = (mistakes: readonly Said[]): void => {
   });
 };
 
-test("the names that are right can be read", () => {
+test("lists the valid names", () => {
   expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
   expectTypeOf(limits.names).toEqualTypeOf<readonly ("sendMessage" | "freeTrial")[]>();
 });
@@ -150,12 +150,12 @@ describe("a call", () => {
     ],
   ]);
 
-  test("a key left out, or undefined: that is the limit of all together, which policies may want", () => {
+  test("a missing or undefined key is the shared limit, which policies may use", () => {
     const one = defineLimits({ all: { ...bucket, rate: 1 } });
     expect([one.limit("all").ok, one.limit("all", { key: undefined }).ok]).toEqual([true, false]);
   });
 
-  test("one name in two limiters: each has its own store in memory, and so its own tokens", () => {
+  test("one name in two limiters has two states: each limiter has its own memory store", () => {
     const [one, other] = [1, 2].map(() => defineLimits({ all: { ...bucket, rate: 1 } }));
     expect([one?.limit("all").ok, other?.limit("all").ok, one?.limit("all").ok]).toEqual([true, true, false]);
   });
@@ -302,7 +302,7 @@ describe("a middleware", () => {
   ]);
 });
 
-describe("a function beside the limiter", () => {
+describe("a function that is not part of the limiter", () => {
   says([
     [
       "clientIp: no request",
@@ -337,7 +337,7 @@ describe("a function beside the limiter", () => {
   ]);
 });
 
-test("the compiler refuses a decision's field that is read before `await`", () => {
+test("the compiler refuses to read a decision's field before `await`", () => {
   const store = transactional({
     name: "later",
     transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),

@@ -33,8 +33,14 @@ describe("observe", () => {
     expect(limits.check("api", { key: "a", count: 2 }).ok).toBe(false);
     limits.give("api", { key: "a" });
     limits.charge("api", { key: "a", count: 5 });
-    const told = events.map(({ operation, name, key, count, decision }) => [operation, name, key, count, decision.ok]);
-    expect(told).toEqual([
+    const emitted = events.map(({ operation, name, key, count, decision }) => [
+      operation,
+      name,
+      key,
+      count,
+      decision.ok,
+    ]);
+    expect(emitted).toEqual([
       ["limit", "api", "a", 1, true],
       ["check", "api", "a", 2, false],
       ["give", "api", "a", 1, true],
@@ -47,7 +53,7 @@ describe("observe", () => {
     expect(limits.store).toBe(plain.store);
   });
 
-  test("several limits: one event for each, with the answer to all", () => {
+  test("limitAll emits one event per limit, each with the decision about all", () => {
     const { events, limits } = observed();
     const all = limits.limitAll([
       { name: "api", key: "a" },
@@ -59,7 +65,7 @@ describe("observe", () => {
     ]);
   });
 
-  test("the event of a denial precedes its error; a mistake emits no event", () => {
+  test("the event of a denial precedes its error; an invalid call emits no event", () => {
     const { events, limits } = observed();
     expect(() => limits.limit("api", { count: 3, throws: true })).toThrow(expect.toSatisfy(isRateLimitError));
     expect(events.map(({ decision }) => decision.ok)).toEqual([false]);
@@ -68,7 +74,7 @@ describe("observe", () => {
     expect(events.length).toBe(1);
   });
 
-  test("a store that answers with promises; and the middleware on an observed limiter", async () => {
+  test("works on an asynchronous store, and in the middleware", async () => {
     const events: DecisionEvent[] = [];
     const limits = observe(defineLimits(POLICIES, { store: later() }), (event) => void events.push(event));
     expect((await limits.limit("api")).ok).toBe(true);
@@ -85,7 +91,7 @@ describe("observe", () => {
     ]);
   });
 
-  test("an observed limiter can be observed again, and every method of a limiter is there", () => {
+  test("an observed limiter has every method, and can be observed again", () => {
     const { events, plain, limits } = observed();
     const again: string[] = [];
     const twice = observe(limits, ({ operation }) => void again.push(operation));
@@ -106,14 +112,14 @@ describe("observe", () => {
       ]);
   });
 
-  test("what observes is a function", () => {
+  test("refuses an observer that is not a function", () => {
     expect(() => observe(defineLimits(POLICIES), 1 as never)).toThrow(
       "`observers` must be functions of an event; got 1",
     );
   });
 });
 
-test("a channel is published to while it has subscribers", () => {
+test("publishes to a channel only while it has subscribers", () => {
   const decisions = channel("tidegate:decision");
   const limits = observe(defineLimits(POLICIES), publish(decisions));
   const heard: unknown[] = [];
@@ -126,7 +132,7 @@ test("a channel is published to while it has subscribers", () => {
   expect(heard).toEqual([expect.objectContaining({ operation: "limit", name: "api" })]);
 });
 
-test("OpenTelemetry's own meter counts by limit and outcome, never by key, and by a bounded number of names", async () => {
+test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a bounded number of names", async () => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 30 });
   const meter = new MeterProvider({ readers: [reader] }).getMeter("tidegate");

@@ -1,4 +1,4 @@
-/** What fails, and for whom: a key, a node of a store, the store; and what the log says about it. */
+/** The scope of a failure: a key, a node of a store, or the store; and what is logged about it. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
@@ -7,14 +7,14 @@ import { type AsyncStore, decode, type SyncStore, transactional } from "../src/s
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
 const configs = { one: bucket, two: bucket };
 
-/** A store of several nodes: a key is on the node of its first letter. What `fails` returns, a node rejects with. */
-function noded(fails: (node: string) => unknown): AsyncStore & { asked: string[] } {
+/** A store of several nodes: a key's node is its first letter. A node rejects with what `fails` returns. */
+function noded(fails: (node: string) => unknown): AsyncStore & { calls: string[] } {
   const states = memory();
-  const asked: string[] = [];
+  const calls: string[] = [];
   async function on<T>(keys: readonly (string | undefined)[], body: () => T): Promise<T> {
     for (const key of keys) {
       const node = key?.[0] ?? "";
-      asked.push(node);
+      calls.push(node);
       const failure = fails(node);
       if (failure !== FINE) throw failure;
     }
@@ -23,7 +23,7 @@ function noded(fails: (node: string) => unknown): AsyncStore & { asked: string[]
   return {
     name: "noded",
     sync: false,
-    asked,
+    calls,
     nodeOf: (_, key) => key?.[0],
     decide: (call, now) => on([call.key], () => states.decide(call, now)),
     decideAll: (calls, now) =>
@@ -51,7 +51,7 @@ function kept(): Log & { lines: string[]; causes: unknown[] } {
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
-describe("a state that is corrupt", () => {
+describe("a corrupt state", () => {
   const states = new Map<string, Uint8Array | State>();
   const store = transactional({
     name: "rows",
@@ -69,7 +69,7 @@ describe("a state that is corrupt", () => {
   test.each([
     ["bytes that do not decode", new Uint8Array(3)],
     ["numbers that are not finite", { value: Number.NaN, ts: 0 }],
-  ])("costs the calls on its own key alone: %s", async (_, state) => {
+  ])("fails only the calls on its own key: %s", async (_, state) => {
     states.clear();
     states.set("one:bad", state);
     const log = kept();
@@ -86,7 +86,7 @@ describe("a state that is corrupt", () => {
   });
 });
 
-test("an error about one key is an answer of its node: the count of failures begins anew", async () => {
+test("an error about one key is a response of its node: the count of failures restarts", async () => {
   const details = { store: "noded", operation: "take", identity: "one:k" };
   const [down, corrupt] = [refused, new StoreError("corrupt state", { ...details, scope: "key" })];
   const failures: unknown[] = [down, down, down, down, corrupt, down, down, down, down, FINE];
@@ -115,8 +115,8 @@ test("a store receives the deadline of each call: the limit's own timeout from n
   expect(deadlines).toEqual([now + 90, now + 40, now + 40, now + 90, now + 40]);
 });
 
-describe("a node that fails", () => {
-  test("costs no call on the other nodes, and is called ever more rarely", async () => {
+describe("a failing node", () => {
+  test("fails no call on other nodes, and is called ever more rarely", async () => {
     const store = noded((node) => (node === "b" ? refused : FINE));
     const limits = defineLimits(configs, { store, log: false });
     for (let turn = 0; turn < 20; turn++) {
@@ -126,20 +126,20 @@ describe("a node that fails", () => {
         expect(answer.degraded, `${keys[i]} in turn ${turn}`).toBe(keys[i]?.startsWith("b") || undefined);
       }
     }
-    expect(store.asked.filter((node) => node === "b")).toHaveLength(6);
+    expect(store.calls.filter((node) => node === "b")).toHaveLength(6);
   });
 
-  test("keeps its breaker while others succeed, which would begin the count of a common one anew", async () => {
+  test("keeps its own breaker while other nodes succeed", async () => {
     const store = noded((node) => (node === "b" ? refused : FINE));
     const limits = defineLimits(configs, { store, log: false });
     for (let i = 0; i < 50; i++) {
       await limits.limit("one", { key: "b" });
       await limits.limit("one", { key: "a" });
     }
-    expect(store.asked.filter((node) => node === "b")).toHaveLength(5);
+    expect(store.calls.filter((node) => node === "b")).toHaveLength(5);
   });
 
-  test("fails the calls on several nodes that it is one of, and opens no other's breaker", async () => {
+  test("fails the calls on several nodes that include it, and opens no other breaker", async () => {
     const store = noded((node) => (node === "b" ? refused : FINE));
     const limits = defineLimits(configs, { store, log: false });
     const both = () =>
@@ -149,7 +149,7 @@ describe("a node that fails", () => {
       ]);
     for (let i = 0; i < 20; i++) expect((await both()).degraded).toBe(true);
     expect(
-      store.asked.filter((node) => node === "b"),
+      store.calls.filter((node) => node === "b"),
       "a breaker for the pair",
     ).toHaveLength(5);
     expect((await limits.limit("one", { key: "a" })).degraded).toBeUndefined();
@@ -163,7 +163,7 @@ describe("a node that fails", () => {
     ).toBeUndefined();
   });
 
-  test("is forgotten once there are a thousand others that fail", async () => {
+  test("is forgotten after a thousand other failing nodes", async () => {
     let failing = true;
     const store: AsyncStore = { ...noded(() => (failing ? refused : FINE)), nodeOf: (_, key) => key };
     const limits = defineLimits(configs, { store, log: false });
@@ -175,7 +175,7 @@ describe("a node that fails", () => {
     expect((await limits.limit("one", { key: "0" })).degraded, "its breaker is gone").toBeUndefined();
   });
 
-  test("whose name the store cannot find is the store's own to reject", async () => {
+  test("rejects as the store does if the store cannot name it", async () => {
     const store: AsyncStore = {
       ...noded(() => FINE),
       nodeOf: () => {
@@ -187,7 +187,7 @@ describe("a node that fails", () => {
 });
 
 describe("the log", () => {
-  test("has one line when a node fails, with its cause, and one when it answers again", async () => {
+  test("has one line when a node fails, with its cause, and one when it recovers", async () => {
     let failing = "ab";
     const log = kept();
     const store = noded((node) => (failing.includes(node) ? refused : FINE));
@@ -205,7 +205,7 @@ describe("the log", () => {
     expect(log.lines.slice(2)).toEqual(["tidegate: noded (node a) answers again"]);
   });
 
-  test("has at most one such pair of lines a minute, and the latest state after it", async () => {
+  test("has at most one such pair of lines per minute, and the latest state after it", async () => {
     let failing = true;
     const log = kept();
     const store: AsyncStore = { ...noded(() => (failing ? refused : FINE)), nodeOf: () => undefined };
@@ -226,13 +226,13 @@ describe("the log", () => {
   test.each([
     ["allow" as const, 'allowed (onStoreError: "allow")'],
     [{ local: 0.5 }, "decided by a local limit (onStoreError: { local: 0.5 })"],
-  ])("says what the limiter does meanwhile: %j", async (onStoreError, words) => {
+  ])("says how the limiter decides meanwhile: %j", async (onStoreError, words) => {
     const log = kept();
     await defineLimits(configs, { store: noded(() => refused), onStoreError, log }).limit("one", { key: "a" });
     expect(log.lines).toEqual([expect.stringContaining(`its calls are ${words}`)]);
   });
 
-  test("names the socket timeouts where there was no answer", async () => {
+  test("names the socket timeouts if there was no response", async () => {
     const log = kept();
     const store: AsyncStore = { ...noded(() => FINE), decide: () => new Promise(() => {}) };
     const answer = defineLimits(configs, { store, log }).limit("one", { key: "a" });
@@ -241,7 +241,7 @@ describe("the log", () => {
     expect(log.lines).toEqual([expect.stringMatching(/no answer within 250 ms;.*half-open: set the socket timeouts/)]);
   });
 
-  test("is the console by default, and `false` writes nothing", async () => {
+  test("is the console by default, and `false` disables it", async () => {
     const [error, info] = [vi.spyOn(console, "error"), vi.spyOn(console, "info")].map((spy) =>
       spy.mockImplementation(() => {}),
     );
@@ -264,7 +264,7 @@ describe("the log", () => {
     }
   });
 
-  test("that throws changes nothing", async () => {
+  test("a logger that throws changes nothing", async () => {
     const fail = () => {
       throw new Error("the disk is full");
     };
@@ -272,7 +272,7 @@ describe("the log", () => {
     expect(await limits.limit("one", { key: "a" })).toMatchObject({ ok: false, degraded: true });
   });
 
-  test("has a line for a synchronous store, too", () => {
+  test("has a line for a synchronous store too", () => {
     let failing = true;
     const log = kept();
     const states = memory();
@@ -314,7 +314,7 @@ describe("the log", () => {
   });
 });
 
-describe("whatever a client throws", () => {
+describe("any value that a client throws", () => {
   test.each([
     [undefined, "undefined"],
     [null, "null"],

@@ -1,4 +1,4 @@
-/** How a limiter handles a store that fails: a hand-made store, and fake timers. */
+/** How a limiter handles a store that fails, with a hand-written store and fake timers. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type Config,
@@ -56,14 +56,14 @@ afterEach(() => {
 const limiter = (onStoreError?: OnStoreError, more: Partial<Config> = {}, timeout?: number) =>
   defineLimits({ one: { ...bucket, ...more } as Config, two: bucket }, { store, onStoreError, timeout });
 
-test("a store that answers decides, and the decision has no `degraded`", async () => {
+test("a store that responds decides, and the decision has no `degraded`", async () => {
   const d = await limiter().limit("one", { count: 4 });
   expect(d).toMatchObject({ ok: true, value: 6 });
   expect(d).not.toHaveProperty("degraded");
   expect(store.calls).toBe(1);
 });
 
-describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) => {
+describe.each(["a failing store (%s)", "throw"] as const)("a store that fails (%s)", (mode) => {
   beforeEach(() => {
     store.mode = mode;
   });
@@ -84,7 +84,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     await expect(limiter().limit("one", { throws: true })).rejects.toBeInstanceOf(RateLimitError);
   });
 
-  test("allows where `onStoreError` does, except a count beyond the capacity", async () => {
+  test("allows if `onStoreError` does, except a count beyond the capacity", async () => {
     const limits = limiter("allow");
     expect(await limits.limit("one")).toMatchObject({ ok: true, degraded: true });
     expect(await limits.limit("one", { count: 11 })).toMatchObject({
@@ -99,7 +99,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     });
   });
 
-  test("a grant without the store has no numbers of a state: none are in its headers", async () => {
+  test("a grant without the store has no rate-limit headers", async () => {
     const { cause: _, policy, ...granted } = await limiter("allow").limit("one");
     expect(granted).toEqual({
       ok: true,
@@ -126,7 +126,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     expect(statusOf(await limiter("deny").limit("one"))).toBe(503);
   });
 
-  test("a local fixed window opens where the limit's `start` says", async () => {
+  test("a local fixed window starts at the limit's `start`", async () => {
     const window = { kind: "fixed window", rate: 2, period: 1000, start: 300 } as const;
     const limits = defineLimits({ window }, { store, onStoreError: { local: 0.5 } });
     expect((await limits.limit("window")).ok).toBe(true);
@@ -134,14 +134,14 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     expect(await limits.limit("window")).toMatchObject({ ok: false, retryAfter: 300 });
   });
 
-  test("a limit's own setting goes before the limiter's", async () => {
+  test("a limit's own setting overrides the limiter's", async () => {
     const limits = limiter("allow", { onStoreError: "deny" });
     expect((await limits.limit("one")).ok).toBe(false);
     expect((await limits.limit("two")).ok).toBe(true);
     expect((await limits.limitAll([{ name: "two" }, { name: "one" }])).ok).toBe(false);
   });
 
-  test("a local limit decides at its fraction of rate and capacity", async () => {
+  test("a local limit has its fraction of rate and capacity", async () => {
     const limits = limiter({ local: 0.5 });
     for (let i = 0; i < 5; i++)
       expect(await limits.limit("one", { key: "k" })).toMatchObject({ ok: true, degraded: true });
@@ -157,7 +157,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     expect(await limits.limit("one")).toMatchObject({ ok: false, retryAfter: 10_000 });
   });
 
-  test("several local limits are all taken or none, two on one for their sum", async () => {
+  test("several local limits take all or nothing, two on one for their sum", async () => {
     const limits = limiter({ local: 0.5 });
     const six = await limits.limitAll([
       { name: "one", count: 3 },
@@ -187,7 +187,7 @@ describe.each(["reject", "throw"] as const)("a store that fails (%s)", (mode) =>
     expect((await mixed.limit("two", { count: 5 })).ok, "nothing was taken from two").toBe(true);
   });
 
-  test("reset and getValue cannot be made up, and reject", async () => {
+  test("reset and getValue need the store, and reject", async () => {
     const limits = limiter("allow");
     await expect(limits.reset("one")).rejects.toMatchObject({ code: "TIDEGATE_STORE", operation: "reset" });
     await expect(limits.getValue("one")).rejects.toMatchObject({ code: "TIDEGATE_STORE", operation: "getValue" });
@@ -219,7 +219,7 @@ describe("the deadline", () => {
     expect((cause as Error).message).toBe(`flaky: take of "one" failed: no answer within ${expected} ms`);
   });
 
-  test("of several limits the shortest holds for all", async () => {
+  test("of several limits the shortest timeout applies to all", async () => {
     const limits = limiter("deny", { timeout: 40 });
     const settled = vi.fn();
     const answer = limits.limitAll([{ name: "two" }, { name: "one" }]).then(settled);
@@ -230,22 +230,22 @@ describe("the deadline", () => {
     expect(settled).toHaveBeenCalledOnce();
   });
 
-  test("an answer that comes too late changes nothing any more", async () => {
+  test("a response after the deadline changes nothing", async () => {
     let answer: (d: never) => void = () => {};
     store.decide = () => new Promise((resolve) => (answer = resolve));
-    const asked = limiter().limit("one");
+    const call = limiter().limit("one");
     await vi.advanceTimersByTimeAsync(250);
     answer({ ok: true } as never);
-    expect(await asked).toMatchObject({ ok: false, degraded: true });
+    expect(await call).toMatchObject({ ok: false, degraded: true });
   });
 
   test("a rejection after the deadline is handled", async () => {
     let reject: (error: Error) => void = () => {};
     store.decide = () => new Promise((_, no) => (reject = no));
-    const asked = limiter().limit("one");
+    const call = limiter().limit("one");
     await vi.advanceTimersByTimeAsync(250);
     reject(new Error("late"));
-    expect((await asked).degraded).toBe(true);
+    expect((await call).degraded).toBe(true);
     vi.useRealTimers();
     await new Promise((resolve) => setTimeout(resolve, 5));
     vi.useFakeTimers();
@@ -269,7 +269,7 @@ describe("the breaker", () => {
 
     await vi.advanceTimersByTimeAsync(100);
     const probe = limits.limit("one");
-    await limits.limit("one"); // beside the probe, no call waits
+    await limits.limit("one"); // during the probe, no call waits
     expect(store.calls).toBe(6);
     await vi.advanceTimersByTimeAsync(250);
     expect((await probe).degraded).toBe(true);
@@ -295,7 +295,7 @@ describe("the breaker", () => {
     expect(probes).toBeLessThan(25);
   });
 
-  test("a success in between begins the count anew", async () => {
+  test("a success restarts the count of failures", async () => {
     const limits = limiter();
     for (let i = 0; i < 20; i++) {
       store.mode = i % 5 === 4 ? "answer" : "reject";
@@ -304,7 +304,7 @@ describe("the breaker", () => {
     expect(store.calls).toBe(20);
   });
 
-  test("an InputError of the store rejects as it is, and is no failure", async () => {
+  test("an InputError of the store rejects unchanged, and is not counted as a failure", async () => {
     const limits = limiter("allow");
     const mistake = new InputError("key", "a string that this store can keep", "k");
     store.decide = () => Promise.reject(mistake);
@@ -315,7 +315,7 @@ describe("the breaker", () => {
     }
   });
 
-  test("a caller's mistake is no failure, and does not reach the store", async () => {
+  test("an invalid call is not counted as a failure, and does not reach the store", async () => {
     const limits = limiter("allow");
     for (let i = 0; i < 10; i++) expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be");
     expect(store.calls).toBe(0);
@@ -379,7 +379,7 @@ describe("a synchronous store that throws", () => {
     }
   });
 
-  test("throws its error where no decision can replace it", () => {
+  test("throws its error if no decision can replace it", () => {
     expect(() => limits().reset("one")).toThrow("the disk is gone");
     expect(() => limits().getValue("one")).toThrow("the disk is gone");
     expect(() => limits("allow").limit("one", { count: -1 })).toThrow("`count` must be");

@@ -1,4 +1,4 @@
-/** What a limit computes on the states of its shards, for stores whose rows live apart. */
+/** How a limit computes on the states of its shards, for stores that keep their rows apart. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { State } from "../src/limit/decision.ts";
@@ -7,7 +7,7 @@ import { Limit } from "../src/limit/limit.ts";
 const of = (shards: number) => new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards });
 const NOW = 1_000_000;
 
-test("pick returns two distinct shards, and every ordered pair for the same share of random numbers", () => {
+test("pick returns two distinct shards, and each ordered pair equally often", () => {
   for (const shards of [2, 3, 7, 10]) {
     const pairs = shards * (shards - 1);
     const picked = Array.from({ length: pairs }, (_, i) => of(shards).pick((i + 0.5) / pairs));
@@ -38,7 +38,7 @@ test("better takes from the fuller shard, from the first of equals, and never le
   expect(take(at(3), at(5), 6).decision.ok).toBe(false);
 });
 
-test("a pool grants what all shards hold together, in even parts, and sums up to what is left", () => {
+test("a pool grants what all shards hold together, in equal parts, and sums up what is left", () => {
   const limit = of(3);
   const states = [{ value: 8, ts: NOW }, { value: 1, ts: NOW }, null];
   const take = (count: number) => limit.pool(states, { op: "take", count, reserve: false }, NOW, 0);

@@ -1,4 +1,4 @@
-/** The store over a transaction of the host's own: what it reads, what it writes, and what it says of what it finds. */
+/** The store over a host's transaction: what it reads, what it writes, and how it reports what it finds. */
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE, SECOND, type State } from "../src/index.ts";
 import { Limit, type Transaction, transactional } from "../src/stores/index.ts";
@@ -30,7 +30,7 @@ function rows() {
   return { states, sets, deleted, clock, limits: defineLimits(configs, { store, now: clock.now }) };
 }
 
-test("a grant is one write, with the time from which it may be dropped; denials, checks and reads are none", async () => {
+test("a grant is one write, with its expiry; denials, checks and reads write nothing", async () => {
   const { sets, limits, clock } = rows();
   await limits.limit("one", { key: "k", count: 4 });
   expect(sets).toEqual([["one:k", { value: 6, ts: 1_000_000 }, 1_000_000 + 24 * SECOND]]);
@@ -49,7 +49,7 @@ test("a grant is one write, with the time from which it may be dropped; denials,
   expect(sets).toHaveLength(1);
 });
 
-test("reset forgets every shard", async () => {
+test("reset deletes every shard", async () => {
   const { deleted, limits } = rows();
   await limits.reset("parts", { key: "k" });
   await limits.reset("one");
@@ -67,7 +67,7 @@ test.each<unknown>([
   { value: 6, ts: Number.POSITIVE_INFINITY },
   { value: 6, ts: null },
   [6, 1_000_000],
-])("%j is no state: reported with its identity, never a fresh key", async (corrupt) => {
+])("%j is not a state: an error with its identity, never a fresh key", async (corrupt) => {
   const { states, sets, limits } = rows();
   states.set("one:k", corrupt);
   states.set("parts/0:k", corrupt);
@@ -85,15 +85,15 @@ test.each<unknown>([
   expect(sets).toEqual([]);
 });
 
-test("a transaction that fails is a StoreError that keeps its cause", async () => {
+test("a failing transaction is a StoreError with its cause", async () => {
   const cause = new Error("deadlock");
   const store = transactional({ name: "rows", transaction: () => Promise.reject(cause) });
   const d = await defineLimits({ one: bucket }, { store }).limit("one", { key: "k" });
   expect(d.cause).toMatchObject({ message: 'rows: take of "one:k" failed: deadlock', cause });
 });
 
-test("its own clock decides where none is passed, and must tell a number", async () => {
-  const told: [unknown, boolean][] = [
+test("uses its own clock if none is passed, which must return a number", async () => {
+  const clocks: [unknown, boolean][] = [
     [5000, true],
     [5000.7, true],
     [null, false],
@@ -101,7 +101,7 @@ test("its own clock decides where none is passed, and must tell a number", async
     [Number.NaN, false],
     [-1, false],
   ];
-  for (const [now, sound] of told) {
+  for (const [now, sound] of clocks) {
     const store = transactional({
       name: "rows",
       transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),
@@ -116,7 +116,7 @@ test("its own clock decides where none is passed, and must tell a number", async
   }
 });
 
-test("the shards that it looks at are those that its random number picks: the same numbers, the same states", async () => {
+test("its random number picks the shards: the same numbers give the same states", async () => {
   async function run(): Promise<[string, State][]> {
     const states = new Map<string, State>();
     const draws = [0.1, 0.9, 0.5, 0.3];
@@ -136,7 +136,7 @@ test("the shards that it looks at are those that its random number picks: the sa
   expect(await run()).toEqual(first);
 });
 
-/** A host's transaction: every operation takes another number of turns, and nothing keeps calls apart. */
+/** A host's transaction: every operation takes another number of turns, and calls are not isolated. */
 function slow(states = new Map<string, State>()) {
   let operations = 0;
   const turn = async (): Promise<void> => {
@@ -153,12 +153,15 @@ function slow(states = new Map<string, State>()) {
 const configs = { one: bucket, parts: { ...bucket, shards: 5 }, other: bucket };
 const granted = (all: readonly { ok: boolean }[]): number => all.filter(({ ok }) => ok).length;
 
-test.each(["one", "parts"] as const)("parallel calls on %s in one transaction grant what there is", async (name) => {
-  const { tx } = slow();
-  const limits = defineLimits(configs, { store: transactional({ name: "tx", transaction: (body) => body(tx) }) });
-  const take = () => limits.limit(name, { key: "k" });
-  expect(granted(await Promise.all(Array.from({ length: 40 }, take)))).toBe(10);
-});
+test.each(["one", "parts"] as const)(
+  "parallel calls on %s in one transaction grant exactly its tokens",
+  async (name) => {
+    const { tx } = slow();
+    const limits = defineLimits(configs, { store: transactional({ name: "tx", transaction: (body) => body(tx) }) });
+    const take = () => limits.limit(name, { key: "k" });
+    expect(granted(await Promise.all(Array.from({ length: 40 }, take)))).toBe(10);
+  },
+);
 
 test("stores and limiters within one handle take turns; limitAll in any order takes from all or none", async () => {
   const { tx, states } = slow();
@@ -257,7 +260,7 @@ test.each<[string, State[], State | null]>([
     ],
     null,
   ],
-])("several rows of one state, %s: the state lacks what all of them lack", async (_what, stored, state) => {
+])("several rows of one state, %s: the deficits of the rows add up", async (_what, stored, state) => {
   let joined: State | null | undefined;
   const store = transactional({
     name: "tx",
@@ -275,7 +278,7 @@ test.each<[string, State[], State | null]>([
   expect(joined).toEqual(state);
 });
 
-test("wrong options are named", () => {
+test("invalid options are named", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");
   expect(() => transactional({ ...sound, name: 5 } as never)).toThrow("`name` must be a short name, for errors; got 5");

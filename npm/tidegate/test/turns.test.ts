@@ -1,8 +1,8 @@
-/** The queue of the calls of one process on one identity. */
+/** The queue of one process's calls on one identity. */
 import { expect, test, vi } from "vitest";
 import { Turns } from "../src/stores/turns.ts";
 
-/** A body that ends when the test ends it, and the order in which bodies began. */
+/** A function that ends when the test ends it, and the order in which functions started. */
 function bodies() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -13,7 +13,7 @@ function bodies() {
   return { begun, body, end: (name: string) => ends.get(name)?.() };
 }
 
-test("calls on one identity run one after another, others beside them", async () => {
+test("calls on one identity run sequentially, calls on others concurrently", async () => {
   const turns = new Turns();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
@@ -28,7 +28,7 @@ test("calls on one identity run one after another, others beside them", async ()
   expect(await second).toBe("second");
 });
 
-test("calls on several identities in opposite orders do not wait for each other in a circle", async () => {
+test("calls on several identities in opposite orders do not deadlock", async () => {
   const turns = new Turns();
   const order: string[] = [];
   const body = (name: string) => async () => {
@@ -42,7 +42,7 @@ test("calls on several identities in opposite orders do not wait for each other 
   expect(order.indexOf("2")).toBeLessThan(order.indexOf("3"));
 });
 
-test("a call that rejects is not in the way of the next, which gets its own answer", async () => {
+test("a rejected call does not affect the next", async () => {
   const turns = new Turns();
   const first = turns.run(["a"], () => Promise.reject(new Error("first")));
   const second = turns.run(["a"], async () => "second");
@@ -50,7 +50,7 @@ test("a call that rejects is not in the way of the next, which gets its own answ
   expect(await second).toBe("second");
 });
 
-test("a call whose deadline passes in the queue is not run", async () => {
+test("a call whose deadline passes in the queue does not run", async () => {
   const turns = new Turns();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
@@ -63,7 +63,7 @@ test("a call whose deadline passes in the queue is not run", async () => {
   expect(begun).toEqual(["first"]);
 });
 
-test("a call that never ends is waited for until its deadline, and no longer", async () => {
+test("a call that never ends blocks the queue until its deadline at most", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {
     const turns = new Turns();

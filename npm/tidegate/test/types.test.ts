@@ -1,4 +1,4 @@
-/** What must not compile: `npm test` runs the compiler over this file, and an error that is expected and absent is one. */
+/** What must not compile: `npm test` compiles this file, and an expected error that is absent is an error. */
 import { expect, expectTypeOf, test } from "vitest";
 import { type AllDecision, type Decision, defineLimits, MINUTE, memory, type Value } from "../src/index.ts";
 import { type AsyncStore, transactional } from "../src/stores/index.ts";
@@ -12,7 +12,7 @@ const sync = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "
 const explicit = defineLimits({ sendMessage: bucket }, { store: memory() });
 const later = defineLimits({ sendMessage: bucket }, { store });
 
-test("a synchronous store answers with decisions, any other with promises of them", async () => {
+test("a synchronous store returns decisions, any other promises of them", async () => {
   expectTypeOf(sync.limit("sendMessage")).toEqualTypeOf<Decision>();
   expectTypeOf(explicit.check("sendMessage")).toEqualTypeOf<Decision>();
   expectTypeOf(sync.limitAll([{ name: "freeTrial" }])).toEqualTypeOf<AllDecision>();
@@ -28,7 +28,7 @@ test("a synchronous store answers with decisions, any other with promises of the
   expect((await sync.limit("sendMessage")).ok).toBe(true);
 });
 
-test("a name that was not defined is an error, of the compiler's and of the package's", () => {
+test("an undefined limit name is a compile-time and a run-time error", () => {
   const refused = (body: () => unknown) =>
     expect(body).toThrow(/`name` must be one of the limits defined: "sendMessage", "freeTrial"/);
   // @ts-expect-error not a limit
@@ -44,7 +44,7 @@ test("a name that was not defined is an error, of the compiler's and of the pack
   expect(sync.limit("defined at the call".replaceAll(" ", "-"), { config: bucket }).ok).toBe(true);
 });
 
-test("a wrong field is an error, of the compiler's and of the package's", () => {
+test("a wrong field is a compile-time and a run-time error", () => {
   const refused = (body: () => unknown) => expect(body).toThrow(/^`\w+` must be /);
   // @ts-expect-error misspelt
   refused(() => sync.limit("sendMessage", { cuont: 2 }));

@@ -1,5 +1,5 @@
 /**
- * Every public function, class and method with wrong arguments: it throws an `InputError`, or it works. The walk goes over
+ * Calls every public function, class and method with wrong arguments: each throws an `InputError`, or works. The list is
  * `exports` of package.json, so a new function without a row in `CALLS` fails.
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -39,7 +39,7 @@ const meter = {
 };
 const middleware = () => [limits(), { name: "api", client: { trust: 1 } }, none];
 
-/** Right arguments, of which one after another is replaced by a wrong one. */
+/** Valid arguments, of which each in turn is replaced by an invalid one. */
 const CALLS: Record<string, () => unknown[]> = {
   adaptiveRate: () => [{ floor: 1, ceiling: 10, period: MINUTE, latency: 100 }],
   addressKey: () => ["192.0.2.1", {}],
@@ -99,7 +99,7 @@ const CALLS: Record<string, () => unknown[]> = {
   workersKv: () => [kv, {}],
 };
 
-/** Data that a caller read somewhere: where it is no state, the documented error is a `TypeError`. */
+/** Data that a caller read elsewhere: if it is not a state, the documented error is a `TypeError`. */
 const DATA = new Set(['decodeText, argument 0 of "text"']);
 
 /** Objects whose methods are called too: the names of the functions that return them. */
@@ -114,7 +114,7 @@ const RESULTS = new Set([
   "remoteLimits",
   "semaphore",
 ]);
-/** Methods for which the package's own code is the only caller. */
+/** Methods that only the package itself calls. */
 const INTERNAL = new Set(["constructor", "select", "watch", "wake", "whenFree", "here", "clearTimeout"]);
 
 const WRONG: readonly [string, unknown][] = [
@@ -134,11 +134,11 @@ const WRONG: readonly [string, unknown][] = [
   ["a Proxy of a function", new Proxy(() => {}, {})],
 ];
 
-/** What is thrown, at once or by a promise. */
+/** What it throws, synchronously or by a promise. */
 async function failureOf(call: () => unknown): Promise<unknown> {
   try {
     const result = call();
-    // A promise that is still waiting has accepted its arguments.
+    // A promise that is still pending has accepted its arguments.
     await Promise.race([result, new Promise((resolve) => setImmediate(resolve))]);
     return undefined;
   } catch (error) {
@@ -163,7 +163,7 @@ const invoke = (name: string, fn: Callable, args: readonly unknown[]): unknown =
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   exports: Record<string, string | { default: string }>;
 };
-/** As the build finds it: `dist/a.js` is made from `src/a.ts` or `src/a/index.ts`. */
+/** The entry's file, by the build's rule: `dist/a.js` is made from `src/a.ts` or `src/a/index.ts`. */
 const source = (target: string): string => {
   const path = target.replace("./dist/", "../src/").replace(/\.js$/, "");
   return existsSync(new URL(`${path}.ts`, import.meta.url)) ? `${path}.ts` : `${path}/index.ts`;
@@ -172,7 +172,7 @@ const entries = Object.entries(manifest.exports).flatMap(([entry, target]) =>
   typeof target === "string" || ELSEWHERE.has(entry) ? [] : [[entry, source(target.default)] as const],
 );
 
-/** The failures that are no `InputError`, each as a line. */
+/** Failures other than `InputError`, one line each. */
 async function untyped(what: string, call: (wrong: unknown) => unknown): Promise<string[]> {
   const lines: string[] = [];
   for (const [label, wrong] of WRONG) {
@@ -191,7 +191,7 @@ const plainFields = (value: unknown): string[] =>
     ? Object.keys(value)
     : [];
 
-/** The methods of what a function returns, with a wrong first argument, and with a wrong second one after a name. */
+/** The methods of a returned object, with a wrong first argument, and with a wrong second one after a name. */
 async function wrongMethods(name: string, make: () => unknown): Promise<string[]> {
   const lines: string[] = [];
   const names = new Set<string>();

@@ -35,14 +35,14 @@ async function oneCaller(make) {
 async function workers(name) {
   const env = { CONTENDER: name, FOLDER: folder(), MS: `${ms}` };
   const each = Array.from({ length: PROCESSES }, () => cluster.fork(env));
-  const told = (type) => (worker) =>
+  const message = (type) => (worker) =>
     new Promise((resolve, reject) => {
       worker.on("message", (message) => message.type === type && resolve(message));
       worker.on("exit", (code) => reject(new Error(`a worker of ${name} ended with ${code}`)));
     });
-  const done = each.map(told("done"));
+  const done = each.map(message("done"));
   for (const all of [done]) for (const one of all) one.catch(() => {});
-  await Promise.all(each.map(told("ready")));
+  await Promise.all(each.map(message("ready")));
   for (const worker of each) worker.send({ type: "go" });
   const figures = await Promise.all(done);
   for (const worker of each) worker.disconnect();

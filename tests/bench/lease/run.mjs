@@ -27,12 +27,12 @@ async function measure(limit, { lease, nodes, callers }) {
   await probe.config("RESETSTAT");
   const clients = Array.from({ length: nodes }, open);
   const limiters = clients.map((client) => defineLimits(LIMITS, { store: redis(client, { lease }), timeout: 10_000 }));
-  let [asked, granted, stop] = [0, 0, false];
+  let [called, granted, stop] = [0, 0, false];
   const caller = async (limits) => {
     // A caller that never waits for the server would never let the clock on.
     for (let i = 1; !stop; i++) {
       const { ok } = await limits.limit(limit, { key: "hot" });
-      asked++;
+      called++;
       if (ok) granted++;
       if (i % 100 === 0) await new Promise(setImmediate);
     }
@@ -49,8 +49,8 @@ async function measure(limit, { lease, nodes, callers }) {
   for (const client of clients) client.disconnect();
   const { rate, period, capacity = rate } = LIMITS[limit];
   return {
-    perSecond: (asked * 1000) / took,
-    reached: reached / asked,
+    perSecond: (called * 1000) / took,
+    reached: reached / called,
     used: granted / (capacity + (rate * took) / period),
   };
 }

@@ -6,10 +6,10 @@ import { threads } from "./threads.mjs";
 
 const MEASUREMENTS = { probe, speed, memory, ages, threads };
 const { measure, ...spec } = JSON.parse(process.argv[2]);
-let told;
+let result;
 try {
-  told = await MEASUREMENTS[measure](spec);
+  result = await MEASUREMENTS[measure](spec);
 } catch (error) {
-  told = { failed: error.message.split("\n")[0] };
+  result = { failed: error.message.split("\n")[0] };
 }
-process.stdout.write(`${JSON.stringify(told)}\n`, () => process.exit(0));
+process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));

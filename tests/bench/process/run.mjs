@@ -48,10 +48,10 @@ function chosen(list, wanted, flag) {
 
 const about = new Map();
 const contenders = chosen(CONTENDERS, given.only, "--only").filter(({ id, title }) => {
-  const told = measure("probe", { contender: id });
-  if (told.failed !== undefined) process.stdout.write(`left out: ${title}: ${told.failed}\n`);
-  else about.set(id, told);
-  return told.failed === undefined;
+  const result = measure("probe", { contender: id });
+  if (result.failed !== undefined) process.stdout.write(`left out: ${title}: ${result.failed}\n`);
+  else about.set(id, result);
+  return result.failed === undefined;
 });
 if (contenders.length === 0) throw new Error("no contender could be loaded");
 
@@ -74,11 +74,11 @@ for (const one of chosen(cases(given.quick), given.case, "--case")) {
   const runs = new Map(taking.map(({ id }) => [id, []]));
   for (let round = 0; round < rounds; round++) {
     for (const { id, title } of taking) {
-      const told = measure(one.measure, { contender: id, ...one.spec });
-      if (told.failed === undefined) runs.get(id).push(told);
+      const result = measure(one.measure, { contender: id, ...one.spec });
+      if (result.failed === undefined) runs.get(id).push(result);
       else {
         failures++;
-        process.stdout.write(`FAILED: ${title}, ${one.title}: ${told.failed}\n`);
+        process.stdout.write(`FAILED: ${title}, ${one.title}: ${result.failed}\n`);
       }
     }
   }

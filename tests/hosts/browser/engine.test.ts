@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { launch } from "../../support/chromium.ts";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 import { serve } from "./server.ts";
 
 const INLINE = "script-src 'self' 'unsafe-inline'";
@@ -23,14 +23,14 @@ await inRuntime("chromium", async (program) => {
   /** What the page told, under this policy. */
   const under = async (csp: string) => {
     const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
-    return page.evaluate<string>("document.body.dataset.told");
+    return page.evaluate<string>("document.body.dataset.result");
   };
 
   const page = await open("/page.html");
-  const told = await page.evaluate<{ name: string; error?: string }[]>(
+  const results = await page.evaluate<{ name: string; error?: string }[]>(
     `import("/memory.js").then((m) => m.inMemory())`,
   );
-  describe("in memory, on a plain page", () => retell(told));
+  describe("in memory, on a plain page", () => replay(results));
 
   test("a content security policy with 'wasm-unsafe-eval' is enough", async () => {
     expect(await under(`${INLINE} 'wasm-unsafe-eval'`)).toBe("[true,true,false]");

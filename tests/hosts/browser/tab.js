@@ -8,9 +8,9 @@ const configs = {
   also: { kind: "fixed window", rate: 60, period: 1000 * HOUR, start: 0 },
   paced: { kind: "token bucket", rate: 20, period: SECOND, capacity: 1 },
 };
-const told = [];
+const causes = [];
 const limits = defineLimits(configs, {
-  store: webStorage({ onFallback: (cause) => told.push(cause.message) }),
+  store: webStorage({ onFallback: (cause) => causes.push(cause.message) }),
   timeout: 60_000,
 });
 
@@ -35,4 +35,4 @@ export const paced = (calls, key) => {
   return Promise.all(Array.from({ length: calls }, () => run()));
 };
 export const left = async (key) => Math.floor((await limits.getValue("shared", { key })).value);
-export const fallbacks = () => told;
+export const fallbacks = () => causes;

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { type BrowserContext, launch, type Page } from "../../support/chromium.ts";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 import { serve } from "./server.ts";
 
 await inRuntime("chromium", async (program) => {
@@ -19,14 +19,14 @@ await inRuntime("chromium", async (program) => {
     await page.goto(`${site.origin}/page.html`);
     return page;
   };
-  const ask = <T>(page: Page, call: string): Promise<T> =>
+  const evaluate = <T>(page: Page, call: string): Promise<T> =>
     page.evaluate<T>(`import("/tab.js").then((tab) => tab.${call})`);
 
   const page = await open(await browser.newContext());
-  const told = await page.evaluate<{ name: string; error?: string }[]>(
+  const results = await page.evaluate<{ name: string; error?: string }[]>(
     `import("/suite.js").then((m) => m.inBrowser())`,
   );
-  describe("the contract of a store", () => retell(told));
+  describe("the contract of a store", () => replay(results));
 
   test.each([
     ["take", 100],
@@ -34,31 +34,31 @@ await inRuntime("chromium", async (program) => {
   ])("three tabs at once take exactly what there is (%s)", async (call, there) => {
     const context = await browser.newContext();
     const tabs = await Promise.all([open(context), open(context), open(context)]);
-    const granted = await Promise.all(tabs.map((tab) => ask<number>(tab, `${call}(50, "together")`)));
+    const granted = await Promise.all(tabs.map((tab) => evaluate<number>(tab, `${call}(50, "together")`)));
     expect(granted.reduce((sum, one) => sum + one, 0)).toBe(there);
-    expect(await Promise.all(tabs.map((tab) => ask(tab, "left('together')")))).toEqual(
+    expect(await Promise.all(tabs.map((tab) => evaluate(tab, "left('together')")))).toEqual(
       [1, 2, 3].map(() => 100 - there),
     );
-    expect(await ask(tabs[0] as Page, "fallbacks()")).toEqual([]);
+    expect(await evaluate(tabs[0] as Page, "fallbacks()")).toEqual([]);
     await context.close();
   });
 
   test("a reload forgets nothing, and another profile knows nothing of it", async () => {
     const context = await browser.newContext();
     const tab = await open(context);
-    expect(await ask(tab, "take(70, 'kept')")).toBe(70);
+    expect(await evaluate(tab, "take(70, 'kept')")).toBe(70);
     await tab.reload();
-    expect(await ask(tab, "take(70, 'kept')")).toBe(30);
+    expect(await evaluate(tab, "take(70, 'kept')")).toBe(30);
     await tab.close();
-    expect(await ask(await open(context), "left('kept')")).toBe(0);
-    expect(await ask(await open(await browser.newContext()), "left('kept')")).toBe(100);
+    expect(await evaluate(await open(context), "left('kept')")).toBe(0);
+    expect(await evaluate(await open(await browser.newContext()), "left('kept')")).toBe(100);
   });
 
   test("calls that three tabs throttle by one limit are spaced as one", async () => {
     const context = await browser.newContext();
     const tabs = await Promise.all([open(context), open(context), open(context)]);
     const began = Date.now();
-    const times = await Promise.all(tabs.map((tab) => ask<number[]>(tab, "paced(5, 'all')")));
+    const times = await Promise.all(tabs.map((tab) => evaluate<number[]>(tab, "paced(5, 'all')")));
     const sorted = times.flat().sort((a, b) => a - b);
     expect(sorted.length).toBe(15);
     // One token is there, and one comes every 50 ms: before that, none of them may run, however late others are.
@@ -69,9 +69,9 @@ await inRuntime("chromium", async (program) => {
   test("without IndexedDB the limit is the tab's own, and says so once", async () => {
     const tab = await open(await browser.newContext());
     await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
-    expect(await ask(tab, "take(70, 'alone')")).toBe(70);
-    expect(await ask(tab, "take(70, 'alone')")).toBe(30);
-    expect(await ask(tab, "fallbacks()")).toEqual([
+    expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);
+    expect(await evaluate(tab, "take(70, 'alone')")).toBe(30);
+    expect(await evaluate(tab, "fallbacks()")).toEqual([
       "tidegate: limits are this tab's own, in memory: there is no IndexedDB",
     ]);
   });

@@ -44,9 +44,9 @@ describe.each(Object.entries(BUILDS))("the engine compiled %s", (name, { conditi
     // Also refuses `eval` and `new Function`.
     const args = ["--disallow-code-generation-from-strings", file];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: user.folder, maxBuffer: 2 ** 26 });
-    for (const told of JSON.parse(stdout) as { name: string; error?: string }[][]) {
-      expect(told.filter(({ error }) => error !== undefined)).toEqual([]);
-      expect(told.length).toBeGreaterThan(20);
+    for (const results of JSON.parse(stdout) as { name: string; error?: string }[][]) {
+      expect(results.filter(({ error }) => error !== undefined)).toEqual([]);
+      expect(results.length).toBeGreaterThan(20);
     }
   });
 });

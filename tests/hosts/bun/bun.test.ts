@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 
 const exec = promisify(execFile);
 
@@ -19,18 +19,18 @@ await inRuntime("bun", async (bun) => {
     return (await exec(bun, ["--no-install", program], { cwd: user.folder, env, maxBuffer: 2 ** 26 })).stdout;
   };
 
-  const told = JSON.parse(await run("print-memory.js")) as { name: string; error?: string }[];
-  describe("in memory, on the wasm", () => retell(told));
+  const results = JSON.parse(await run("print-memory.js")) as { name: string; error?: string }[];
+  describe("in memory, on the wasm", () => replay(results));
 
   const addon = packageOf(here());
   const built = fileURLToPath(new URL(`../../../npm/${addon.replace("@tidegate/", "")}`, import.meta.url));
   cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
   cpSync(fileURLToPath(new URL("../../threads/worker.mjs", import.meta.url)), join(user.folder, "threads.mjs"));
   const native = JSON.parse(await run("shared.js")) as {
-    told: { name: string; error?: string }[];
+    results: { name: string; error?: string }[];
     threads: { store: string; one: number; all: number }[];
   };
-  describe("shared(), on the native addon", () => retell(native.told));
+  describe("shared(), on the native addon", () => replay(native.results));
 
   test("four threads on one table of the addon take exactly what there is", () => {
     expect(native.threads.map(({ store }) => store)).toEqual(Array(4).fill("shared"));

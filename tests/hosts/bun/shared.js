@@ -6,20 +6,20 @@ import vectors from "./vectors.js";
 
 const store = shared();
 /** What was asked about, to be forgotten before the next test: there is one table in a process. */
-let asked = [];
+let used = [];
 
 function fresh() {
-  for (const { limit, key } of asked) store.reset(limit, key);
-  asked = [];
+  for (const { limit, key } of used) store.reset(limit, key);
+  used = [];
   return {
     name: store.name,
     sync: true,
     decide(call, now) {
-      asked.push(call);
+      used.push(call);
       return store.decide(call, now);
     },
     decideAll(calls, now) {
-      asked.push(...calls);
+      used.push(...calls);
       return store.decideAll(calls, now);
     },
     reset: (limit, key) => store.reset(limit, key),
@@ -27,7 +27,7 @@ function fresh() {
   };
 }
 
-const told = await report({ create: fresh, vectors });
+const results = await report({ create: fresh, vectors });
 const threads = Array.from({ length: 4 }, () => {
   const workerData = { calls: 2000, keys: 50, run: "bun", now: 1_800_000_000_000 };
   const worker = new Worker(new URL("threads.mjs", import.meta.url), { workerData });
@@ -36,4 +36,4 @@ const threads = Array.from({ length: 4 }, () => {
     worker.once("error", reject);
   });
 });
-console.log(JSON.stringify({ told, threads: await Promise.all(threads) }));
+console.log(JSON.stringify({ results, threads: await Promise.all(threads) }));

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 
 const exec = promisify(execFile);
 
@@ -23,31 +23,33 @@ await inRuntime("deno", async (deno) => {
   const onKv = ["--unstable-kv", `--allow-read=${user.folder}`, `--allow-write=${user.folder}`];
 
   const memory = (await run("print-memory.js", [])) as { name: string; error?: string }[];
-  describe("in memory, with no permission at all", () => retell(memory));
+  describe("in memory, with no permission at all", () => replay(memory));
 
   const kv = (await run("kv.js", onKv, [database("suite")])) as { name: string; error?: string }[];
-  describe("Deno KV", () => retell(kv));
+  describe("Deno KV", () => replay(kv));
 
   describe("Deno KV, several processes on one file", () => {
     test.each(["one", "all"])("take exactly what there is (%s)", async (kind) => {
       const path = database(`shared-${kind}`);
-      const told = (await Promise.all(Array.from({ length: 3 }, () => run("taker.js", onKv, [path, "60", kind])))) as {
+      const results = (await Promise.all(
+        Array.from({ length: 3 }, () => run("taker.js", onKv, [path, "60", kind])),
+      )) as {
         granted: number;
         left: number;
       }[];
       const limit = kind === "one" ? 100 : 60;
-      expect(told.reduce((sum, { granted }) => sum + granted, 0)).toBe(limit);
+      expect(results.reduce((sum, { granted }) => sum + granted, 0)).toBe(limit);
       // Hardly anything comes back within a thousand hours.
-      expect(Math.min(...told.map(({ left }) => left))).toBeLessThan(100 - limit + 1);
+      expect(Math.min(...results.map(({ left }) => left))).toBeLessThan(100 - limit + 1);
     });
   });
 
   test("a denial and a check write nothing; what is no state is reported; more states than a step checks are refused", async () => {
-    const told = (await run("look.js", onKv, [database("look")])) as Record<string, unknown>;
-    expect(told).toMatchObject({ untouched: null, unchanged: true, denied: false });
-    expect(told["tooMany"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 101$/);
-    expect(told["tooManyInAll"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 120$/);
-    expect(told["broken"]).toEqual([
+    const results = (await run("look.js", onKv, [database("look")])) as Record<string, unknown>;
+    expect(results).toMatchObject({ untouched: null, unchanged: true, denied: false });
+    expect(results["tooMany"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 101$/);
+    expect(results["tooManyInAll"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 120$/);
+    expect(results["broken"]).toEqual([
       false,
       expect.stringMatching(/^TIDEGATE_STORE deno-kv: read of "two:broken" failed: .*15 bytes/),
     ]);

@@ -15,7 +15,7 @@ async function look(prefix, id) {
   return odd[0]?.value ?? null;
 }
 
-const told = await report({
+const results = await report({
   vectors,
   shardsApart: "each shard has a row of its own",
   create() {
@@ -32,5 +32,5 @@ const told = await report({
     return { value: view.getFloat64(0, true), ts: view.getFloat64(8, true) };
   },
 });
-console.log(JSON.stringify(told));
+console.log(JSON.stringify(results));
 kv.close();

@@ -24,11 +24,11 @@ function refused({ name, config, call = {}, error }) {
   const [bad, { now = 1000, ...options }] = [revive(config), revive(call)];
   const store = memory();
   const limits = defineLimits({ chat: { kind: "token bucket", rate: 1, period: 1000 } }, { store, now: () => now });
-  const told = [
+  const results = [
     thrown(() => limits.limit("chat", { ...options, config: bad })),
     thrown(() => evaluate(null, bad, { now, ...options })),
   ];
-  const wrong = told.filter((one) => one !== `TIDEGATE_INPUT ${error}`);
+  const wrong = results.filter((one) => one !== `TIDEGATE_INPUT ${error}`);
   if (store.stats().keys > 0) wrong.push("something was written");
   return { name: `refused: ${name}`, ...(wrong.length === 0 ? {} : { error: `${wrong[0]}, not: ${error}` }) };
 }

@@ -9,15 +9,15 @@ function differs(expected, got) {
 
 /** @returns {{ name: string, error?: string }[]} */
 export function policies() {
-  const told = [];
+  const results = [];
   for (const { about, document, limits } of valid) {
     const { names } = definePolicies(document, { claims: () => undefined });
-    told.push({ name: `policies > ${about}`, ...differs(limits, names) });
+    results.push({ name: `policies > ${about}`, ...differs(limits, names) });
   }
   for (const { about, document, text, sentences } of invalid) {
     const problems = checkPolicies(text ?? JSON.stringify(document));
     const said = problems.map(({ message }) => message);
-    told.push({ name: `policies > mistakes: ${about}`, ...differs(sentences, said) });
+    results.push({ name: `policies > mistakes: ${about}`, ...differs(sentences, said) });
   }
-  return told;
+  return results;
 }

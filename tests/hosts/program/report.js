@@ -16,14 +16,14 @@ export async function report(options) {
       tests.push({ name: [...headings, name].join(" > "), body });
     },
   });
-  const told = [];
+  const results = [];
   for (const { name, body } of tests) {
     try {
       await body();
-      told.push({ name });
+      results.push({ name });
     } catch (error) {
-      told.push({ name, error: `${error?.message ?? error}` });
+      results.push({ name, error: `${error?.message ?? error}` });
     }
   }
-  return told;
+  return results;
 }

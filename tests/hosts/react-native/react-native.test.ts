@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { buildSync } from "esbuild";
 import { afterAll, describe } from "vitest";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 
 const exec = promisify(execFile);
 const modules = fileURLToPath(new URL("./node_modules", import.meta.url));
@@ -44,7 +44,7 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   await run(process.execPath, join(modules, "metro/src/cli.js"), ...metro);
   const hermes = join(modules, "hermes-engine-cli", HERMES[process.platform as keyof typeof HERMES]);
   const inHermes = JSON.parse(await run(hermes, "-w", "-O", "metro.js")) as { name: string; error?: string }[];
-  describe("Hermes, bundled by Metro", () => retell(inHermes));
+  describe("Hermes, bundled by Metro", () => replay(inHermes));
 
   buildSync({
     entryPoints: [join(user.folder, "index.js")],
@@ -56,5 +56,5 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   });
   const quickjs = pathToFileURL(join(modules, "quickjs-emscripten/dist/index.mjs")).href;
   const inQuickJs = JSON.parse(await run(process.execPath, "quickjs.mjs", quickjs, "script.js")) as typeof inHermes;
-  describe("QuickJS", () => retell(inQuickJs));
+  describe("QuickJS", () => replay(inQuickJs));
 });

@@ -25,8 +25,8 @@ await inRuntime("workerd", (wrangler) => {
     user.remove();
   });
 
-  const limit = (asked: Record<string, string | number>) =>
-    worker.get("/limit", { name: "hot", ...asked }) as Promise<Answer>;
+  const limit = (request: Record<string, string | number>) =>
+    worker.get("/limit", { name: "hot", ...request }) as Promise<Answer>;
   const call = (method: string, object: string, args: unknown[] = [], namespace = "WATCHED") =>
     worker.get(`/${method}`, { object, in: namespace, args: JSON.stringify(args) });
 
@@ -113,7 +113,7 @@ await inRuntime("workerd", (wrangler) => {
   test("leased: of 50,000 decisions a second in one isolate, one in a hundred reaches the object", async () => {
     const requests = Array.from({ length: 5 }, () => worker.get("/lease", { name: "ample", times: 10_000 }));
     expect(await Promise.all(requests)).toEqual([10_000, 10_000, 10_000, 10_000, 10_000]);
-    expect(await call("asked", "ample:hot")).toBeLessThan(500);
+    expect(await call("calls", "ample:hot")).toBeLessThan(500);
   });
 
   test("leased: requests of one isolate take exactly what there is", async () => {
@@ -124,10 +124,10 @@ await inRuntime("workerd", (wrangler) => {
 
   test.each([2, 7])("spread: %i shards in objects of their own mint nothing and lose nothing", async (shards) => {
     const of = JSON.stringify({ shards, capacity: 120, callers: 12 });
-    const told = (await worker.get("/spread", { of })) as Record<string, number | boolean | string>;
-    expect(told["most"]).toBeLessThanOrEqual(120);
-    expect((told["out"] as number) + (told["value"] as number)).toBeCloseTo(120, 5);
-    expect(told).toMatchObject({
+    const result = (await worker.get("/spread", { of })) as Record<string, number | boolean | string>;
+    expect(result["most"]).toBeLessThanOrEqual(120);
+    expect((result["out"] as number) + (result["value"] as number)).toBeCloseTo(120, 5);
+    expect(result).toMatchObject({
       rest: true,
       beyond: false,
       again: true,

@@ -15,7 +15,7 @@ export interface Worker {
   readonly running: Running;
   readonly origin: string;
   /** What the Worker answers, from JSON. */
-  get(path: string, asked?: Record<string, string | number>): Promise<unknown>;
+  get(path: string, query?: Record<string, string | number>): Promise<unknown>;
 }
 
 export async function dev(wrangler: string, folder: string, args: string[] = []): Promise<Worker> {
@@ -25,9 +25,9 @@ export async function dev(wrangler: string, folder: string, args: string[] = [])
   return {
     running,
     origin: `http://127.0.0.1:${port}`,
-    async get(path, asked = {}) {
-      const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, `${value}`]));
-      const { status, text } = await request(`http://127.0.0.1:${port}${path}?${query}`);
+    async get(path, query = {}) {
+      const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
+      const { status, text } = await request(`http://127.0.0.1:${port}${path}?${search}`);
       if (status !== 200)
         throw new Error(`${path} answered ${status}: ${text.slice(0, 2000)}\n${running.output().slice(-2000)}`);
       return JSON.parse(text);

@@ -1,7 +1,7 @@
 /** Every vector and the whole contract of a store, inside workerd. */
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
-import { inRuntime, retell } from "../runtimes.ts";
+import { inRuntime, replay } from "../runtimes.ts";
 import { dev } from "./server.ts";
 
 const SUITES = [
@@ -18,21 +18,21 @@ await inRuntime("workerd", async (wrangler) => {
   afterAll(() => user.remove());
 
   /** On a server of its own: `wrangler dev` may leave a request unanswered that follows one of more than ten seconds. */
-  async function ask(path: string, asked: Record<string, string> = {}): Promise<unknown> {
+  async function get(path: string, query: Record<string, string> = {}): Promise<unknown> {
     const worker = await dev(wrangler, user.folder);
     try {
-      return await worker.get(path, asked);
+      return await worker.get(path, query);
     } finally {
       await worker.running.stop();
     }
   }
 
   for (const name of SUITES) {
-    const told = (await ask("/suite", { name })) as { name: string; error?: string }[];
-    describe(name, () => retell(told));
+    const results = (await get("/suite", { name })) as { name: string; error?: string }[];
+    describe(name, () => replay(results));
   }
 
-  const kv = await ask("/kv");
+  const kv = await get("/kv");
   test("Workers KV: writes are gathered, a new isolate begins with what was written, promises it cannot keep are refused", () => {
     expect(kv).toMatchObject({
       granted: 100,

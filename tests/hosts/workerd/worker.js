@@ -14,7 +14,7 @@ export { TidegateObject };
 /** Also tells what is stored, counts writes, and can be made to forget its memory. */
 export class Watched extends TidegateObject {
   #writes = 0;
-  #asked = 0;
+  #calls = 0;
 
   constructor(ctx, env) {
     const { storage } = ctx;
@@ -35,12 +35,12 @@ export class Watched extends TidegateObject {
   }
 
   ask(request) {
-    this.#asked++;
+    this.#calls++;
     return super.ask(request);
   }
 
-  asked() {
-    return this.#asked;
+  calls() {
+    return this.#calls;
   }
 
   async bytes(id) {
@@ -296,30 +296,30 @@ export default {
     if (pathname === "/burst") return tell(await burst(namespace, Number(asked.calls)));
     if (pathname === "/limit") {
       const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
-      const { cause, ...decision } = await limits[asked.op ?? "limit"](asked.name, {
-        key: asked.key,
-        count: Number(asked.count ?? 1),
+      const { cause, ...decision } = await limits[query.op ?? "limit"](query.name, {
+        key: query.key,
+        count: Number(query.count ?? 1),
       });
-      return tell({ ...decision, cause: cause?.message });
+      return respond({ ...decision, cause: cause?.message });
     }
     if (pathname === "/all") {
       const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
       try {
-        return tell(
+        return respond(
           await limits.limitAll([
             { name: "hot", key: "a" },
             { name: "brief", key: "a" },
           ]),
         );
       } catch (error) {
-        return tell({ code: error.code, message: error.message });
+        return respond({ code: error.code, message: error.message });
       }
     }
-    const stub = namespace.getByName(asked.object);
+    const stub = namespace.getByName(query.object);
     try {
-      return tell(await stub[pathname.slice(1)](...JSON.parse(asked.args ?? "[]")));
+      return respond(await stub[pathname.slice(1)](...JSON.parse(query.args ?? "[]")));
     } catch (error) {
-      return tell({ thrown: error.message });
+      return respond({ thrown: error.message });
     }
   },
 };

@@ -82,10 +82,10 @@ export class Lab {
   }
 
   /** One call, on both sides, at the same time and with the same random number. Answers what this side says. */
-  async ask(op: Op, count: number, reserve: boolean): Promise<Entry> {
+  async call(op: Op, count: number, reserve: boolean): Promise<Entry> {
     const call = { op, count, reserve, now: this.now(), random: Math.random() };
     const decided = this.#sandbox.decide(call);
-    const answered = this.away === undefined ? this.remote.ask(call) : undefined;
+    const answered = this.away === undefined ? this.remote.call(call) : undefined;
     answered?.catch(() => undefined); // it is looked at below, and may fail before that
     const here = await decided;
     const rows = this.#sandbox.rows();

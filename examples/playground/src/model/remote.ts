@@ -49,7 +49,7 @@ export class Remote {
 
   define = (config: Config): Promise<Wire> => this.#enqueue("PUT", config);
   reset = (): Promise<Wire> => this.#enqueue("DELETE");
-  ask = (call: SandboxCall): Promise<Wire> => this.#enqueue("POST", call);
+  call = (call: SandboxCall): Promise<Wire> => this.#enqueue("POST", call);
 
   #enqueue(method: string, body?: unknown): Promise<Wire> {
     return new Promise((give, fail) => {

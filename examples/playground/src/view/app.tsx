@@ -19,8 +19,8 @@ function useTraffic(lab: Lab, traffic: Traffic, { count, reserve }: RequestShape
   const generator = useRef<Generator>(undefined);
   generator.current ??= new Generator();
   generator.current.set(traffic);
-  const send = useRef(async () => (await lab.ask("limit", count, reserve)).here);
-  send.current = async () => (await lab.ask("limit", count, reserve)).here;
+  const send = useRef(async () => (await lab.call("limit", count, reserve)).here);
+  send.current = async () => (await lab.call("limit", count, reserve)).here;
   useEffect(() => {
     const timer = setInterval(() => {
       if (!lab.busy) generator.current?.tick(lab.now(), () => send.current());
@@ -78,7 +78,7 @@ export function App({ lab }: { lab: Lab }) {
     setTraffic(pattern);
     define(policy);
     lab.reset();
-    for (let i = 0; i < burst; i++) void lab.ask("limit", count, reserve);
+    for (let i = 0; i < burst; i++) void lab.call("limit", count, reserve);
     say(`${title}: begun.`);
   };
   const give = async (): Promise<void> => {

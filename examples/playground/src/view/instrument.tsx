@@ -113,7 +113,7 @@ function Agreement({ lab }: { lab: Lab }) {
         {remote.pending > 0 ? `Answers under way: ${remote.pending}. ` : ""}The server's clock is {clock} of this one's,
         measured over {remote.roundTrip.toFixed(0)} ms. Each call carries its own time.
       </p>
-      <button type="button" onClick={() => void lab.ask("check", 0, false)}>
+      <button type="button" onClick={() => void lab.call("check", 0, false)}>
         Compare now
       </button>
       {entry?.call.op === "check" && entry.wire !== undefined ? (

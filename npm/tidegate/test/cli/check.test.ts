@@ -6,14 +6,14 @@ const good = JSON.stringify(PLANS);
 const bad = JSON.stringify({ rules: [{ ...PLANS.rules[0], limit_kyes: [], algorithm_config: { rps: 0 } }] });
 
 describe("tidegate check", () => {
-  test("a document without mistakes ends with 0 and says how many limits it has", async () => {
+  test("exits with 0 and prints the number of limits for a valid document", async () => {
     const run = await tidegate(["check", "policy.json"], { "policy.json": good });
     expect(run).toEqual({ code: 0, out: "policy.json: no mistakes, 3 limits", err: "" });
     const every = Object.fromEntries(VALID.map(({ document }, i) => [`${i}.json`, JSON.stringify(document)]));
     expect((await tidegate(["check", ...Object.keys(every)], every)).code).toBe(0);
   });
 
-  test("every mistake is a line of its own, after the file's name; one bad file of several ends with 1", async () => {
+  test("prints one line per mistake, after the file's name; one invalid file of several exits with 1", async () => {
     const { code, out } = await tidegate(["check", "good.json", "-"], { "good.json": good, "-": bad });
     expect(code).toBe(1);
     expect(out.split("\n")).toEqual([
@@ -24,13 +24,13 @@ describe("tidegate check", () => {
     ]);
   });
 
-  test.each(INVALID)("$about: the sentences are the shared ones", async ({ document, text, sentences }) => {
+  test.each(INVALID)("$about: the messages are the shared ones", async ({ document, text, sentences }) => {
     const { code, out } = await tidegate(["check", "a"], { a: text ?? JSON.stringify(document) });
     expect(code).toBe(1);
     expect(out.split("\n").slice(0, -1)).toEqual(sentences.map((sentence) => `a: ${sentence}`));
   });
 
-  test("as JSON it has one object for each file", async () => {
+  test("`--json` prints one object per file", async () => {
     const { code, out } = await tidegate(["check", "--json", "good.json", "bad.json"], {
       "good.json": good,
       "bad.json": bad,
@@ -42,7 +42,7 @@ describe("tidegate check", () => {
     ]);
   });
 
-  test("text that is no JSON has one mistake; a file that is not there ends with 2", async () => {
+  test("text that is not JSON is one mistake; a missing file exits with 2", async () => {
     const broken = await tidegate(["check", "a"], { a: "{" });
     expect(broken.code).toBe(1);
     expect(broken.out).toMatch(/^a: `document` must be JSON; got .*\na: 1 mistake$/);
@@ -63,7 +63,7 @@ describe("tidegate headers --policy", () => {
   };
   const policy = ["headers", "--policy", "policy.json", "--fields", "draft-11"];
 
-  test("prints what a rule's limit would tell, and a tier's", async () => {
+  test("prints the headers of a rule's limit, and of a tier's", async () => {
     const own = await tidegate([...policy, "--rule", "free"], files);
     expect(own.out).toContain('RateLimit-Policy: "free";q=20;w=2\n  RateLimit: "free";r=19;t=2');
     const pro = await tidegate([...policy, "--rule", "free", "--tier", "pro", "--value", "0"], files);

@@ -6,7 +6,7 @@ import { tidegate } from "./terminal.ts";
 const LIMIT = ["headers", "--rate", "10", "--period", "60000", "--capacity", "20", "--name", "api"];
 
 describe("tidegate headers", () => {
-  test("a fresh key's fields, of each family", async () => {
+  test("prints the fields of a fresh key, for each family", async () => {
     const { code, out } = await tidegate(LIMIT);
     expect(code).toBe(0);
     expect(out.split("\n")).toEqual([
@@ -33,7 +33,7 @@ describe("tidegate headers", () => {
     ]);
   });
 
-  test("a denial has its status, and Retry-After in every family; as JSON the same", async () => {
+  test("a denial has its status, and Retry-After in every family; `--json` prints the same", async () => {
     const state = ["--value", "0.5", "--ts", "1699999999000", "--now", "1700000000000"];
     const { code, out } = await tidegate([...LIMIT, ...state, "--json"]);
     const { status, fields } = JSON.parse(out) as { status: number; fields: Record<string, Record<string, string>> };
@@ -42,7 +42,7 @@ describe("tidegate headers", () => {
     expect(fields["draft-11"]?.["RateLimit"]).toBe('"api";r=0;t=2');
   });
 
-  test("a decision that was kept gives what the library writes", async () => {
+  test("a stored decision prints what the library writes", async () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 1e12 });
     limits.limit("api");
     const decision = limits.limit("api");

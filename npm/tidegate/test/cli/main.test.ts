@@ -3,7 +3,7 @@ import { COMMANDS } from "../../src/cli/registry.ts";
 import { tidegate } from "./terminal.ts";
 
 describe("tidegate", () => {
-  test("without a command it shows what there is, as a mistake; asked for, as help", async () => {
+  test("without a command it prints the help and fails; with --help it succeeds", async () => {
     const [bare, help] = [await tidegate([]), await tidegate(["--help"])];
     expect([bare.code, bare.out]).toEqual([2, ""]);
     expect(help).toEqual({ code: 0, out: bare.err, err: "" });
@@ -16,7 +16,7 @@ describe("tidegate", () => {
 
   const own = COMMANDS.flatMap(({ name, help, options }) => (options === "forwarded" ? [] : [{ name, help, options }]));
   test.each(own)(
-    "$name has a help that names each of its options, in both ways to ask",
+    "$name has a help that names each of its options, with --help and with help",
     async ({ name, help, options }) => {
       expect(await tidegate([name, "--help"])).toEqual({ code: 0, out: help, err: "" });
       expect(await tidegate(["help", name])).toEqual({ code: 0, out: help, err: "" });
@@ -25,7 +25,7 @@ describe("tidegate", () => {
     },
   );
 
-  test("a command that is not there: what was meant, or where to look", async () => {
+  test("an unknown command: suggests the closest one, or the help", async () => {
     expect((await tidegate(["heades"])).err).toBe('tidegate: there is no command "heades"; did you mean headers?');
     expect((await tidegate(["__proto__"])).err).toBe('tidegate: there is no command "__proto__"; see tidegate --help');
     expect((await tidegate(["help", "toString"])).code).toBe(2);

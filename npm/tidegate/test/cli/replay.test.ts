@@ -12,7 +12,7 @@ describe("tidegate replay", () => {
     expect(out).toMatch(/^ {2}npm install tidegate-replay$/m);
   });
 
-  test("forwards every word, and returns the exit code", async () => {
+  test("forwards every argument, and returns the exit code", async () => {
     const calls: unknown[] = [];
     const run = (...call: unknown[]) => {
       calls.push(call);
@@ -24,7 +24,7 @@ describe("tidegate replay", () => {
     expect(calls).toEqual([[words, terminal]]);
   });
 
-  test("runs the package of this repository, whose mistakes end with 2", async () => {
+  test("runs the package of this repository, whose mistakes exit with 2", async () => {
     expect(await tidegate(["replay"])).toEqual({
       code: 2,
       out: "",
@@ -34,7 +34,7 @@ describe("tidegate replay", () => {
     expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--limt'; see tidegate-replay --help"]);
   });
 
-  test("throws what is no mistake of the user", async () => {
+  test("throws errors that the user did not cause", async () => {
     const run = () => Promise.reject(new TypeError("a defect"));
     const command = replayWith(() => Promise.resolve({ run }));
     await expect(command.run({ values: {}, positionals: [] }, terminal)).rejects.toThrow(TypeError);

@@ -6,7 +6,7 @@ export interface Run {
   readonly err: string;
 }
 
-/** Runs the command line in this process, on files that are only named, at a clock that stands. */
+/** Runs the command line in this process, on files in memory, at a fixed time. */
 export async function tidegate(argv: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<Run> {
   const out: string[] = [];
   const err: string[] = [];

@@ -5,7 +5,7 @@ import { fakeClock } from "../../src/testing/index.ts";
 
 const START = 1_735_689_600_000;
 
-test("a hundred thousand calls cost the same each: one question, and one timer for all of them", {
+test("a hundred thousand queued calls cost the same each: one store call, and one timer for all", {
   timeout: 120_000,
 }, async () => {
   const CALLS = 100_000;
@@ -44,17 +44,17 @@ test("a hundred thousand calls cost the same each: one question, and one timer f
   };
   const gone = new AbortController();
   let ran = 0;
-  const ask = throttle(() => void ran++, policy, { clock: watched, maxQueued: CALLS });
-  const half = ask.with({ signal: gone.signal });
+  const throttled = throttle(() => void ran++, policy, { clock: watched, maxQueued: CALLS });
+  const half = throttled.with({ signal: gone.signal });
   let aborted = 0;
   const calls: Promise<void>[] = [];
-  for (let i = 0; i < CALLS; i++) calls.push((i % 2 === 0 ? ask() : half()).catch(() => void aborted++));
+  for (let i = 0; i < CALLS; i++) calls.push((i % 2 === 0 ? throttled() : half()).catch(() => void aborted++));
   expect(counted).toEqual({ taken: CALLS, given: 0, looked: 0, timers: 1, most: 1 });
   gone.abort();
-  expect([ask.queued, counted.given, counted.looked]).toEqual([CALLS / 2, 1, 1]);
+  expect([throttled.queued, counted.given, counted.looked]).toEqual([CALLS / 2, 1, 1]);
   clock.advance(60 * SECOND);
   await Promise.all(calls);
   expect([ran, aborted, clock.timers]).toEqual([CALLS / 2, CALLS / 2, 0]);
-  // Half of them were left, one a ms: a timer each, and never two.
+  // Half of them ran, one per ms: one timer each, never two at a time.
   expect(counted).toEqual({ taken: CALLS, given: 1, looked: 1, timers: CALLS / 2, most: 1 });
 });

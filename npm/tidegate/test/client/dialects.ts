@@ -1,4 +1,4 @@
-/** Fields as real APIs document and send them, and what they mean at {@link NOW}. */
+/** Header fields as real APIs document and send them, and their meaning at {@link NOW}. */
 import type { ServerLimits } from "../../src/client/index.ts";
 
 /** 2026-03-01T12:00:00Z. */

@@ -8,7 +8,7 @@ import { rateLimit } from "../../src/middleware/node.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { listen } from "../middleware/handler.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
@@ -25,7 +25,7 @@ async function meet(config: Config, fields: HeaderFamily, requests: number, opti
     else denied++;
   };
   const hello = (_: unknown, response: ServerResponse): void => {
-    // The real clock's, which is not the one that these limits are on.
+    // This field comes from the real clock, not from the clock of the limits.
     response.setHeader("Date", new Date(clock.now()).toUTCString());
     response.end("hello");
   };
@@ -52,10 +52,10 @@ async function meet(config: Config, fields: HeaderFamily, requests: number, opti
 }
 
 describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("a server with %s fields", (fields) => {
-  test("a client without tokens of its own hears it, slows down, and gets all it asks for", async () => {
+  test("a client without its own limit reads them, slows down, and completes all requests", async () => {
     const { statuses, denied } = await meet(bucket, fields, 30, { concurrency: 1 });
     expect(statuses).toEqual(Array.from({ length: 30 }, () => 200));
-    // One after another, it hears each answer before the next is sent, and is not denied once.
+    // Sequential requests: the client reads each response before it sends the next, and is never denied.
     expect(denied).toBe(0);
   });
 
@@ -66,10 +66,10 @@ describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("
   });
 });
 
-test("with the server's own policy for its tokens, it is never denied, and loses no time", async () => {
+test("with the server's policy as its own limit, it is never denied and loses no time", async () => {
   const { statuses, denied, took } = await meet(bucket, "draft-11", 30, { limit: bucket, slowBelow: 0 });
   expect([statuses.every((status) => status === 200), denied]).toEqual([true, 0]);
-  // Ten in a burst, twenty at two per second.
+  // Ten in a burst, then twenty at two per second.
   expect(took).toBeGreaterThanOrEqual(10 * SECOND);
   expect(took).toBeLessThanOrEqual(12 * SECOND);
 });

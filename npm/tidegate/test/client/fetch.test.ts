@@ -4,7 +4,7 @@ import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { DIALECTS } from "./dialects.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_772_366_400_000;
@@ -15,7 +15,7 @@ interface Answer {
   fields?: Record<string, string>;
 }
 
-/** A server in a function: answers in turn, the last one again and again. */
+/** A server as a function: returns these responses in order, the last one repeatedly. */
 function serving(...answers: Answer[]) {
   const clock = fakeClock(START);
   const sent: { at: number; url: string; method: string; body: string }[] = [];
@@ -37,7 +37,7 @@ const many = (count: number, call: (i: number) => Promise<Response>): Promise<Re
 describe("own tokens", () => {
   const limit = { kind: "token bucket", rate: 1, period: SECOND } as const;
 
-  test("requests are spaced, for each origin by itself", async () => {
+  test("requests are spaced, separately for each origin", async () => {
     const { clock, sent, make } = serving({});
     const fetch = make({ limit });
     const all = many(6, (i) => fetch(`https://${i % 2 === 0 ? "a" : "b"}.example.com/${i}`));
@@ -53,7 +53,7 @@ describe("own tokens", () => {
     ]);
   });
 
-  test("or for each key, with a cost, and bounded", async () => {
+  test("requests are spaced per `key`, take their `count`, and are refused beyond `maxQueued`", async () => {
     const { clock, times, make } = serving({});
     const fetch = make({
       limit: { ...limit, capacity: 2 },
@@ -70,7 +70,7 @@ describe("own tokens", () => {
     expect(times()).toEqual([0, 0, 2000, 3000]);
   });
 
-  test("an abort while it waits is the signal's reason, and the next one moves up", async () => {
+  test("an abort while waiting rejects with the signal's reason, and the next request moves up", async () => {
     const { clock, times, make } = serving({});
     const fetch = make({ limit });
     const gone = new AbortController();
@@ -85,7 +85,7 @@ describe("own tokens", () => {
     expect(times()).toEqual([0, 1000]);
   });
 
-  test("rejects immediately where its own tokens come after the deadline", async () => {
+  test("rejects immediately if its own tokens come after the deadline", async () => {
     const { make } = serving({});
     const fetch = make({ limit, deadline: 1500 });
     void fetch(URL_);
@@ -95,7 +95,7 @@ describe("own tokens", () => {
 });
 
 describe("limits that the server reports", () => {
-  test("little is left: the rest is spread over the time it must do, before anything is denied", async () => {
+  test("few tokens left: they are spread over the time until the reset, before any denial", async () => {
     const fields = { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "4", "X-RateLimit-Reset": "8" };
     const { clock, times, make } = serving({ fields });
     const fetch = make({ concurrency: 1 });
@@ -106,7 +106,7 @@ describe("limits that the server reports", () => {
     expect(waits).toEqual([0, 0, 2000, 2000, 2000]);
   });
 
-  test("much is left: nothing waits", async () => {
+  test("many tokens left: no request waits", async () => {
     const fields = { RateLimit: '"a";r=900;t=60', "RateLimit-Policy": '"a";q=1000;w=60' };
     const { clock, times, make } = serving({ fields });
     const fetch = make();
@@ -115,7 +115,7 @@ describe("limits that the server reports", () => {
     expect(times()).toEqual([0, 0, 0, 0, 0]);
   });
 
-  test("nothing is left: the next waits until there is more, and no longer", async () => {
+  test("no tokens left: the next request waits until the reset, and no longer", async () => {
     const { clock, times, make } = serving({ fields: { RateLimit: '"a";r=0;t=7' } }, {});
     const fetch = make();
     await fetch(URL_);
@@ -128,7 +128,7 @@ describe("limits that the server reports", () => {
     expect(times()).toEqual([0, 7000, 7000]);
   });
 
-  test("what is on its way counts as used; an older answer does not overrule a newer", async () => {
+  test("requests in flight count as used; an older response does not override a newer one", async () => {
     const clock = fakeClock(START);
     const waiting: ((answer: Response) => void)[] = [];
     const fetch = createFetch({
@@ -178,7 +178,7 @@ describe("limits that the server reports", () => {
 });
 
 describe("retries", () => {
-  test("429 with Retry-After: the request and all that come meanwhile wait so long", async () => {
+  test("429 with Retry-After: this request and all later ones wait that long", async () => {
     const { clock, sent, retries, make } = serving({ status: 429, fields: { "Retry-After": "3" } }, {});
     const fetch = make();
     const first = fetch(`${URL_}/1`);
@@ -194,7 +194,7 @@ describe("retries", () => {
     expect(retries).toEqual([{ url: new URL(`${URL_}/1`), status: 429, attempts: 1, wait: 3000 }]);
   });
 
-  test("503 without a word: longer each time, up to so many times; then the answer is passed on", async () => {
+  test("503 without Retry-After: waits grow until the retries are used up, then the response is returned", async () => {
     const { clock, times, make } = serving({ status: 503 });
     const fetch = make({ retries: 3 });
     const answered = fetch(URL_);
@@ -204,7 +204,7 @@ describe("retries", () => {
     expect(await (await answered).text()).toBe("answer 4");
   });
 
-  test("jitter never shortens a wait, and differs from client to client", async () => {
+  test("jitter never shortens a wait, and differs between clients", async () => {
     const waits = new Set<number>();
     for (let i = 0; i < 20; i++) {
       const { clock, times, make } = serving({ status: 429, fields: { "Retry-After": "10" } }, {});
@@ -218,7 +218,7 @@ describe("retries", () => {
     expect(waits.size).toBeGreaterThan(10);
   });
 
-  test("bodies that can be read again are sent again; a stream is not", async () => {
+  test("retries a body that can be read again; never retries a stream", async () => {
     const denied = { status: 429, fields: { "Retry-After": "1" } };
     const body = () => new Blob(["hello"]).stream();
     const cases: [string | Request, RequestInit | undefined, number][] = [
@@ -239,14 +239,14 @@ describe("retries", () => {
     }
   });
 
-  test("`idempotent` overrules the method", async () => {
+  test("`idempotent` overrides the method", async () => {
     const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "1" } }, {});
     const answered = make({ idempotent: (url) => url.pathname === "/things" })(URL_, { method: "POST", body: "a" });
     await clock.pass(5 * SECOND);
     expect([(await answered).status, sent.length]).toEqual([200, 2]);
   });
 
-  test("GitHub's 403 is a denial where nothing is left, and none otherwise; Stripe's advice is taken", async () => {
+  test("GitHub's 403 is a denial only if nothing is left; Stripe's Stripe-Should-Retry is followed", async () => {
     const reset = String(START / 1000 + 30);
     const cases: [Answer, number][] = [
       [{ status: 403, fields: { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset } }, 2],
@@ -276,7 +276,7 @@ describe("retries", () => {
     }
   });
 
-  test("an abort while it waits for a retry ends it", async () => {
+  test("an abort while waiting for a retry ends the wait", async () => {
     const { clock, sent, make } = serving({ status: 429, fields: { "Retry-After": "6" } });
     const gone = new AbortController();
     const fetch = make();
@@ -288,7 +288,7 @@ describe("retries", () => {
   });
 });
 
-test("concurrent GETs of one thing share a request, each with a body of its own", async () => {
+test("concurrent identical GETs share one request, each with its own body", async () => {
   const { clock, sent, make } = serving({});
   const fetch = make({ share: true });
   const all = [
@@ -302,7 +302,7 @@ test("concurrent GETs of one thing share a request, each with a body of its own"
   expect([texts[0] === texts[1], sent.length, new Set(texts).size]).toEqual([true, 3, 3]);
 });
 
-test("idle and drain", async () => {
+test("drain refuses new requests to every origin; drain and idle resolve once all have run", async () => {
   const { clock, make } = serving({});
   const fetch = make({ limit: { kind: "token bucket", rate: 1, period: SECOND } });
   const all = many(3, () => fetch(URL_));
@@ -324,6 +324,6 @@ test.each([
   [{ limit: { kind: "token bucket", rate: 0, period: 1 } }, "`rate` must be"],
   [{ fetch: 1 }, "`fetch` must be a function; got 1"],
   [{ timeout: 1 }, "`timeout` must be absent"],
-])("a wrong option throws immediately: %j", (options, message) => {
+])("throws immediately for an invalid option: %j", (options, message) => {
   expect(() => createFetch(options as never)).toThrow(message);
 });

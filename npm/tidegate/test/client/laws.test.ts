@@ -1,11 +1,11 @@
-/** What holds for any policy, any calls, any aborts. */
+/** Laws of throttling for any policy, any calls and any aborts. */
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { type Config, defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
@@ -29,7 +29,7 @@ interface Call {
   wait: number;
   count: number;
   priority: number;
-  /** ms after which it is given up; none where it is never. */
+  /** ms until the call is aborted; absent: never. */
   abort: number | undefined;
 }
 const calls = (priority: fc.Arbitrary<number>, abort: fc.Arbitrary<number | undefined>): fc.Arbitrary<Call[]> =>
@@ -46,7 +46,7 @@ interface Run {
   count: number;
 }
 
-/** Makes the calls one after another, lets the clock run until all is over, and tells what ran when. */
+/** Makes the calls in order, runs the clock until all are settled, and returns what ran when. */
 async function play(one: Config, history: readonly Call[], policies = 1) {
   const clock = fakeClock(START);
   const limiter = defineLimits({ api: one }, { now: clock.now });
@@ -54,15 +54,15 @@ async function play(one: Config, history: readonly Call[], policies = 1) {
   const note = (index: number): void => {
     ran.push({ index, at: clock.now(), count: history[index]?.count ?? 0 });
   };
-  const asks = Array.from({ length: policies }, () => throttle(note, { limiter, name: "api" }, { clock }));
+  const throttles = Array.from({ length: policies }, () => throttle(note, { limiter, name: "api" }, { clock }));
   let aborted = 0;
   const made: number[] = [];
   for (const [index, { wait, count, priority, abort }] of history.entries()) {
     await clock.pass(wait);
     made.push(clock.now());
     const gone = new AbortController();
-    const ask = asks[index % policies] as (typeof asks)[0];
-    ask
+    const throttled = throttles[index % policies] as (typeof throttles)[0];
+    throttled
       .with({ count, priority, signal: gone.signal })(index)
       .catch(() => aborted++);
     if (abort !== undefined) clock.setTimeout(() => gone.abort(), abort);
@@ -72,12 +72,12 @@ async function play(one: Config, history: readonly Call[], policies = 1) {
     await clock.pass(1000);
   }
   await clock.pass(0);
-  return { ran, aborted, made, limiter, clock, asks };
+  return { ran, aborted, made, limiter, clock, throttles };
 }
 
-/** The most that runs in any span from one run to another. */
+/** The most that ran in any span between two runs. */
 function within(one: Config, ran: readonly Run[], slack: number): void {
-  // A window adds its tokens at its start: what a debt leaves of them is available, too.
+  // A window adds its tokens at its start; what a debt leaves of them is available too.
   const besides = one.kind === "fixed window" ? one.rate : 0;
   const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
   const start = one.kind === "fixed window" ? (one.start ?? 0) : 0;
@@ -96,7 +96,7 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
 }
 
 describe("any sequence of calls", () => {
-  test("without aborts, calls run in order, each at the very ms that its reservation told", async () => {
+  test("without aborts, calls run in order, each at the exact ms of its reservation", async () => {
     await fc.assert(
       fc.asyncProperty(config, calls(fc.constant(5), never), async (one, history) => {
         const { ran, made } = await play(one, history);
@@ -107,7 +107,7 @@ describe("any sequence of calls", () => {
         for (const [i, { count }] of history.entries()) {
           clock.set(made[i] as number);
           const { retryAt = clock.now() } = plain.limit("api", { count, reserve: true });
-          // A call of no tokens waits for those before it, and for nothing else.
+          // A call of no tokens waits only for those before it.
           last = Math.max(last, count === 0 ? clock.now() : retryAt);
           expect(ran[i]?.at).toBe(last);
         }
@@ -116,14 +116,14 @@ describe("any sequence of calls", () => {
     );
   });
 
-  test("with aborts and priorities, every call either runs once or rejects, and nothing stays behind", async () => {
+  test("with aborts and priorities, every call either runs once or rejects, and none stays queued", async () => {
     await fc.assert(
       fc.asyncProperty(config, calls(fc.integer({ min: 0, max: 9 }), sometimes), async (one, history) => {
-        const { ran, aborted, limiter, clock, asks } = await play(one, history);
+        const { ran, aborted, limiter, clock, throttles } = await play(one, history);
         expect(new Set(ran.map(({ index }) => index)).size).toBe(ran.length);
         expect(ran.length + aborted).toBe(history.length);
-        expect([asks[0]?.queued, asks[0]?.running, clock.timers]).toEqual([0, 0, 0]);
-        // What did not run was given back: the limit is full as soon as what ran has come back.
+        expect([throttles[0]?.queued, throttles[0]?.running, clock.timers]).toEqual([0, 0, 0]);
+        // Calls that did not run gave their tokens back: the limit is full once those of the others have refilled.
         const spent = ran.reduce((sum, { count }) => sum + count, 0);
         clock.advance((Math.ceil(spent / one.rate) + 1) * Number(one.period));
         expect(limiter.getValue("api").value).toBe(one.capacity);
@@ -132,7 +132,7 @@ describe("any sequence of calls", () => {
     );
   });
 
-  test("no span holds more than the policy says, with aborts, priorities, and several throttles on one limit", async () => {
+  test("no span exceeds the policy, with aborts, priorities and several throttles on one limit", async () => {
     await fc.assert(
       fc.asyncProperty(
         config,
@@ -161,15 +161,15 @@ describe("any sequence of calls", () => {
           const spend = (count: number): void => {
             used += count;
           };
-          const ask = throttle(spend, { limiter, name: "api" }, { clock });
+          const throttled = throttle(spend, { limiter, name: "api" }, { clock });
           for (const count of counts)
-            ask
+            throttled
               .with({ count, signal: gone.signal })(count)
               .catch(() => undefined);
           await clock.pass(at);
           gone.abort();
           await clock.pass(0);
-          // As if only the calls that ran had been made: never more tokens, and fewer only by what a full limit had lost.
+          // As if only the calls that ran had been made: never more tokens, and fewer only by what a full limit could not store.
           const { value } = limiter.getValue("api");
           const most = one.capacity ?? one.rate;
           const plain = fakeClock(START);
@@ -184,21 +184,21 @@ describe("any sequence of calls", () => {
   });
 });
 
-test("nobody starves: with the most urgent always coming, the least urgent still runs, after at most 900 of them", async () => {
+test("no priority starves: among urgent calls without end, the least urgent one runs after at most 900", async () => {
   const clock = fakeClock(START);
   const ran: string[] = [];
-  const ask = throttle(
+  const throttled = throttle(
     (name: string) => void ran.push(name),
     { kind: "token bucket", rate: 1, period: SECOND },
     { clock },
   );
-  void ask("first");
-  const patient = ask.with({ priority: 0 })("patient");
+  void throttled("first");
+  const patient = throttled.with({ priority: 0 })("patient");
   const all: Promise<unknown>[] = [];
   for (let i = 0; i < 1200; i++) {
     for (const who of ["a", "b"])
       all.push(
-        ask
+        throttled
           .with({ priority: 9 })(`urgent ${i} ${who}`)
           .catch(() => undefined),
       );
@@ -210,32 +210,32 @@ test("nobody starves: with the most urgent always coming, the least urgent still
   expect(place).toBeGreaterThan(800);
   expect(place).toBeLessThanOrEqual(901);
   await patient;
-  ask.clear();
+  throttled.clear();
   await Promise.all(all);
 });
 
-test("urgent calls go first, each level in order", async () => {
+test("urgent calls run first, and each priority in call order", async () => {
   const clock = fakeClock(START);
   const ran: string[] = [];
-  const ask = throttle(
+  const throttled = throttle(
     (name: string) => void ran.push(name),
     { kind: "token bucket", rate: 1, period: SECOND },
     { clock },
   );
-  for (const name of ["5a", "5b", "1a", "9a", "5c", "9b"]) void ask.with({ priority: Number(name[0]) })(name);
+  for (const name of ["5a", "5b", "1a", "9a", "5c", "9b"]) void throttled.with({ priority: Number(name[0]) })(name);
   await clock.pass(10 * SECOND);
   expect(ran).toEqual(["5a", "9a", "9b", "5b", "5c", "1a"]);
 });
 
-test("after a blocked event loop, calls catch up by one and then keep the limit's spacing", async () => {
+test("after a blocked event loop, one call catches up and the others keep the limit's spacing", async () => {
   const clock = fakeClock(START);
   const ran: number[] = [];
-  const ask = throttle(
+  const throttled = throttle(
     () => void ran.push(clock.now() - START),
     { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 },
     { clock },
   );
-  for (let i = 0; i < 10; i++) void ask();
+  for (let i = 0; i < 10; i++) void throttled();
   await clock.pass(0);
   clock.set(START + 550);
   await clock.pass(1000);

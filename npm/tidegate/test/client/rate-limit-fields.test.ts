@@ -7,10 +7,10 @@ import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HeaderFamily, rateLimitHeaders } from "../../src/http/index.ts";
 import { DIALECTS, NOW } from "./dialects.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
-describe("what real APIs answer", () => {
+describe("the documented fields of real APIs", () => {
   test.each(DIALECTS)("$api", ({ fields, reported }) =>
     expect(readRateLimit(new Headers(fields), NOW)).toEqual(reported),
   );
@@ -30,7 +30,7 @@ describe("our own fields", () => {
   });
 });
 
-describe("what is not to be believed", () => {
+describe("fields that are ignored", () => {
   const nothing = { limits: [], retryAfter: undefined };
   test.each([
     {},
@@ -54,7 +54,7 @@ describe("what is not to be believed", () => {
     expect(readRateLimit(headers, NOW)).toEqual({ limits: [], retryAfter: 5000 });
   });
 
-  test("a reset that has passed is no wait, and none is negative", () => {
+  test("a reset in the past is no wait, and no wait is negative", () => {
     const at = (reset: string) =>
       readRateLimit(new Headers({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset }), NOW).limits[0]
         ?.resetAfter;
@@ -78,7 +78,7 @@ describe("structured fields, compared with structured-headers", () => {
     plain(value),
     [...parameters].map(([key, one]) => [key, plain(one)]),
   ];
-  /** Inner lists are none of ours; and the other parser (2.1.0) refuses a date that has parameters. */
+  /** Inner lists are not used by these fields; and structured-headers 2.1.0 refuses a date that has parameters. */
   const comparable = (text: string): boolean => !text.includes("(") && !text.includes("@");
   test("a date is a number of seconds", () => {
     const [date] = list('@1659578233;a="b"') ?? [];
@@ -107,7 +107,7 @@ describe("structured fields, compared with structured-headers", () => {
   const members = (one: fc.Arbitrary<string>): fc.Arbitrary<string> =>
     fc.tuple(fc.array(one, { maxLength: 4 }), separator).map(([all, between]) => all.join(between));
   const entry = fc.tuple(key, item).map(([name, value]) => `${name}=${value}`);
-  /** One character more, less, or another. */
+  /** Adds, removes or replaces one character. */
   const broken = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
     fc
       .tuple(
@@ -118,7 +118,7 @@ describe("structured fields, compared with structured-headers", () => {
       )
       .map(([before, at, cut, put]) => before.slice(0, at) + put + before.slice(at + cut));
 
-  test("a list has the same items, or both parsers refuse it", () => {
+  test("a list has the same items in both parsers, or both refuse it", () => {
     let read = 0;
     fc.assert(
       fc.property(fc.oneof(members(item), broken(members(item))), (text) => {
@@ -132,7 +132,7 @@ describe("structured fields, compared with structured-headers", () => {
     expect(read).toBeGreaterThan(500);
   });
 
-  test("a dictionary has the same members, or both parsers refuse it", () => {
+  test("a dictionary has the same members in both parsers, or both refuse it", () => {
     fc.assert(
       fc.property(fc.oneof(members(entry), broken(members(entry))), (text) => {
         fc.pre(comparable(text));

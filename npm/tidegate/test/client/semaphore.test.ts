@@ -2,11 +2,11 @@ import { describe, expect, test, vi } from "vitest";
 import { concurrent, semaphore } from "../../src/client/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 describe("concurrent", () => {
-  test("shares its places with others, first come, first served", async () => {
+  test("shares its places with other functions, in call order", async () => {
     const clock = fakeClock();
     const two = semaphore(2);
     const ends = new Map<string, () => void>();
@@ -34,7 +34,7 @@ describe("concurrent", () => {
     expect(two.held).toBe(0);
   });
 
-  test("an abort while waiting for a place gives up the wait", async () => {
+  test("an abort while waiting for a place ends the wait", async () => {
     const one = semaphore(1);
     const release = await one.acquire();
     const gone = new AbortController();
@@ -47,7 +47,7 @@ describe("concurrent", () => {
     expect(one.held).toBe(0);
   });
 
-  test("is refused what is no number of places", () => {
+  test("refuses an invalid number of places", () => {
     expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be a whole number from 1");
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { singleFlight } from "../../src/client/index.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 /** A function whose calls end when the test ends them. */
@@ -14,7 +14,7 @@ function held() {
   return { ends, fn };
 }
 
-test("concurrent identical calls share one, and its error; later ones begin anew", async () => {
+test("concurrent identical calls share one call and its error; later calls start a new one", async () => {
   const { ends, fn } = held();
   const load = singleFlight(fn);
   const calls = [load("a", 1), load("a", 1), load("b", 1)];
@@ -28,7 +28,7 @@ test("concurrent identical calls share one, and its error; later ones begin anew
   expect(ends).toHaveLength(3);
 });
 
-test("calls that differ in type alone, or in `this`, are different", async () => {
+test("calls that differ only in an argument's type, or in `this`, are not shared", async () => {
   const { ends, fn } = held();
   const load = singleFlight(fn);
   for (const arg of ["1", 1, 1n, true, "true", null, undefined, "null"]) void load(arg);
@@ -42,7 +42,7 @@ test("calls that differ in type alone, or in `this`, are different", async () =>
   expect(ends).toHaveLength(12);
 });
 
-test("calls with equal keys are identical; without `key`, object arguments are refused", async () => {
+test("calls with equal keys are shared; without `key`, object arguments are refused", async () => {
   const { ends, fn } = held();
   const load = singleFlight(fn, { key: (...args) => (args[0] as { id: string }).id });
   void load({ id: "a", seen: 1 });

@@ -6,7 +6,7 @@ import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
@@ -14,20 +14,20 @@ const START = 1_735_689_600_000;
 /** The bytes that came out, and the number of chunks pulled from the source. */
 interface Flow {
   out: number;
-  asked: number;
+  pulled: number;
   biggest: number;
   error: unknown;
 }
 
-/** Sends chunks without end through a stream that is limited, into a reader that keeps up. */
+/** Sends chunks without end through a limited stream, into a reader that keeps up. */
 type Run = (options: StreamLimitOptions, chunk: () => Uint8Array) => Flow;
 
 const web: Run = (options, chunk) => {
-  const flow: Flow = { out: 0, asked: 0, biggest: 0, error: undefined };
+  const flow: Flow = { out: 0, pulled: 0, biggest: 0, error: undefined };
   const source = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        flow.asked++;
+        flow.pulled++;
         controller.enqueue(chunk());
       },
     },
@@ -49,11 +49,11 @@ const web: Run = (options, chunk) => {
 };
 
 const node: Run = (options, chunk) => {
-  const flow: Flow = { out: 0, asked: 0, biggest: 0, error: undefined };
+  const flow: Flow = { out: 0, pulled: 0, biggest: 0, error: undefined };
   const source = new Readable({
     highWaterMark: 1,
     read() {
-      flow.asked++;
+      flow.pulled++;
       this.push(chunk());
     },
   });
@@ -70,7 +70,7 @@ const node: Run = (options, chunk) => {
   return flow;
 };
 
-/** On in small steps, so that promises settle as they would. */
+/** Advances in small steps, so that promises settle in their order. */
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let at = 0; at < ms; at += 100) await clock.pass(Math.min(100, ms - at));
 }
@@ -98,11 +98,11 @@ describe.each([
     const bytes = new Uint8Array(1000);
     const flow = run({ bytesPerSecond: 10_000, burst: 1000, clock }, () => bytes);
     await pass(clock, 5 * SECOND);
-    expect(flow.asked * 1000 - flow.out).toBeLessThanOrEqual(5000);
+    expect(flow.pulled * 1000 - flow.out).toBeLessThanOrEqual(5000);
     expect(flow.out).toBeGreaterThan(49_000);
   });
 
-  test("several share one limit", async () => {
+  test("several streams share one limit", async () => {
     const clock = fakeClock(START);
     const limiter = defineLimits(
       { line: { kind: "token bucket", rate: 10_000, period: SECOND, capacity: 1000 } },
@@ -118,7 +118,7 @@ describe.each([
     for (const one of out) expect(one).toBeGreaterThan(30_000);
   });
 
-  test("a chunk that is no bytes ends it with an InputError", async () => {
+  test("a chunk that is not bytes fails with an InputError", async () => {
     const clock = fakeClock(START);
     const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
     await pass(clock, 100);
@@ -130,12 +130,12 @@ describe.each([
     [{ bytesPerSecond: 0 }, "`bytesPerSecond` must be a number of bytes above 0 and up to 1099511627776; got 0"],
     [{ bytesPerSecond: 10, burst: 0.5 }, "`burst` must be a number of bytes from 1 and up to 1099511627776; got 0.5"],
     [{ bytesPerSecond: 10, speed: 1 }, "`speed` must be absent"],
-  ])("mistakes are told at once: %j", (options, message) => {
+  ])("throws immediately for invalid options: %j", (options, message) => {
     expect(() => run(options as never, () => new Uint8Array(1))).toThrow(message);
   });
 });
 
-test("every byte comes out once, in order, whatever the chunks", async () => {
+test("every byte comes out once, in order, for any chunks", async () => {
   const clock = fakeClock(START);
   const all = Uint8Array.from({ length: 5000 }, (_, i) => i % 251);
   const chunks = [0, 1, 10, 700, 701, 3000].map((at, i, from) => all.subarray(at, from[i + 1]));
@@ -152,7 +152,7 @@ test("every byte comes out once, in order, whatever the chunks", async () => {
   expect(new Uint8Array(await read)).toEqual(all);
 });
 
-test("a stream that is destroyed leaves no timer behind", async () => {
+test("a destroyed stream leaves no timer", async () => {
   const clock = fakeClock(START);
   const stream = limitNodeStream({ bytesPerSecond: 100, burst: 10, clock });
   stream.on("error", () => undefined).resume();

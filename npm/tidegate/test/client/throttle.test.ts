@@ -5,13 +5,13 @@ import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
 
-// A busy machine is slow; nothing here waits for real time.
+// Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
 
 const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
 const START = 1_735_689_600_000;
 
-/** A function that notes when it ran, and what for. */
+/** A function that records when it ran, and with which argument. */
 function noted() {
   const clock = fakeClock(START);
   const ran: [unknown, number][] = [];
@@ -22,7 +22,7 @@ function noted() {
   return { clock, ran, fn };
 }
 
-/** The same limit in memory and behind promises. */
+/** The same limit on a synchronous and on an asynchronous store. */
 const limitOn = (store: Store | undefined, config: Parameters<typeof defineLimits>[0][string], now: () => number) => {
   const limiter = defineLimits({ api: config }, { now, ...(store === undefined ? {} : { store }) });
   return { limiter, name: "api" } as const;
@@ -34,8 +34,8 @@ describe.each<[string, () => Store | undefined]>([
 ])("throttle, %s", (_, make) => {
   test("calls run in order, spaced exactly, and resolve with what the function returns", async () => {
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
-    const answers = Promise.all(["a", "b", "c", "d"].map((name) => ask(name)));
+    const throttled = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
+    const answers = Promise.all(["a", "b", "c", "d"].map((name) => throttled(name)));
     await clock.pass(1000);
     expect(await answers).toEqual(["done a", "done b", "done c", "done d"]);
     expect(ran).toEqual([
@@ -44,10 +44,10 @@ describe.each<[string, () => Store | undefined]>([
       ["c", 200],
       ["d", 300],
     ]);
-    expect([ask.queued, ask.running, clock.timers]).toEqual([0, 0, 0]);
+    expect([throttled.queued, throttled.running, clock.timers]).toEqual([0, 0, 0]);
   });
 
-  test("a call that adds another is through before that one runs, however many there are", async () => {
+  test("a call that queues another returns before that one runs, for any number of them", async () => {
     const { clock } = noted();
     let [within, deepest, last] = [0, 0, -1];
     const fn = (calls: number): void => {
@@ -62,7 +62,7 @@ describe.each<[string, () => Store | undefined]>([
     expect([deepest, last]).toEqual([1, 0]);
   });
 
-  test("a capacity of 0 spaces every call, the first too; a fixed window runs its tokens at its start", async () => {
+  test("a capacity of 0 spaces every call, the first included; a fixed window runs its tokens at its start", async () => {
     const { clock, ran, fn } = noted();
     const even = throttle(fn, limitOn(make(), { ...spaced, capacity: 0 }, clock.now), { clock });
     const window = { kind: "fixed window", rate: 2, period: SECOND, start: 0 } as const;
@@ -78,17 +78,17 @@ describe.each<[string, () => Store | undefined]>([
   test("an abort gives the tokens back, and later calls move up", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), spaced, clock.now);
-    const ask = throttle(fn, policy, { clock });
+    const throttled = throttle(fn, policy, { clock });
     const gone = new AbortController();
-    void ask("a");
-    const aborted = ask.with({ signal: gone.signal, count: 5 })("b");
-    void ask("c");
-    void ask("d");
+    void throttled("a");
+    const aborted = throttled.with({ signal: gone.signal, count: 5 })("b");
+    void throttled("c");
+    void throttled("d");
     await clock.pass(50);
-    gone.abort(new Error("nobody wants it"));
-    await expect(aborted).rejects.toThrow("nobody wants it");
+    gone.abort(new Error("no longer needed"));
+    await expect(aborted).rejects.toThrow("no longer needed");
     await clock.pass(60);
-    expect((await policy.limiter.getValue("api")).value).toBeCloseTo(-0.9, 9); // d is owed, and 10 ms have come
+    expect((await policy.limiter.getValue("api")).value).toBeCloseTo(-0.9, 9); // d is still owed, and 10 ms have refilled
     await clock.pass(1000);
     expect(ran).toEqual([
       ["a", 0],
@@ -98,13 +98,13 @@ describe.each<[string, () => Store | undefined]>([
     expect((await policy.limiter.getValue("api")).value).toBe(1);
   });
 
-  test("after aborting all calls together, the limit is as before them", async () => {
+  test("aborting all calls together restores the limit", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), { ...spaced, capacity: 20 }, clock.now);
-    const ask = throttle(fn, policy, { clock });
+    const throttled = throttle(fn, policy, { clock });
     const gone = new AbortController();
     const calls = Array.from({ length: 100 }, (_, i) =>
-      ask
+      throttled
         .with({ signal: gone.signal })(i)
         .catch(() => "aborted"),
     );
@@ -114,28 +114,28 @@ describe.each<[string, () => Store | undefined]>([
     await Promise.all(calls);
     await clock.pass(0);
     expect((await policy.limiter.getValue("api")).value).toBe(0);
-    expect([ask.queued, clock.timers]).toEqual([0, 0]);
+    expect([throttled.queued, clock.timers]).toEqual([0, 0]);
   });
 
-  test("a signal that was aborted before never takes a token", async () => {
+  test("a signal that is already aborted takes no token", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), spaced, clock.now);
-    const ask = throttle(fn, policy, { clock, signal: () => AbortSignal.abort(new Error("too late")) });
-    await expect(ask("a")).rejects.toThrow("too late");
+    const throttled = throttle(fn, policy, { clock, signal: () => AbortSignal.abort(new Error("too late")) });
+    await expect(throttled("a")).rejects.toThrow("too late");
     expect([(await policy.limiter.getValue("api")).value, ran]).toEqual([1, []]);
   });
 
   test("a call takes its `count`, and one that never fits in `maxReserved` rejects", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), { ...spaced, capacity: 10, maxReserved: 20 }, clock.now);
-    const ask = throttle(fn, policy, { clock, count: (name) => Number(name) });
-    void ask(10);
-    void ask(15);
-    void ask(5);
-    const denied = await ask(1).catch((error) => error);
+    const throttled = throttle(fn, policy, { clock, count: (name) => Number(name) });
+    void throttled(10);
+    void throttled(15);
+    void throttled(5);
+    const denied = await throttled(1).catch((error) => error);
     expect(isRateLimitError(denied)).toBe(true);
     expect(denied.retryAt).toBe(START + 100);
-    await expect(ask(31)).rejects.toThrow("exceeds capacity");
+    await expect(throttled(31)).rejects.toThrow("exceeds capacity");
     await clock.pass(5000);
     expect(ran).toEqual([
       [10, 0],
@@ -144,14 +144,14 @@ describe.each<[string, () => Store | undefined]>([
     ]);
   });
 
-  test("a full queue refuses; what it refused took nothing", async () => {
+  test("a full queue rejects the call, which takes no token", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), spaced, clock.now);
-    const ask = throttle(fn, policy, { clock, maxQueued: 3 });
-    void ask("runs at once");
+    const throttled = throttle(fn, policy, { clock, maxQueued: 3 });
+    void throttled("runs at once");
     await clock.pass(0);
-    const calls = ["b", "c", "d"].map((name) => ask(name));
-    const refused = await ask("e").catch((error) => error);
+    const calls = ["b", "c", "d"].map((name) => throttled(name));
+    const refused = await throttled("e").catch((error) => error);
     expect(isQueueError(refused)).toBe(true);
     expect(refused).toMatchObject({ reason: "full", message: "the queue is full: 3 calls wait (`maxQueued`)" });
     await clock.pass(1000);
@@ -161,10 +161,10 @@ describe.each<[string, () => Store | undefined]>([
 
   test("a call that would run after `maxWait` rejects immediately, and returns its tokens", async () => {
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock, maxWait: 250 });
-    const calls = ["a", "b", "c"].map((name) => ask(name));
-    await expect(ask("d")).rejects.toMatchObject({ reason: "late", at: START + 300 });
-    const patient = ask.with({ maxWait: 300 })("e");
+    const throttled = throttle(fn, limitOn(make(), spaced, clock.now), { clock, maxWait: 250 });
+    const calls = ["a", "b", "c"].map((name) => throttled(name));
+    await expect(throttled("d")).rejects.toMatchObject({ reason: "late", at: START + 300 });
+    const patient = throttled.with({ maxWait: 300 })("e");
     await clock.pass(1000);
     await Promise.all([...calls, patient]);
     expect(ran.map(([name, at]) => `${name} ${at}`)).toEqual(["a 0", "b 100", "c 200", "e 300"]);
@@ -172,20 +172,20 @@ describe.each<[string, () => Store | undefined]>([
 
   test("idle, drain and clear", async () => {
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
-    await ask.idle();
-    const calls = ["a", "b", "c"].map((name) => ask(name).catch((error: Error) => error.name));
+    const throttled = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
+    await throttled.idle();
+    const calls = ["a", "b", "c"].map((name) => throttled(name).catch((error: Error) => error.name));
     let idle = false;
-    const waited = ask.drain().then(() => {
+    const waited = throttled.drain().then(() => {
       idle = true;
     });
-    await expect(ask("d")).rejects.toMatchObject({ code: "TIDEGATE_QUEUE", reason: "closed" });
+    await expect(throttled("d")).rejects.toMatchObject({ code: "TIDEGATE_QUEUE", reason: "closed" });
     await clock.pass(100);
-    expect([idle, ask.queued]).toEqual([false, 1]);
-    ask.clear();
+    expect([idle, throttled.queued]).toEqual([false, 1]);
+    throttled.clear();
     await waited;
     expect(await Promise.all(calls)).toEqual(["done a", "done b", "AbortError"]);
-    expect([ran.length, ask.queued, ask.running, clock.timers]).toEqual([2, 0, 0, 0]);
+    expect([ran.length, throttled.queued, throttled.running, clock.timers]).toEqual([2, 0, 0, 0]);
   });
 
   test("at most `concurrency` calls run, and the tokens of the others stay reserved", async () => {
@@ -193,18 +193,21 @@ describe.each<[string, () => Store | undefined]>([
     const ends: (() => void)[] = [];
     let most = 0;
     const work = (): Promise<void> => {
-      most = Math.max(most, ask.running);
+      most = Math.max(most, throttled.running);
       return new Promise((done) => ends.push(done));
     };
-    const ask = throttle(work, limitOn(make(), { ...spaced, capacity: 10 }, clock.now), { clock, concurrency: 2 });
-    for (let i = 0; i < 5; i++) void ask();
+    const throttled = throttle(work, limitOn(make(), { ...spaced, capacity: 10 }, clock.now), {
+      clock,
+      concurrency: 2,
+    });
+    for (let i = 0; i < 5; i++) void throttled();
     await clock.pass(1000);
-    expect([ends.length, ask.running, ask.queued]).toEqual([2, 2, 3]);
+    expect([ends.length, throttled.running, throttled.queued]).toEqual([2, 2, 3]);
     while (ends.length > 0) {
       ends.shift()?.();
       await clock.pass(1000);
     }
-    await ask.idle();
+    await throttled.idle();
     expect(most).toBe(2);
   });
 });
@@ -228,33 +231,33 @@ describe("a throttled function", () => {
     expect([service.greet.name, service.greet.length]).toEqual(["greet", 1]);
   });
 
-  test("has a queue for each key", async () => {
+  test("has one queue per key", async () => {
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, { ...spaced, rate: 1 }, { clock, key: (name) => String(name)[0] ?? "" });
-    for (const name of ["a1", "a2", "b1", "b2"]) void ask(name);
+    const throttled = throttle(fn, { ...spaced, rate: 1 }, { clock, key: (name) => String(name)[0] ?? "" });
+    for (const name of ["a1", "a2", "b1", "b2"]) void throttled(name);
     await clock.pass(0);
     expect(ran.map(([name]) => name)).toEqual(["a1", "b1"]);
     await clock.pass(1000);
     expect(ran.map(([name]) => name)).toEqual(["a1", "b1", "a2", "b2"]);
-    await ask.idle();
+    await throttled.idle();
   });
 
   test("runs in the async context of its caller, however late", async () => {
     const { AsyncLocalStorage } = await import("node:async_hooks");
     const context = new AsyncLocalStorage<string>();
     const clock = fakeClock(START);
-    const ask = throttle(() => context.getStore(), spaced, { clock });
-    const calls = ["a", "b", "c"].map((name) => context.run(name, () => ask()));
+    const throttled = throttle(() => context.getStore(), spaced, { clock });
+    const calls = ["a", "b", "c"].map((name) => context.run(name, () => throttled()));
     await clock.pass(1000);
     expect(await Promise.all(calls)).toEqual(["a", "b", "c"]);
   });
 
-  test("where the store failed, the call rejects with its error", async () => {
+  test("a failing store rejects the call with its error", async () => {
     const store = transactional({ name: "broken", transaction: () => Promise.reject(new Error("connection refused")) });
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, limitOn(store, spaced, clock.now), { clock });
-    const error = await ask("a").catch((error) => error);
-    expect([isStoreError(error), ran.length, ask.queued]).toEqual([true, 0, 0]);
+    const throttled = throttle(fn, limitOn(store, spaced, clock.now), { clock });
+    const error = await throttled("a").catch((error) => error);
+    expect([isStoreError(error), ran.length, throttled.queued]).toEqual([true, 0, 0]);
     const open = throttle(fn, limitOn(store, { ...spaced, onStoreError: "allow" }, clock.now), { clock });
     await open("b");
     expect(ran).toEqual([["b", 0]]);
@@ -273,24 +276,24 @@ describe("a throttled function", () => {
     ["`clock` must be an object", () => throttle(() => 1, spaced, { clock: {} as never })],
     ["`speed` must be absent", () => throttle(() => 1, spaced, { speed: 1 } as never)],
     ["`signal` must be", () => throttle(() => 1, spaced).with({ signal: {} as never })],
-  ])("a wrong option throws immediately: %s", (message, make) => expect(make).toThrow(message));
+  ])("throws immediately for an invalid option: %s", (message, make) => expect(make).toThrow(message));
 
-  test("a mistake of one call rejects that call, before anything is taken", async () => {
+  test("an invalid argument rejects its call before anything is taken", async () => {
     const { clock, ran, fn } = noted();
-    const ask = throttle(fn, spaced, { clock, count: (name) => name as number });
+    const throttled = throttle(fn, spaced, { clock, count: (name) => name as number });
     for (const count of [Number.NaN, -1, "1"]) {
-      await expect(ask(count)).rejects.toThrow("`count` must be a finite number of tokens");
+      await expect(throttled(count)).rejects.toThrow("`count` must be a finite number of tokens");
     }
-    await ask(1);
+    await throttled(1);
     expect(ran).toEqual([[1, 0]]);
   });
 });
 
 const _types = (): void => {
-  const ask = throttle((question: string, times: number) => question.repeat(times), spaced);
-  const answer: Promise<string> = ask("a", 2);
-  // @ts-expect-error: its arguments are the function's
-  void ask(1);
+  const throttled = throttle((question: string, times: number) => question.repeat(times), spaced);
+  const answer: Promise<string> = throttled("a", 2);
+  // @ts-expect-error: the throttled function has the function's parameters
+  void throttled(1);
   const policy: ConfigOrLimit = spaced;
   void [answer, policy, QueueError];
 };

@@ -1,4 +1,4 @@
-/** What each call does where tokens are leased. */
+/** What each call does if tokens are leased. */
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
 import { transactional } from "../../src/stores/index.ts";
@@ -18,7 +18,7 @@ async function leased(key?: string): Promise<{ world: World; node: ReturnType<Wo
 
 const inHand = (world: World): number => world.lent - world.granted;
 
-test("a denial holds at the store: it counts what is in hand here too, and tells when both are enough", async () => {
+test("a denial comes from the store: it counts the leased tokens, and its retryAt is when both suffice", async () => {
   const { world, node } = await leased();
   const all = await node.limit("hot", { count: 91 });
   expect(all).toMatchObject({ ok: false, value: 90, retryAfter: 10 });
@@ -28,7 +28,7 @@ test("a denial holds at the store: it counts what is in hand here too, and tells
   expect((await node.limit("hot", { count: 91 })).ok).toBe(true);
 });
 
-test("a denial of the store is reused for `ahead` ms, and then refreshed", async () => {
+test("a denial of the store is cached for `ahead` ms, and then refreshed", async () => {
   const slow = new World({ kind: "token bucket", rate: 1, period: 3_600_000 });
   const node = slow.node({ ahead: 200 });
   await slow.limit(node);
@@ -36,7 +36,7 @@ test("a denial of the store is reused for `ahead` ms, and then refreshed", async
   const calls = slow.calls;
   for (let i = 0; i < 1000; i++) expect((await slow.limit(node)).ok).toBe(false);
   expect(slow.calls).toBe(calls);
-  // Somebody else gives it back: it is seen soon, and not only at retryAt.
+  // Another node gives tokens back: that is seen after `ahead` ms, before retryAt.
   await slow.node(false).give("hot");
   slow.clock.advance(200);
   expect((await slow.limit(node)).ok).toBe(true);
@@ -45,9 +45,9 @@ test("a denial of the store is reused for `ahead` ms, and then refreshed", async
 test("check returns what limit would, and takes nothing; a count beyond the capacity is never granted", async () => {
   const { world, node } = await leased();
   for (const count of [1, 50, 90, 91]) {
-    const told = await node.check("hot", { count });
-    expect(told.ok).toBe(count <= 90);
-    expect(told.value).toBe(count <= 90 ? 90 - count : 90);
+    const checked = await node.check("hot", { count });
+    expect(checked.ok).toBe(count <= 90);
+    expect(checked.value).toBe(count <= 90 ? 90 - count : 90);
   }
   expect((await node.getValue("hot")).value).toBe(90);
   expect((await node.limit("hot", { count: 101 })).reason).toBe("exceeds capacity");
@@ -67,7 +67,7 @@ test("give takes effect immediately; a charge is owed before leased tokens are s
   expect((await node.limit("hot")).ok).toBe(false);
 });
 
-test("a reservation is made with all tokens in one place", async () => {
+test("a reservation first gives all leased tokens back", async () => {
   const { world, node } = await leased();
   const reserved = await node.limit("hot", { count: 95, reserve: true });
   expect(reserved).toMatchObject({ ok: true, reserved: true, value: -5, retryAfter: 50 });
@@ -78,7 +78,7 @@ test("a reservation is made with all tokens in one place", async () => {
 });
 
 describe("limitAll", () => {
-  test("is decided on leased tokens where they suffice", async () => {
+  test("is decided on leased tokens if they suffice", async () => {
     const { world, node } = await leased("a");
     for (let i = 0; i < 10; i++) await world.limit(node, { key: "b" });
     await world.settle();
@@ -93,7 +93,7 @@ describe("limitAll", () => {
     expect((await node.getValue("hot", { key: "a" })).value).toBe(89);
   });
 
-  test("is otherwise one step at the store, after the leased tokens have returned", async () => {
+  test("is otherwise one step at the store, after the leased tokens were given back", async () => {
     const { world, node } = await leased("a");
     const all = [
       { name: "hot", key: "a", count: 90 },
@@ -121,7 +121,7 @@ test("reset drops the leased tokens too: the limit is exactly full", async () =>
   expect((await world.node(false).getValue("hot")).value).toBe(0);
 });
 
-test("an inline config leases for itself; another one of the name gives back first", async () => {
+test("an inline config has its own lease; another config of the name gives back first", async () => {
   const { world, node } = await leased();
   const held = inHand(world);
   expect(held).toBeGreaterThan(0);
@@ -138,7 +138,7 @@ test("release returns all leased tokens", async () => {
   await defineLimits({ hot: config }).release();
 });
 
-test("while the store is down, leased tokens are spent, then onStoreError decides; later the store is used again", async () => {
+test("during an outage leased tokens are spent, then onStoreError decides; afterwards the store is used again", async () => {
   const { world, node } = await leased();
   const held = inHand(world);
   world.down = true;
@@ -148,14 +148,14 @@ test("while the store is down, leased tokens are spent, then onStoreError decide
   expect((await world.limit(node)).ok).toBe(true);
 });
 
-test("no more keys are looked after than maxKeys", async () => {
+test("leases are kept for at most maxKeys keys", async () => {
   const world = new World(config);
   const node = world.node({ maxKeys: 10 });
   for (let key = 0; key < 200; key++) {
     for (let i = 0; i < 5; i++) await world.limit(node, { key: `k${key}` });
   }
   await world.settle();
-  // Those that made room gave back what they had: of 190 keys nothing is out but what was spent.
+  // Evicted leases gave their tokens back: of 190 keys only the spent tokens are missing.
   let out = 0;
   for (let key = 0; key < 190; key++) {
     const { value } = await world.node(false).getValue("hot", { key: `k${key}` });
@@ -164,9 +164,9 @@ test("no more keys are looked after than maxKeys", async () => {
   expect(out).toBeLessThanOrEqual(10);
 });
 
-const never = (): Promise<never> => Promise.reject(new Error("asked"));
+const never = (): Promise<never> => Promise.reject(new Error("called"));
 
-describe("impossible settings are refused without a call of the store", () => {
+describe("invalid settings are refused without a store call", () => {
   const store = (lease: unknown) => ({ ...transactional({ name: "far", transaction: never }), lease: lease as true });
 
   test.each([

@@ -1,10 +1,10 @@
-/** What leases never do, and what they must, on a clock and a way that a test holds. */
+/** Laws of leases, on a clock and a network that the test controls. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Config, type Decision, defineLimits } from "../../src/index.ts";
 import { World } from "./world.ts";
 
-/** A hair for sums of doubles: counts are whole, so a whole token would show. */
+/** Tolerance for sums of doubles. Counts are integers, so an error of one token exceeds it. */
 const HAIR = 1e-6;
 
 const configs = fc.record({
@@ -19,7 +19,7 @@ const leases = fc.record({
   expiry: fc.constantFrom(200, 1000),
 });
 
-describe("several nodes, whatever the demand, the latency and the crashes", () => {
+describe("several nodes, for any demand, latency and crashes", () => {
   test("no more is granted than was taken from the store, nor than the limit allows", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -40,7 +40,7 @@ describe("several nodes, whatever the demand, the latency and the crashes", () =
           const nodes = demands.map(() => world.node(lease));
           await world.pass(120, () => {
             for (const [i, demand] of demands.entries()) {
-              // Sometimes a node dies with its leased tokens, and another one starts.
+              // Sometimes a node crashes with its leased tokens, and another one starts.
               if (next(100) === 0) nodes[i] = world.node(lease);
               if (next(60) === 0) void nodes[i]?.release();
               if (next(20) === 0) world.clock.advance(next(150));
@@ -53,7 +53,7 @@ describe("several nodes, whatever the demand, the latency and the crashes", () =
           });
           await world.pass(100);
           expect(world.granted).toBeLessThanOrEqual(world.lent + HAIR);
-          // Windows that begin in the span: one more than whole ones fit.
+          // Windows that begin in the span: one more than the full ones that fit.
           const more = config.kind === "fixed window" ? config.rate : 0;
           const { anySpan, fromStart } = world.excess(config as Config);
           expect(fromStart).toBeLessThanOrEqual(more + HAIR);
@@ -65,7 +65,7 @@ describe("several nodes, whatever the demand, the latency and the crashes", () =
   }, 60_000);
 });
 
-test("one node alone answers as it would without leases, as long as the limit is not full", async () => {
+test("one node alone decides as it would without leases, as long as the limit is not full", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -95,8 +95,8 @@ test("one node alone answers as it would without leases, as long as the limit is
           const op = count === 12 ? "check" : "limit";
           const [here, there] = [await leased[op]("hot", { count }), plain[op]("hot", { count })];
           await world.settle();
-          const told = ({ ok, value, retryAt }: Decision) => ({ ok, value, retryAt });
-          expect(told(here)).toEqual(told(there));
+          const answer = ({ ok, value, retryAt }: Decision) => ({ ok, value, retryAt });
+          expect(answer(here)).toEqual(answer(there));
         }
       },
     ),

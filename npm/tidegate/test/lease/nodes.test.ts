@@ -1,4 +1,4 @@
-/** How nodes share a hot key: calls of the store, use of the limit, shares, and the loss when a node dies. */
+/** How nodes share a hot key: store calls, utilization, fairness, and the loss when a node crashes. */
 import { expect, test } from "vitest";
 import type { Config } from "../../src/index.ts";
 import { World } from "./world.ts";
@@ -32,14 +32,16 @@ async function load(world: World, ms: number, nodes: [node: ReturnType<World["no
   return granted;
 }
 
-test("of 50 decisions in each ms on one key, not one in a hundred reaches the store", { timeout: 60_000 }, async () => {
+test("with 50 decisions per ms on one key, fewer than one in a hundred reaches the store", {
+  timeout: 60_000,
+}, async () => {
   const world = new World(bucket(100_000), () => 1);
   const [granted] = await load(world, 1000, [[world.node(), 50]]);
   expect(granted).toBe(50_000);
   expect(world.calls).toBeLessThan(500);
 });
 
-test("a scarce limit is used up, in equal shares, with few calls of the store", {
+test("a scarce limit is used up, in equal shares, with few store calls", {
   timeout: 60_000,
 }, async () => {
   const world = new World(bucket(50_000, 5000), network());
@@ -56,7 +58,7 @@ test("a scarce limit is used up, in equal shares, with few calls of the store", 
   expect(world.excess(bucket(50_000, 5000)).fromStart).toBeLessThanOrEqual(1e-6);
 });
 
-test("small demand gets its part beside large demand", { timeout: 60_000 }, async () => {
+test("a small demand gets its share beside a large one", { timeout: 60_000 }, async () => {
   const world = new World(bucket(50_000, 5000), network());
   const [large = 0, small = 0] = await load(world, 500, [
     [world.node(), 99],
@@ -66,13 +68,13 @@ test("small demand gets its part beside large demand", { timeout: 60_000 }, asyn
   expect(small / 500).toBeGreaterThan((0.5 * large) / (99 * 500));
 });
 
-test("what a crashed node had comes back with time, and no more", async () => {
+test("the tokens of a crashed node refill with time, and no more than those", async () => {
   const config = bucket(1000);
   const world = new World(config, () => 1);
   await load(world, 100, [[world.node(), 5]]);
   const lost = world.lent - world.granted;
   expect(lost).toBeGreaterThan(0);
-  // At most half of the store's tokens is leased ahead in one step.
+  // At most half of the store's tokens is leased in one step.
   expect(lost).toBeLessThanOrEqual(500);
   const next = world.node();
   await world.pass(1, () => void world.limit(next, { count: 1000 }));
@@ -84,7 +86,7 @@ test("what a crashed node had comes back with time, and no more", async () => {
   expect(world.granted - before).toBe(1000);
 });
 
-test("a lease that is not used goes back, and one that is too old is not spent", async () => {
+test("an unused lease is given back, and an expired one is not spent", async () => {
   const config = bucket(1000);
   const world = new World(config);
   const node = world.node({ ahead: 200, expiry: 1000 });
@@ -94,7 +96,7 @@ test("a lease that is not used goes back, and one that is too old is not spent",
   world.clock.advance(600);
   for (let i = 0; i < 500; i++) await world.limit(node, { key: "busy" });
   await world.settle();
-  // Of "idle" nothing but what was spent is out any more.
+  // Only the spent tokens of "idle" are still missing.
   const idle = world.node(false).getValue("hot", { key: "idle" });
   expect((await idle).value).toBe(1000);
   const old = world.node({ ahead: 200, expiry: 1000 });
@@ -106,7 +108,7 @@ test("a lease that is not used goes back, and one that is too old is not spent",
   expect(world.calls).toBe(calls + 1);
 });
 
-test("only hot keys are leased: a rare key costs one call of the store per request", async () => {
+test("only hot keys are leased: a rare key costs one store call per request", async () => {
   const world = new World(bucket(100));
   const node = world.node();
   for (let i = 0; i < 20; i++) {

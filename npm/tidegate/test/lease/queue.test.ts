@@ -1,4 +1,4 @@
-/** Requests made while a refill is in flight: denied immediately where that is certain, and otherwise as the store would. */
+/** Requests made while a refill is in flight: denied immediately if that is certain, otherwise as the store decides. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
@@ -7,10 +7,10 @@ import { World } from "./world.ts";
 
 const HOUR = 3_600_000;
 
-/** Of which nothing refills while a test looks. */
+/** Refills too slowly to matter in these tests. */
 const still = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: HOUR, capacity });
 
-test("a request that cannot be granted behind the waiting ones is denied without waiting", async () => {
+test("a request that cannot be granted behind the queued ones is denied without waiting", async () => {
   const world = new World({ kind: "token bucket", rate: 1000, period: 1000, capacity: 100 }, () => 5);
   const node = world.node();
   void world.limit(node, { count: 100 });
@@ -18,7 +18,7 @@ test("a request that cannot be granted behind the waiting ones is denied without
   const answers: boolean[] = [];
   for (let i = 0; i < 300; i++) void world.limit(node).then(({ ok }) => answers.push(ok));
   await world.settle();
-  // The 100 were taken 55 ms ago: 55 tokens can have refilled, and exactly 55 requests wait for them.
+  // The 100 were taken 55 ms ago: 55 tokens can have refilled, and exactly 55 requests are queued for them.
   const denied = answers.filter((ok) => !ok).length;
   expect(denied).toBe(300 - 55);
   expect(answers.length).toBe(denied);
@@ -27,14 +27,14 @@ test("a request that cannot be granted behind the waiting ones is denied without
   expect(answers.filter((ok) => ok).length).toBeGreaterThanOrEqual(55);
 });
 
-test("`retryAt` of a denial behind waiting requests is when the tokens suffice for all", async () => {
+test("`retryAt` of a denial behind queued requests is when the tokens suffice for all", async () => {
   const world = new World({ kind: "token bucket", rate: 1000, period: 1000, capacity: 100 }, () => 5);
   const node = world.node();
   void world.limit(node, { count: 100 });
   await world.pass(40);
   void world.limit(node, { count: 20 });
   const behind = await node.limit("hot", { count: 50 });
-  // Of 70 there are 35: the 100 were taken 35 ms ago.
+  // 35 of 70 are left: the 100 were taken 35 ms ago.
   expect(behind.ok).toBe(false);
   expect(behind.retryAt).toBe(world.clock.now() + 70 - 35);
 });
@@ -47,12 +47,12 @@ test("at one instant, one node decides on calls in their order", async () => {
       const node = world.node();
       const plain = defineLimits({ hot: still(capacity) }, { now: world.clock.now });
       for (const round of rounds) {
-        const told = Promise.all(round.map((count) => node.limit("hot", { count })));
-        // Some come while the first of them are on their way.
+        const answers = Promise.all(round.map((count) => node.limit("hot", { count })));
+        // Some calls are made while the first are in flight.
         await world.pass(1);
         const late = Promise.all(round.map((count) => node.limit("hot", { count })));
         await world.pass(60);
-        const here = [...(await told), ...(await late)].map(({ ok }) => ok);
+        const here = [...(await answers), ...(await late)].map(({ ok }) => ok);
         const there = [...round, ...round].map((count) => plain.limit("hot", { count }).ok);
         expect(here).toEqual(there);
       }
@@ -61,7 +61,7 @@ test("at one instant, one node decides on calls in their order", async () => {
   );
 }, 120_000);
 
-test("a lease learns what other nodes take, and then requests no more than is likely left", async () => {
+test("a lease measures what other nodes take, and then requests no more than is likely left", async () => {
   const config: Config = { kind: "token bucket", rate: 100_000, period: 1000, capacity: 1000 };
   const world = new World(config, () => 1);
   const nodes = [world.node(), world.node(), world.node(), world.node()];
@@ -69,7 +69,7 @@ test("a lease learns what other nodes take, and then requests no more than is li
     for (const node of nodes) for (let i = 0; i < 60; i++) void world.limit(node);
   });
   await world.pass(20);
-  // Two ms there and back: no node asks more than once in that time, and hardly ever in vain.
+  // A round trip takes 2 ms: no node calls the store more than once in that time, and hardly ever in vain.
   expect(world.calls).toBeLessThan((nodes.length * 220) / 2);
   expect(world.granted).toBeGreaterThan(0.97 * (1000 + 100 * 200));
 });
@@ -82,19 +82,19 @@ test("a smaller request behind a larger one is not denied early: the store may d
   const others = world.node(false);
   void world.limit(others, { count: 50 });
   await world.pass(4);
-  // 50 of the 100 tokens in the node's last report are gone.
-  const asked = [80, 30, 20].map((count) => world.limit(node, { count }));
+  // 50 of the 100 tokens in the node's last response are gone.
+  const answers = [80, 30, 20].map((count) => world.limit(node, { count }));
   await world.pass(20);
-  expect((await Promise.all(asked)).map(({ ok }) => ok)).toEqual([false, true, true]);
+  expect((await Promise.all(answers)).map(({ ok }) => ok)).toEqual([false, true, true]);
 });
 
-test("a decision from before tokens returned denies no request", async () => {
+test("a decision made before tokens returned denies no request", async () => {
   const ways: number[] = [];
   const world = new World(still(10), () => ways.shift() ?? 0);
   const node = world.node({ ahead: 200 });
   expect((await world.limit(node, { count: 10 })).ok).toBe(true);
   world.clock.advance(200);
-  // It is denied at the store after 1 ms, and heard of after 20.
+  // The store denies it after 1 ms; the response arrives after 20.
   ways.push(1, 19);
   const slow = world.limit(node, { count: 5 });
   await world.pass(3);
@@ -103,7 +103,7 @@ test("a decision from before tokens returned denies no request", async () => {
   expect((await slow).ok).toBe(true);
 });
 
-test("on a stopped clock, at most a few times the demand is taken ahead", async () => {
+test("on a stopped clock, at most a few times the demand is leased", async () => {
   const world = new World(still(1_000_000));
   const node = world.node();
   for (let i = 0; i < 40; i++) {
@@ -113,7 +113,7 @@ test("on a stopped clock, at most a few times the demand is taken ahead", async 
   }
 });
 
-test("the queue sums the tokens of the requests that still wait", () => {
+test("the queue sums the tokens of its requests", () => {
   const queue = new WaitingRequests();
   const waiting = [3, 5, 2].map(
     (count): WaitingRequest => ({ call: { count } as WaitingRequest["call"], resolve() {}, reject() {} }),

@@ -1,4 +1,4 @@
-/** Nodes, a store and the way between them, on one clock that a test moves. */
+/** Nodes, a store and the network between them, on one clock that a test moves. */
 import { type Config, defineLimits, type Decision, type LeaseOptions, memory } from "../../src/index.ts";
 import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -6,7 +6,7 @@ import { fakeClock } from "../../src/testing/index.ts";
 type Limits = ReturnType<typeof node>;
 
 function node(store: AsyncStore, config: Config, now: () => number) {
-  // Deadlines are the real clock's, and this world's time is not.
+  // Deadlines use the real clock, which this world's time does not follow.
   return defineLimits({ hot: config }, { store, now, timeout: 2 ** 31 - 1 });
 }
 
@@ -55,7 +55,7 @@ export class World {
     return node(store, this.#config, this.clock.now);
   }
 
-  /** By the store's own clock, whatever the caller's says. */
+  /** Uses the store's clock, whatever the caller's shows. */
   #decide(call: Call): Decision {
     const decision = this.truth.decide(call, this.clock.now());
     if (call.op === "take" && decision.ok) this.lent += call.count;
@@ -68,7 +68,7 @@ export class World {
     else this.#due.push({ at: this.clock.now() + ms, run });
   }
 
-  /** Remembers what is granted, when it is. */
+  /** Records a grant. */
   async limit(limits: Limits, options: { key?: string; count?: number } = {}): Promise<Decision> {
     const decision = await limits.limit("hot", options);
     if (decision.ok) this.grants.push([this.clock.now(), options.count ?? 1]);
@@ -79,7 +79,7 @@ export class World {
     return this.grants.reduce((sum, [, count]) => sum + count, 0);
   }
 
-  /** Whatever can run without the clock, does. */
+  /** Lets everything run that needs no clock. */
   async settle(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve));

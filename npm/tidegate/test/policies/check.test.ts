@@ -11,12 +11,15 @@ const schemaFile = new URL("../../src/engine/generated/policy.schema.json", impo
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as object;
 const fits = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: true }).compile(schema);
 
-describe("legal documents", () => {
-  test.each(VALID)("$about: the check finds nothing, as a value and as text, and the schema agrees", ({ document }) => {
-    expect(checkPolicies(document as object)).toEqual([]);
-    expect(checkPolicies(JSON.stringify(document))).toEqual([]);
-    expect(fits(document), JSON.stringify(fits.errors)).toBe(true);
-  });
+describe("valid documents", () => {
+  test.each(VALID)(
+    "$about: the check finds no mistake, as a value and as text, and the schema agrees",
+    ({ document }) => {
+      expect(checkPolicies(document as object)).toEqual([]);
+      expect(checkPolicies(JSON.stringify(document))).toEqual([]);
+      expect(fits(document), JSON.stringify(fits.errors)).toBe(true);
+    },
+  );
 
   test.each(VALID)("$about: its limits are in force", ({ document, limits }) => {
     expect(definePolicies(document as object, { claims: () => undefined }).names).toEqual(limits);
@@ -25,16 +28,16 @@ describe("legal documents", () => {
 
 describe("documents with mistakes", () => {
   test.each(INVALID)("$about: the messages equal those of the native Rust check", ({ document, text, sentences }) => {
-    const told = checkPolicies(text ?? JSON.stringify(document));
-    expect(told.map(({ message }) => message)).toEqual(sentences);
-    if (text === undefined) expect(checkPolicies(document as object)).toEqual(told);
+    const found = checkPolicies(text ?? JSON.stringify(document));
+    expect(found.map(({ message }) => message)).toEqual(sentences);
+    if (text === undefined) expect(checkPolicies(document as object)).toEqual(found);
   });
 
   test.each(INVALID.filter(({ structural }) => structural))("$about: the schema refuses it too", ({ document }) => {
     expect(fits(document)).toBe(false);
   });
 
-  test("are thrown whole, as an InputError that has every problem", () => {
+  test("throw one InputError with all problems", () => {
     const mistaken = { rules: [{ ...PLANS.rules[0], algorithm_config: { rps: -1, brust: 5 } }] };
     const failed = (() => {
       try {
@@ -53,21 +56,21 @@ describe("documents with mistakes", () => {
     expect(failed.message).toMatch(/^the policy document has 2 mistakes:\n {2}rule 0 "enterprise": /);
   });
 
-  test("what JSON cannot say is named; undefined is absent; a prototype's fields are not read", () => {
-    const told = (config: object) =>
+  test("values that JSON lacks are named; undefined is absent; inherited fields are ignored", () => {
+    const found = (config: object) =>
       checkPolicies({ rules: [{ ...PLANS.rules[0], algorithm_config: config }] }).map(({ got }) => got);
-    expect(told({ rps: 1, burst: undefined })).toEqual([]);
-    expect(told(Object.assign(Object.create({ brust: 1 }) as object, { rps: 1 }))).toEqual([]);
-    expect(told({ rps: Number.NaN, burst: Number.POSITIVE_INFINITY })).toEqual(["NaN", "Infinity"]);
-    expect(told({ rps: 1n, burst: () => 1, shards: Symbol("a") })).toEqual(["a bigint", "a function", "a symbol"]);
+    expect(found({ rps: 1, burst: undefined })).toEqual([]);
+    expect(found(Object.assign(Object.create({ brust: 1 }) as object, { rps: 1 }))).toEqual([]);
+    expect(found({ rps: Number.NaN, burst: Number.POSITIVE_INFINITY })).toEqual(["NaN", "Infinity"]);
+    expect(found({ rps: 1n, burst: () => 1, shards: Symbol("a") })).toEqual(["a bigint", "a function", "a symbol"]);
     const circle: Record<string, unknown> = { rps: 1 };
     circle["burst"] = circle;
-    expect(told(circle)).toEqual(["an object"]);
+    expect(found(circle)).toEqual(["an object"]);
     expect(checkPolicies({ rules: [{ ...PLANS.rules[0], match: new Map() }] })).toEqual([]);
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test("text that is no JSON is one mistake", () => {
+  test("text that is not JSON is one mistake", () => {
     const [problem, ...others] = checkPolicies("{");
     expect(problem?.message).toMatch(/^`document` must be JSON; got /);
     expect(others).toEqual([]);
@@ -77,7 +80,7 @@ describe("documents with mistakes", () => {
 describe("large documents", () => {
   const unknown = (fields: number) => Object.fromEntries(Array.from({ length: fields }, (_, i) => [`limt_${i}`, i]));
 
-  test("list the first 1000 mistakes, and count the rest", () => {
+  test("report the first 1000 mistakes, and the number of the others", () => {
     const rules = Array.from({ length: 100 }, () => unknown(1000));
     const problems = checkPolicies({ rules });
     expect(problems).toHaveLength(1001);
@@ -93,7 +96,7 @@ describe("large documents", () => {
     expect(problems.length).toBeGreaterThan(900);
   });
 
-  test("with more fields than an object may have, given twice, report that alone", () => {
+  test("with too many fields and a duplicate report only the number of fields", () => {
     const text = `{"rules":[{${Array.from({ length: 2000 }, (_, i) => `"f${i}":1,"f${i}":2`).join()}}]}`;
     expect(repeated(text)).toHaveLength(2000);
     expect(checkPolicies(text).map(({ message }) => message)).toEqual([
@@ -101,14 +104,14 @@ describe("large documents", () => {
     ]);
   });
 
-  test("report no field that is repeated deeper than the check reads", () => {
+  test("report no duplicate field that is deeper than the check reads", () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}{"b":1,"b":2}${"}".repeat(depth)}`;
     expect([repeated(nested(31)).length, repeated(nested(32)).length]).toEqual([1, 0]);
   });
 });
 
-describe("fields given twice", () => {
-  test("are found with their paths, whatever the text holds", () => {
+describe("duplicate fields", () => {
+  test("are found with their paths in any text", () => {
     expect(repeated('{"a":1,"b":[{"c":"a\\",\\"a","c":2},{"c":3}],"a":{"x":1},"d":{"a":[],"a":{}}}')).toEqual([
       ["b", 0, "c"],
       ["a"],
@@ -117,7 +120,7 @@ describe("fields given twice", () => {
     expect(repeated('{"\\u0061":1,"a":2}')).toEqual([["a"]]);
   });
 
-  test("no value of JSON.stringify has any; doubling one field is found at its path", () => {
+  test("never occur in the output of JSON.stringify; one that is inserted is found at its path", () => {
     const names = fc.constantFrom("a", 'b"', "c\\", "{", "[,", "__proto__", "");
     const value = fc.jsonValue({ maxDepth: 3 });
     fc.assert(

@@ -6,7 +6,7 @@ interface Case {
   readonly document: unknown;
 }
 
-/** A document that is fine, and its limits' names in order. */
+/** A valid document, and the names of its limits in order. */
 export interface Valid extends Case {
   readonly limits: readonly string[];
 }
@@ -25,7 +25,7 @@ const read = (name: string): string => readFileSync(new URL(name, folder), "utf8
 export const VALID = JSON.parse(read("valid.json")) as readonly Valid[];
 export const INVALID = JSON.parse(read("invalid.json")) as readonly Invalid[];
 
-/** Plans by a claim, a bucket for each API key, and a cost that a header states: as such documents are written. */
+/** Typical documents: plans by a claim, one bucket per API key, and a cost from a header. */
 export const PLANS: PolicyDocument = {
   rules: [
     {

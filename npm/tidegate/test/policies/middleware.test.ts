@@ -17,7 +17,7 @@ import { later } from "../middleware/later.ts";
 import type { Serving } from "../middleware/suite.ts";
 import { PLANS } from "./documents.ts";
 
-/** What stands in for the verifier of tokens in front: it tells the claims of tokens that it knows. */
+/** Stands for a verifier of tokens: returns the claims of valid tokens. */
 const verified = (authorization: string | null | undefined): { plan: string } | undefined => {
   const plan = /^Bearer (enterprise|pro|free)$/.exec(authorization ?? "")?.[1];
   return plan === undefined ? undefined : { plan };
@@ -68,7 +68,7 @@ const HOSTS: Record<string, Start> = {
 
 describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
   const open: Serving[] = [];
-  // A header that is not read is warned of, once for each server.
+  // A header that a host does not read is logged, once per server.
   beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
   afterEach(async () => {
     vi.restoreAllMocks();
@@ -92,7 +92,7 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
   }
   const as = (plan: string, key = "k1") => ({ authorization: `Bearer ${plan}`, "x-api-key": key });
 
-  test("plans with a bucket for each API key, and a cost from a header", async () => {
+  test("plans with one bucket per API key, and a cost from a header", async () => {
     const { left, get } = await serve(PLANS);
     expect(await left(as("enterprise"))).toBe("200 enterprise 1999");
     expect(await left(as("pro"))).toBe("200 pro 199");
@@ -101,18 +101,18 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
     const denied = await get({ ...as("free"), "x-request-cost": "15" });
     expect([denied.status, denied.headers.get("retry-after")]).toEqual([429, "1"]);
     expect(await denied.json()).toMatchObject({ "violated-policies": ["free"] });
-    // Nobody vouches for this token: no plan, no rule, no limit, unless there is a fallback.
+    // An unverified token has no plan and so no rule: without a fallback no limit applies.
     expect(await left({ authorization: "Bearer admin", "x-api-key": "k1" })).toBe("200 undefined");
   });
 
-  test("the same with a store that answers with promises", async () => {
+  test("works on an asynchronous store", async () => {
     const { left } = await serve(PLANS, later());
     expect(await left({ ...as("free"), "x-request-cost": "20" })).toBe("200 free 0");
     expect(await left(as("free"))).toBe("429 free 0");
     expect(await left(as("free", "k2"))).toBe("200 free 19");
   });
 
-  test("hostile costs cost the default or the bound, and never mint; repeated ones too", async () => {
+  test("invalid or repeated costs take the default or the bound, and never mint", async () => {
     const { left, url } = await serve(PLANS);
     const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", "1,1", "__proto__", "9".repeat(3000)];
     let value = 20;
@@ -129,7 +129,7 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
     expect(await left({ ...as("free", "k2"), "x-request-cost": "99999999" })).toBe("200 free 0");
   });
 
-  test("an overlong key is hashed, a missing one has a bucket of its own, the address is the client's", async () => {
+  test("an overlong key is hashed, a missing one has its own bucket, and the address is the client's", async () => {
     const fallback_limit = {
       limit_keys: ["ip:address"],
       algorithm: "fixed_window",
@@ -146,7 +146,7 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
     expect(await left({ "x-forwarded-for": "10.0.0.2" })).toBe("200 fallback_limit 1");
   });
 
-  test("a reload while it serves keeps what is owed; a bad document changes nothing", async () => {
+  test("a reload while serving keeps debts; an invalid document changes nothing", async () => {
     const { left, reload, clock } = await serve(PLANS);
     expect(await left({ ...as("free"), "x-request-cost": "20" })).toBe("200 free 0");
     const [enterprise, pro, free] = PLANS.rules;

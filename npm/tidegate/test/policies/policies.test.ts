@@ -29,19 +29,19 @@ function start(document: PolicyDocument) {
 }
 
 describe("which rules", () => {
-  test("the plan of a verified claim chooses, and each API key has its own bucket", () => {
+  test("a verified claim selects the plan, and each API key has its own bucket", () => {
     const { took } = start(PLANS);
-    const ask = (plan: string, key: string) => took({ headers: { "x-api-key": key }, claims: { plan } });
-    expect([ask("enterprise", "a"), ask("enterprise", "b"), ask("pro", "a"), ask("free", "a")]).toEqual([
+    const take = (plan: string, key: string) => took({ headers: { "x-api-key": key }, claims: { plan } });
+    expect([take("enterprise", "a"), take("enterprise", "b"), take("pro", "a"), take("free", "a")]).toEqual([
       ["enterprise 1999"],
       ["enterprise 1999"],
       ["pro 199"],
       ["free 19"],
     ]);
-    expect([ask("none", "a"), took({ headers: { "x-api-key": "a" } })]).toEqual([undefined, undefined]);
+    expect([take("none", "a"), took({ headers: { "x-api-key": "a" } })]).toEqual([undefined, undefined]);
   });
 
-  test("all that match, in one decision: where one denies nothing is taken of the others", () => {
+  test("all matching rules are one decision: if one denies, none takes tokens", () => {
     const total = rule({ name: "total", limit_keys: [], algorithm_config: { rps: 1, burst: 15 }, cost: 5 });
     const { policies, took } = start({ rules: [rule(), total] });
     const request = { headers: { "x-api-key": "a" } };
@@ -54,7 +54,7 @@ describe("which rules", () => {
     expect(value).toBe(7);
   });
 
-  test("all parts of a match must be equal, as text, own claims only", () => {
+  test("all conditions of a match must be equal, as text, and only own claims are read", () => {
     const match = { "jwt:level": 3, "jwt:beta": true, "header:x-a": "", "query:v": "1", "ip:address": "192.0.2.1" };
     const { took } = start({ rules: [rule({ match })] });
     const right = { headers: { "x-a": "" }, url: "/?v=1", address: "192.0.2.1", claims: { level: 3, beta: true } };
@@ -75,7 +75,7 @@ describe("which rules", () => {
     }
   });
 
-  test("the fallback applies where no rule matches, and only there", () => {
+  test("the fallback applies only if no rule matches", () => {
     const { name: _, ...anybody } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
     const { took, policies } = start({ ...PLANS, fallback_limit: anybody });
     expect(took({ address: "192.0.2.1" })).toEqual(["fallback_limit 2"]);
@@ -86,11 +86,11 @@ describe("which rules", () => {
 });
 
 describe("whose limit", () => {
-  test("a missing part counts as a value of its own: leaving it out shares one bucket, and none with a text", () => {
+  test("a missing part of a key counts as a distinct value: all requests without it share one bucket", () => {
     const { took } = start({ rules: [rule({ limit_keys: ["jwt:org", "header:x-project"] })] });
-    const ask = (org: unknown, project?: string) =>
+    const take = (org: unknown, project?: string) =>
       took({ claims: { org }, headers: project === undefined ? {} : { "x-project": project } })?.[0];
-    expect([ask("a"), ask("a"), ask("a", ""), ask("a", "-"), ask(undefined), ask({}), ask("a", "-")]).toEqual([
+    expect([take("a"), take("a"), take("a", ""), take("a", "-"), take(undefined), take({}), take("a", "-")]).toEqual([
       "api 9",
       "api 8",
       "api 9",
@@ -101,14 +101,14 @@ describe("whose limit", () => {
     ]);
   });
 
-  test("a megabyte in a header is hashed: another one is another client, the same one the same", () => {
+  test("a value of a megabyte is hashed: equal values share a bucket, and different ones do not", () => {
     const { took } = start({ rules: [rule()] });
     const long = "k".repeat(1 << 20);
-    const ask = (key: string) => took({ headers: { "x-api-key": key } });
-    expect([ask(`${long}1`), ask(`${long}2`), ask(`${long}1`)]).toEqual([["api 9"], ["api 9"], ["api 8"]]);
+    const take = (key: string) => took({ headers: { "x-api-key": key } });
+    expect([take(`${long}1`), take(`${long}2`), take(`${long}1`)]).toEqual([["api 9"], ["api 9"], ["api 8"]]);
   });
 
-  test("no two lists of parts have one key, overlong ones included", () => {
+  test("different lists of parts have different keys, overlong ones included", () => {
     const part = fc.option(
       fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("-", "", "1:a", ":", "x".repeat(2000))),
       {
@@ -131,7 +131,7 @@ describe("whose limit", () => {
 describe("how much", () => {
   const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", " ", "1,1", "1, 1", "__proto__", "9".repeat(1 << 20)];
 
-  test("a stated cost is held in its bounds; what is no plain number costs the default, never less", () => {
+  test("a client's cost is clamped to its bounds; an invalid number costs the default, never less", () => {
     const cost = { source: "header:x-cost", default: 2, min: 1, max: 10 } as const;
     const { policies, clock } = start({ rules: [rule({ cost, algorithm_config: { rps: 1000, burst: 1000 } })] });
     const taken = (text: string | string[] | undefined) => {
@@ -145,7 +145,7 @@ describe("how much", () => {
     expect(["5", "0", "10", "11", "2.5", "99999999999999999999"].map(taken)).toEqual([5, 1, 10, 10, 2.5, 10]);
   });
 
-  test("without bounds of its own it takes at most what the limit grants, of each tier", () => {
+  test("without bounds it takes at most what the limit grants, for each tier", () => {
     const tiers = { by: "jwt:plan", settings: { pro: { rps: 1, burst: 50 } } } as const;
     const { took } = start({ rules: [rule({ cost: { source: "query:n" }, tiers })] });
     expect(took({ url: "/?n=9999", headers: { "x-api-key": "a" } })).toEqual(["api 0"]);
@@ -153,7 +153,7 @@ describe("how much", () => {
     expect(took({ url: "/?n=4&n=1", headers: { "x-api-key": "c" } })).toEqual(["api 9"]);
   });
 
-  test("a reservation goes below zero, up to what may be owed", () => {
+  test("a reservation goes below zero, down to the maximum debt", () => {
     const config = { rate: 1, period: 1000, capacity: 0, maxReserved: 2 };
     const { policies } = start({ rules: [rule({ reserve: true, algorithm_config: config })] });
     const waits = [1, 2, 3].map(() => policies.limit({ headers: {} })?.decisions[0]);
@@ -168,22 +168,22 @@ describe("how much", () => {
 describe("tiers", () => {
   const tiers = { by: "jwt:plan", settings: { pro: { rps: 10, burst: 100 } } } as const;
 
-  test("have their own numbers on the same state: who changes plans keeps what is owed", () => {
+  test("apply their own numbers to the same state: changing plans keeps debts", () => {
     const { took, clock } = start({ rules: [rule({ limit_keys: ["jwt:sub"], tiers, cost: 10 })] });
-    const ask = (plan: string) => took({ claims: { sub: "a", plan } });
-    expect(ask("free")).toEqual(["api 0"]);
-    expect(ask("pro")).toEqual(["api denied"]);
+    const take = (plan: string) => took({ claims: { sub: "a", plan } });
+    expect(take("free")).toEqual(["api 0"]);
+    expect(take("pro")).toEqual(["api denied"]);
     clock.advance(10 * SECOND);
-    expect(ask("pro")).toEqual(["api 90"]);
-    expect(ask("free")).toEqual(["api 0"]);
-    expect(ask("__proto__")).toEqual(["api denied"]);
+    expect(take("pro")).toEqual(["api 90"]);
+    expect(take("free")).toEqual(["api 0"]);
+    expect(take("__proto__")).toEqual(["api denied"]);
   });
 });
 
 describe("reload", () => {
   const request = { headers: { "x-api-key": "a" } };
 
-  test("a live limit keeps its debt; a lowered capacity is what it has at most; a raised one fills", () => {
+  test("a reload keeps debts: a lowered capacity applies immediately, a raised one fills", () => {
     const { policies, clock, took } = start({ rules: [rule()] });
     const { key, config } = { key: policyKey("a") as string, config: policies.configOf("api") };
     policies.limiter.charge("api", { key, config, count: 15 });
@@ -197,7 +197,7 @@ describe("reload", () => {
     expect(took(request)).toEqual(["api 12"]);
   });
 
-  test("another algorithm on the same state keeps what is owed too", () => {
+  test("another algorithm on the same state keeps debts too", () => {
     const { policies, clock } = start({ rules: [rule()] });
     policies.limiter.charge("api", { key: policyKey("a") as string, config: policies.configOf("api"), count: 15 });
     policies.reload({ rules: [rule({ algorithm: "fixed_window", algorithm_config: { rate: 3, period: 1000 } })] });
@@ -206,7 +206,7 @@ describe("reload", () => {
     expect(policies.limit(request)?.ok).toBe(true);
   });
 
-  test("a document with mistakes throws, and leaves the old one in force", () => {
+  test("an invalid document throws, and the previous one stays in force", () => {
     const { policies, took } = start({ rules: [rule()] });
     expect(took(request)).toEqual(["api 9"]);
     for (const bad of [{ rules: [] }, "{", { rules: [rule(), rule()] }, null as unknown as object]) {
@@ -216,7 +216,7 @@ describe("reload", () => {
     expect(policies.configOf("api")).toMatchObject({ rate: 1, capacity: 10 });
   });
 
-  test("what is being decided keeps the rules that it began with", async () => {
+  test("a decision in progress keeps the rules that it started with", async () => {
     let hand: (claims: object) => void = () => {};
     const claims = () => new Promise<object>((done) => (hand = done));
     const policies = definePolicies({ rules: [rule({ match: { "jwt:plan": "pro" } })] }, { claims });
@@ -227,8 +227,8 @@ describe("reload", () => {
   });
 });
 
-describe("what is given wrong", () => {
-  test("claims must be handed over where the document reads them, at the start and on a reload", () => {
+describe("invalid arguments", () => {
+  test("claims are required if the document reads them, at the start and on a reload", () => {
     const sentence =
       '`claims` must be a function that returns the claims of a verified token: rule "enterprise" reads jwt:plan; got undefined';
     expect(() => definePolicies(PLANS)).toThrow(sentence);
@@ -239,7 +239,7 @@ describe("what is given wrong", () => {
     expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
   });
 
-  test("options and names say what they must be", () => {
+  test("options and names are checked", () => {
     expect(() => definePolicies(PLANS, { claims: {} as never })).toThrow("`claims` must be a function");
     expect(() => definePolicies(PLANS, { stroe: 1 } as never)).toThrow("`stroe` must be absent");
     const policies = definePolicies({ rules: [rule({ tiers: { by: "header:x", settings: { a: { rps: 5 } } } })] });

@@ -13,12 +13,12 @@ afterEach(() => {
 
 const config = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5 } as const;
 
-/** A server whose clock is `ahead` of this machine's, and keeps one limit. */
+/** A server that keeps one limit, and whose clock is `ahead` of this machine's. */
 function server({ ahead = 0, value = 5 } = {}) {
   const state = { value, ts: Date.now() + ahead };
-  const self = { asked: 0, state, fails: undefined as Error | undefined, delay: 0, ahead, load };
+  const self = { requests: 0, state, fails: undefined as Error | undefined, delay: 0, ahead, load };
   async function load(): Promise<Told> {
-    self.asked++;
+    self.requests++;
     if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
     if (self.fails !== undefined) throw self.fails;
     const told = { ...self.state, config, now: Date.now() + self.ahead };
@@ -28,7 +28,7 @@ function server({ ahead = 0, value = 5 } = {}) {
   return self;
 }
 
-/** A component that shows these fields, and each thing that it showed. */
+/** A component that shows these fields, and each value that it showed. */
 function show(
   from: RemoteLimits,
   fields: readonly (keyof View)[],
@@ -46,7 +46,7 @@ function show(
 }
 
 describe("what a component shows", () => {
-  test("is nothing, then what the server told, then what it becomes by itself: the server is asked once", async () => {
+  test("is undefined, then the server's state, then its projection: the server is called once", async () => {
     const far = server({ value: 0, ahead: 86_400_000 });
     const { shown, stop } = show(new RemoteLimits(far.load), ["ok", "retryAfter"], { count: 3 });
     await settled();
@@ -58,7 +58,7 @@ describe("what a component shows", () => {
       [false, 1000],
       [true, undefined],
     ]);
-    expect(far.asked).toBe(1);
+    expect(far.requests).toBe(1);
     stop();
   });
 
@@ -94,7 +94,7 @@ describe("what a component shows", () => {
     stop();
   });
 
-  test("what nobody watches has no timer", async () => {
+  test("a limit without subscribers has no timer", async () => {
     const { stop } = show(new RemoteLimits(server({ value: 0 }).load), ["value"]);
     await settled();
     expect(vi.getTimerCount()).toBe(1);
@@ -102,7 +102,7 @@ describe("what a component shows", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("is never granted where no wait helps", async () => {
+  test("is never granted if no wait helps", async () => {
     const { shown, stop } = show(new RemoteLimits(server().load), ["ok", "retryAt", "retryAfter"], { count: 6 });
     await settled();
     expect(shown.at(-1)).toEqual([false, undefined, undefined]);
@@ -110,13 +110,13 @@ describe("what a component shows", () => {
     stop();
   });
 
-  test("begins with what the rendering server told, as of then", async () => {
+  test("starts with what the rendering server returned, as of then", async () => {
     const far = server({ value: 0 });
     const initial = await far.load();
     passTime(400);
     const { shown, stop } = show(new RemoteLimits(far.load), ["ok", "retryAfter"], { tick: 100, initial });
     await settled();
-    // Until the clocks are compared it is as if it had been told just now: never granted too early.
+    // Until the clocks are compared, its age is taken as 0: never granted too early.
     expect(shown.slice(0, 2)).toEqual([
       [false, 1000],
       [false, 600],
@@ -125,29 +125,29 @@ describe("what a component shows", () => {
   });
 });
 
-describe("what is known", () => {
-  test("comes from one question, whoever watches", async () => {
+describe("the state", () => {
+  test("comes from one request for all subscribers", async () => {
     const far = server();
     const from = new RemoteLimits(far.load);
     const all = [show(from, ["ok"]), show(from, ["remaining"]), show(from, ["value"])];
     await settled();
-    expect(far.asked).toBe(1);
+    expect(far.requests).toBe(1);
     expect(all.map(({ last }) => last())).toEqual([[true], [5], [5]]);
     for (const { stop } of all) stop();
   });
 
-  test("a slow first exchange is followed by two more; the quickest tells the clock", async () => {
+  test("a slow first request is followed by two more; the fastest sets the clock", async () => {
     const far = server({ ahead: 10_000 });
     far.delay = 200;
     const from = new RemoteLimits(far.load);
     const { stop } = show(from, ["ok"]);
     for (let i = 0; i < 50; i++) await vi.advanceTimersByTimeAsync(100);
-    expect(far.asked).toBe(3);
+    expect(far.requests).toBe(3);
     expect(from.now() - Date.now()).toBe(10_000);
     stop();
   });
 
-  test("is learned from any other answer, and an older one does not count", async () => {
+  test("is updated by any other response, and older ones are ignored", async () => {
     const far = server();
     const from = new RemoteLimits(far.load);
     const { last, stop } = show(from, ["remaining", "ok"]);
@@ -163,7 +163,7 @@ describe("what is known", () => {
     stop();
   });
 
-  test("a refresh asks again, even while an earlier question is on its way", async () => {
+  test("a refresh sends a request, even while another one is in flight", async () => {
     const far = server();
     const from = new RemoteLimits(far.load);
     far.delay = 10;
@@ -174,11 +174,11 @@ describe("what is known", () => {
     far.state = { value: 0, ts: Date.now() };
     await vi.advanceTimersByTimeAsync(20);
     await refreshed;
-    expect([far.asked, last()]).toEqual([2, [0]]);
+    expect([far.requests, last()]).toEqual([2, [0]]);
     stop();
   });
 
-  test("a failed question is told as `error`, keeps what was known, and the next answer mends it", async () => {
+  test("a failed request sets `error` and keeps the state; the next response clears it", async () => {
     const far = server();
     const from = new RemoteLimits(far.load);
     const { last, stop } = show(from, ["error", "remaining"]);
@@ -197,14 +197,14 @@ describe("what is known", () => {
     [{ value: Number.NaN, ts: 0, config, now: 0 }, "`value` must be"],
     [{ value: 1, ts: 0, config: { kind: "bucket" }, now: 0 }, "`kind` must be"],
     [{ value: 1, ts: 0, config }, "`now` must be"],
-  ])("an answer that is none, %j, is an error that names the field", async (answer, message) => {
+  ])("an invalid response, %j, is an error that names the field", async (answer, message) => {
     const from = new RemoteLimits(() => answer as Told);
     await from.refresh("message");
     expect((from.error("message") as Error).message).toContain(message);
     expect(from.told("message")).toBeUndefined();
   });
 
-  test("a `load` that throws at once is an error too, and asked again later", async () => {
+  test("a `load` that throws synchronously sets `error` too, and is called again later", async () => {
     let calls = 0;
     const from = new RemoteLimits(() => {
       calls++;
@@ -216,7 +216,7 @@ describe("what is known", () => {
   });
 });
 
-describe("after the page was away", () => {
+describe("after the page was in the background", () => {
   function page() {
     const document = Object.assign(new EventTarget(), { visibilityState: "visible" });
     const window = new EventTarget();
@@ -229,52 +229,52 @@ describe("after the page was away", () => {
     return { turn, window };
   }
 
-  test("it is asked once more when it is back in view, and not while hidden or after nobody watches", async () => {
+  test("it is requested once when the page is visible again, and neither while hidden nor without subscribers", async () => {
     const { turn, window } = page();
     const far = server();
     const { stop } = show(new RemoteLimits(far.load), ["ok"]);
     await settled();
     turn("hidden");
     await settled();
-    expect(far.asked).toBe(1);
+    expect(far.requests).toBe(1);
     turn("visible");
     await settled();
-    expect(far.asked).toBe(2);
+    expect(far.requests).toBe(2);
     window.dispatchEvent(new Event("online"));
     await settled();
-    expect(far.asked).toBe(3);
+    expect(far.requests).toBe(3);
     stop();
     turn("visible");
     await settled();
-    expect(far.asked).toBe(3);
+    expect(far.requests).toBe(3);
   });
 
-  test("a sleep is no wait for the bucket, and the clock is measured anew", async () => {
+  test("the bucket refills during a sleep, and the clock is measured again afterwards", async () => {
     const { turn } = page();
     const far = server({ value: 0 });
     const from = new RemoteLimits(far.load);
     const { last, stop } = show(from, ["remaining"], { count: 5 });
     await settled();
-    setWall(Date.now() + 4000); // asleep: timers stood still
-    far.delay = 500; // and the network is slow to come back
+    setWall(Date.now() + 4000); // asleep: timers do not run
+    far.delay = 500; // and the network is slow at first
     turn("visible");
     expect(last()).toEqual([4]);
     for (let i = 0; i < 5; i++) await vi.advanceTimersByTimeAsync(1000);
-    expect([last(), far.asked]).toEqual([[5], 4]);
+    expect([last(), far.requests]).toEqual([[5], 4]);
     stop();
   });
 
-  test("a timer that finds the time set has the clock measured, without any event", async () => {
+  test("a timer that finds the time set measures the clock, without any event", async () => {
     const far = server({ value: -100 });
     const from = new RemoteLimits(far.load);
     const { last, stop } = show(from, ["retryAfter"]);
     await settled();
     expect(last()).toEqual([101_000]);
-    setWall(Date.now() + 3_600_000); // forward, while the server's stays
+    setWall(Date.now() + 3_600_000); // forward; the server's clock is unchanged
     far.ahead = -3_600_000;
     passTime(1000);
     await settled();
-    expect([last(), far.asked]).toEqual([[100_000], 2]);
+    expect([last(), far.requests]).toEqual([[100_000], 2]);
     stop();
   });
 });

@@ -5,7 +5,7 @@ import { LOCAL, passTime, setWall, useClocks } from "./clocks.ts";
 beforeEach(useClocks);
 afterEach(() => void vi.useRealTimers());
 
-/** An exchange with a server that is `ahead`, whose way there and back take so long. */
+/** A request to a server whose clock is `ahead`, with these times there and back. */
 function exchange(clock: ServerClock, { ahead, there, back }: { ahead: number; there: number; back: number }): void {
   passTime(there);
   const server = Date.now() + ahead;
@@ -14,7 +14,7 @@ function exchange(clock: ServerClock, { ahead, there, back }: { ahead: number; t
 }
 
 describe("the server's clock", () => {
-  test("is this machine's until something is known", () => {
+  test("is this machine's clock before any measurement", () => {
     const clock = new ServerClock();
     expect(clock.now()).toBe(LOCAL);
     expect(clock.error()).toBe(Number.POSITIVE_INFINITY);
@@ -31,7 +31,7 @@ describe("the server's clock", () => {
     expect(clock.here(clock.now())).toBe(Date.now());
   });
 
-  test("an old measurement gives way to a new one, since clocks drift", () => {
+  test("a new measurement replaces an old one, since clocks drift", () => {
     const clock = new ServerClock();
     exchange(clock, { ahead: 0, there: 5, back: 5 });
     passTime(3_600_000);
@@ -39,7 +39,7 @@ describe("the server's clock", () => {
     expect(clock.now() - Date.now()).toBe(300);
   });
 
-  test("what was overheard tells that it is at least so late there", () => {
+  test("a response to another request is a lower bound", () => {
     const clock = new ServerClock();
     clock.heard(LOCAL - 5000);
     expect(clock.now()).toBe(LOCAL - 5000);
@@ -51,17 +51,17 @@ describe("the server's clock", () => {
     expect(clock.now() - Date.now()).toBe(-3000);
   });
 
-  test("runs on while the machine sleeps, and tells that it slept, once", () => {
+  test("runs on while the machine sleeps, and reports the sleep once", () => {
     const clock = new ServerClock();
     exchange(clock, { ahead: 1000, there: 1, back: 1 });
     expect(clock.jumped()).toBe(false);
-    setWall(Date.now() + 3_600_000); // performance.now stood still
+    setWall(Date.now() + 3_600_000); // performance.now did not advance
     expect(clock.now() - Date.now()).toBe(1000);
     expect(clock.jumped()).toBe(true);
     expect(clock.jumped()).toBe(false);
   });
 
-  test("after somebody set the time, the next exchange counts, however slow", () => {
+  test("after the wall clock was set, the next measurement counts, however slow", () => {
     const clock = new ServerClock();
     exchange(clock, { ahead: 0, there: 1, back: 1 });
     setWall(Date.now() - 7_200_000);

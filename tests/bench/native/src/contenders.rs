@@ -94,7 +94,7 @@ fn contender(name: &'static str, keys: usize, mut granted: impl FnMut(&String, f
 }
 
 /// Whether it was granted; the whole answer is made, as for a caller who reads it.
-fn told(decision: Decision) -> bool {
+fn granted(decision: Decision) -> bool {
     black_box(decision).ok
 }
 
@@ -104,14 +104,14 @@ pub(crate) fn core(outcome: Outcome) -> Contender {
     contender("Rule::take, state at hand", 1, move |_, now| {
         let taken = rule.take(black_box(state), now, 1.0, false);
         state = taken.write.or(state);
-        told(taken.decision)
+        granted(taken.decision)
     })
 }
 
 pub(crate) fn table(keys: usize, outcome: Outcome) -> Contender {
     let mut table = Table::new(2 * keys, SECRET);
     let limit = Limit::new(SECRET, "api", outcome.policy());
-    contender("tidegate_table", keys, move |key, now| told(table.decide(&limit, Some(key.as_bytes()), Call::at(now))))
+    contender("tidegate_table", keys, move |key, now| granted(table.decide(&limit, Some(key.as_bytes()), Call::at(now))))
 }
 
 pub(crate) fn table_with_clock(keys: usize, outcome: Outcome) -> Contender {
@@ -119,7 +119,7 @@ pub(crate) fn table_with_clock(keys: usize, outcome: Outcome) -> Contender {
     let limit = Limit::new(SECRET, "api", outcome.policy());
     contender("tidegate_table, reading the system's clock", keys, move |key, _| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970").as_millis() as f64;
-        told(table.decide(&limit, Some(key.as_bytes()), Call::at(now)))
+        granted(table.decide(&limit, Some(key.as_bytes()), Call::at(now)))
     })
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn shared(keys: usize, outcome: Outcome) -> Contender {
     let table = SharedTable::new(2 * keys, SECRET);
     let limit = Limit::new(SECRET, "api", outcome.policy());
     contender("tidegate_table, shared by threads", keys, move |key, now| {
-        told(table.decide(&limit, Some(key.as_bytes()), Call::at(now)))
+        granted(table.decide(&limit, Some(key.as_bytes()), Call::at(now)))
     })
 }
 

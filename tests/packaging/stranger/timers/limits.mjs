@@ -50,8 +50,8 @@ export function timing({ test, expect, timers }) {
 
   test("what waits for its turn runs when its time is moved to", async () => {
     const calls = [];
-    const ask = throttle((n) => calls.push(n), { kind: "token bucket", rate: 1, period: SECOND });
-    const all = Promise.all([ask(1), ask(2), ask(3)]);
+    const limited = throttle((n) => calls.push(n), { kind: "token bucket", rate: 1, period: SECOND });
+    const all = Promise.all([limited(1), limited(2), limited(3)]);
     await timers.advanceTimersByTimeAsync(0);
     expect(calls).toEqual([1]);
     await timers.advanceTimersByTimeAsync(SECOND);
@@ -62,7 +62,7 @@ export function timing({ test, expect, timers }) {
   });
 
   test("what runs one at a time does so on promises alone", async () => {
-    const ask = concurrent(async (n) => n, 1);
-    expect(await Promise.all([ask(1), ask(2)])).toEqual([1, 2]);
+    const limited = concurrent(async (n) => n, 1);
+    expect(await Promise.all([limited(1), limited(2)])).toEqual([1, 2]);
   });
 }

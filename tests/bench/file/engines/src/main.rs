@@ -85,12 +85,12 @@ fn processes(count: usize, setup: &str, folder: &Path, keys: u64, granted: bool,
             .expect("a child")
     };
     let children: Vec<_> = (0..count).map(|_| run()).collect();
-    let told = children.into_iter().map(|child| {
+    let results = children.into_iter().map(|child| {
         let text = String::from_utf8(child.wait_with_output().expect("its end").stdout).expect("text");
         let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().expect("a number"));
         (numbers.next().expect("decisions"), numbers.next().expect("the longest"))
     });
-    told.fold((0, 0), |(sum, most), (done, longest)| (sum + done, most.max(longest)))
+    results.fold((0, 0), |(sum, most), (done, longest)| (sum + done, most.max(longest)))
 }
 
 fn main() {
