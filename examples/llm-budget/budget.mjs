@@ -1,23 +1,23 @@
-// Tokens of a language model, per minute and per day at once: node examples/llm-budget/budget.mjs
+// Limits a language model's tokens, per minute and per day at once: node examples/llm-budget/budget.mjs
 //
-// What a call costs is known only afterwards. So an estimate is set aside on both limits, the call runs, and the difference is
-// given back or charged. Where there is too little for the minute, the call reserves its turn and waits for it.
+// The cost of a call is known only afterwards. So an estimate is taken from both limits, the call runs, and the difference is
+// given back or charged. If the minute has too few tokens, the call reserves them and waits.
 import { DAY, defineLimits, SECOND } from "tidegate";
 import { spend } from "tidegate/budget";
 
 const limits = defineLimits({
-  // A provider says "tokens per minute"; a shorter period of the same rate spreads them better. (Here: a quick example.)
+  // A provider says "tokens per minute"; a shorter period at the same rate spreads them better. (Here: one second.)
   tokensPerMinute: { kind: "token bucket", rate: 2000, period: SECOND, capacity: 2000 },
   tokensPerDay: { kind: "fixed window", rate: 6000, period: DAY, maxReserved: 0 },
 });
 
-/** Stands for a model: it answers with as many tokens as the prompt asks for, and tells what that was. */
+/** Stands for a model: uses as many tokens as the prompt wants, and reports the usage. */
 async function complete(prompt, { maxTokens }) {
   const answered = Math.min(prompt.wants, maxTokens);
   return { text: "…", usage: { total: prompt.tokens + answered } };
 }
 
-async function complete(prompt, user = "user 7") {
+async function chat(prompt, user = "user 7") {
   const maxTokens = 1000;
   const names = ["tokensPerMinute", "tokensPerDay"];
   const options = { limits: names, key: user, estimate: prompt.tokens + maxTokens, wait: 10 * SECOND };
@@ -36,7 +36,7 @@ async function complete(prompt, user = "user 7") {
   }
 }
 
-await complete({ tokens: 500, wants: 200 }); // 1500 set aside, 800 given back
-await complete({ tokens: 1000, wants: 5000 }); // all of it used, and the minute's budget is spent
-await complete({ tokens: 900, wants: 100 }); // waits
-await complete({ tokens: 2000, wants: 100 }); // more than a day has left
+await chat({ tokens: 500, wants: 200 }); // 1500 taken, 800 given back
+await chat({ tokens: 1000, wants: 5000 }); // all of it used, and the minute's budget is spent
+await chat({ tokens: 900, wants: 100 }); // waits
+await chat({ tokens: 2000, wants: 100 }); // more than is left for the day

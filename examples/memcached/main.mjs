@@ -1,4 +1,4 @@
-// Searches in Memcached, for all processes on one server (MEMCACHED chooses which):
+// Limits searches in Memcached, for all processes on one server (MEMCACHED chooses which):
 //   node examples/memcached/main.mjs
 import Memcached from "memcached";
 import { defineLimits, MINUTE, SECOND } from "tidegate";

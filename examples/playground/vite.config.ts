@@ -4,12 +4,12 @@ import { defineConfig } from "vite";
 export default defineConfig({
   build: {
     target: "es2022",
-    // The page's policy allows nothing inline, and what is modern enough for it needs no polyfill.
+    // The page's content security policy allows nothing inline; browsers that support it need no polyfill.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     // The wasm is in the script, as text.
     chunkSizeWarningLimit: 600,
   },
-  // `npx vite examples/playground`, with `npm start` beside it: the page as it is edited, on the real server.
+  // `npx vite examples/playground`, with `npm start` running: the page with hot reload, on the real server.
   server: { proxy: { "/api": "http://127.0.0.1:3000" } },
 });

@@ -1,4 +1,4 @@
-// A button that knows when the server would grant it: it asks once, and counts down by itself.
+// A button that is enabled when the server would grant the request: it calls the server once, and counts down by itself.
 import { createRoot } from "react-dom/client";
 import { remoteLimits, useRateLimit } from "tidegate/react";
 
@@ -6,7 +6,7 @@ const limits = remoteLimits((name) => fetch(`/limits/${name}`).then((response) =
 
 function Send() {
   const { ok, remaining, retryAfter = 0, learn } = useRateLimit("message", { from: limits });
-  // The answer is the decision, granted or not: what it tells needs no question.
+  // The response is the decision, granted or not, so no second request is needed.
   const send = async () => learn(await (await fetch("/messages", { method: "POST" })).json());
   return (
     <>

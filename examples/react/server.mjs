@@ -14,7 +14,7 @@ const app = await build({
   bundle: true,
   write: false,
   jsx: "automatic",
-  tsconfigRaw: {}, // this repository's is for its own sources
+  tsconfigRaw: {}, // without this repository's tsconfig.json
 });
 
 const server = createServer((request, response) => {

@@ -1,10 +1,10 @@
-// How a decision goes over HTTP.
+// Turns a decision into an HTTP response.
 import { PROBLEM_JSON, problem, rateLimitHeaders, statusOf } from "tidegate/http";
 
-/** The client sees the two numbers, to project them by itself. */
+/** The two numbers, with which the client projects the limit by itself. */
 const numbers = ({ value, ts, now }) => ({ value, ts, now });
 
-/** Granted: what `body` says. Denied: 429 with Retry-After and a problem, or 400 where no wait would help. */
+/** Granted: `body`. Denied: 429 with Retry-After and a problem, or 400 if no wait would help. */
 export function answer(decision, body, status = 200) {
   const headers = rateLimitHeaders(decision);
   if (decision.ok) return { status, headers, body: { ...body, ...numbers(decision) } };

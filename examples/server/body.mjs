@@ -1,13 +1,13 @@
-// The body of a request, as JSON, and no more of it than any route needs.
+// Reads the body of a request as JSON, up to the size that the routes need.
 
 const MOST_BYTES = 4096;
 const refused = (status, error) => ({ refused: { status, headers: {}, body: { error } } });
 
-/** Reads it: `{ json }`, which is an empty object where there is no body, or `{ refused }`, the answer that says why. */
+/** Resolves with `{ json }` (an empty object if there is no body), or with `{ refused }`, the response with the reason. */
 export async function read(request) {
   const chunks = [];
   let bytes = 0;
-  // Left open where it is too long: the answer goes over the same connection.
+  // A body that is too long leaves the connection open: the response uses it.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += chunk.length;
     if (bytes > MOST_BYTES) return refused(413, `a body has at most ${MOST_BYTES} bytes`);

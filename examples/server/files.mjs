@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const dist = fileURLToPath(new URL("../playground/dist/", import.meta.url));
 
-/** Nothing from elsewhere, nothing inline; WebAssembly needs its own word. */
+/** Nothing from other hosts, nothing inline; WebAssembly needs its own keyword. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
@@ -24,7 +24,7 @@ const TYPES = {
   ".svg": "image/svg+xml",
 };
 
-/** Every file that was built, by its path: what is not in here is not served, whatever a path climbs through. */
+/** Every built file, by its path. Other paths are not served, so no path can leave the folder. */
 function built() {
   try {
     const names = readdirSync(dist, { recursive: true }).map((name) => String(name).replaceAll("\\", "/"));
@@ -47,7 +47,7 @@ export function file(path) {
   }
   const type = extname(name);
   const headers = { "Content-Type": TYPES[type], "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache" };
-  // The names of all others have a hash of what is in them.
+  // The names of all others contain a hash of their content.
   if (name.startsWith("assets/")) headers["Cache-Control"] = "public, max-age=31536000, immutable";
   if (type === ".html") headers["Content-Security-Policy"] = POLICY;
   return { status: 200, headers, body: readFileSync(dist + name) };

@@ -3,7 +3,7 @@ import { answer } from "./answer.mjs";
 import { limits } from "./limits.mjs";
 import { sandboxRoutes } from "./visitors.mjs";
 
-/** A whole number that the client chose: `otherwise` where there is none, and never out of bounds. */
+/** An integer from the client: `otherwise` if it is missing or invalid, and clamped to its bounds. */
 function chosen(url, name, { otherwise, least, most }) {
   const text = url.searchParams.get(name) ?? "";
   return /^-?\d{1,15}$/.test(text) ? Math.min(Math.max(Number(text), least), most) : otherwise;

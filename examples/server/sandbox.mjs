@@ -1,5 +1,5 @@
-// A limit to play with: its policy may change at any time, and each call brings its own clock and its own random number.
-// The page runs this very file too, on WebAssembly of its own. So the same calls must leave the same numbers on both sides.
+// A limit to experiment with: its policy may change at any time, and each call has its own clock and random number.
+// The page runs this file too, on its own WebAssembly. The same calls must leave the same numbers on both sides.
 import { defineLimits, InputError } from "tidegate";
 import { transactional } from "tidegate/store";
 
@@ -9,10 +9,10 @@ import { transactional } from "tidegate/store";
  * @typedef {import("tidegate").State} State
  * @typedef {"limit" | "check" | "give" | "charge"} Op
  * @typedef {{ op: Op, count: number, reserve: boolean, now: number, random: number }} SandboxCall
- *   `now` is epoch ms; `random`, from 0 up to 1, picks the two shards that are looked at first.
+ * `now` is epoch ms; `random`, from 0 up to 1, picks the two shards that are compared.
  */
 
-/** The most shards here: each is a state to keep for every visitor. */
+/** The most shards: each is a state to keep for every visitor. */
 export const MOST_SHARDS = 16;
 /** @type {readonly unknown[]} */
 const OPS = ["limit", "check", "give", "charge"];
@@ -21,7 +21,7 @@ const NAME = "sandbox";
 export class Sandbox {
   /** @type {Map<string, State>} */
   #states = new Map();
-  /** The clock and the random number of the call that is being decided. */
+  /** The clock and the random number of the current call. */
   #now = 0;
   #random = 0;
   /** @type {Promise<unknown>} */
@@ -31,13 +31,13 @@ export class Sandbox {
   /** @type {Config} */
   config;
 
-  /** @param {Config} config Throws an `InputError` where it is none. */
+  /** @param {Config} config Throws an `InputError` if it is invalid. */
   constructor(config) {
     this.#limits = this.#defined(config);
     this.config = config;
   }
 
-  /** Another policy from now on. What is stored stays, as in any store; of another kind or sharding it is another limit. */
+  /** Sets another policy. Stored state stays, as in any store; another kind or number of shards is another limit. */
   define(/** @type {Config} */ config) {
     return this.#after(() => {
       const { kind, shards } = this.config;
@@ -48,7 +48,7 @@ export class Sandbox {
   }
 
   /**
-   * One call, after those before it. Rejects with an `InputError` where a number is none.
+   * One call, after those before it. Rejects with an `InputError` if a number is invalid.
    * @param {SandboxCall} call
    * @returns {Promise<Decision>}
    */
@@ -76,12 +76,12 @@ export class Sandbox {
     });
   }
 
-  /** Forgets everything that was taken. */
+  /** Deletes all state. */
   reset() {
     return this.#after(() => this.#states.clear());
   }
 
-  /** What is stored, as a database would have it: a row for each shard that was taken from. */
+  /** The stored rows, as in a database: one per shard that was taken from. */
   rows() {
     return [...this.#states].map(([id, { value, ts }]) => ({ id, value, ts }));
   }

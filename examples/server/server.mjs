@@ -1,4 +1,4 @@
-// A server on plain node:http whose requests are limited by tidegate. `npm start` runs it; PORT chooses the port.
+// A server on plain node:http with rate limits by tidegate. `npm start` runs it; PORT chooses the port.
 import { createServer } from "node:http";
 import { clientIp } from "tidegate/http";
 import { read } from "./body.mjs";
@@ -9,14 +9,14 @@ const HOST = "127.0.0.1";
 const DEFAULT_PORT = 3000;
 
 async function respond(request) {
-  // Whatever the client calls the host, only the path is of use.
+  // Only the path is used, whatever host name the client sends.
   const url = URL.canParse(request.url, "http://localhost") ? new URL(request.url, "http://localhost") : undefined;
   if (url === undefined) return { status: 400, headers: {}, body: { error: "that is no path" } };
   const route = `${request.method} ${url.pathname}`;
   if (Object.hasOwn(routes, route)) {
     const body = await read(request);
     if ("refused" in body) return body.refused;
-    // No proxy stands in front, so no header is believed: behind one, say `clientIp(request, { trust: 1 })`.
+    // There is no proxy in front, so no header is trusted. Behind one, use `clientIp(request, { trust: 1 })`.
     return routes[route](url, clientIp(request), body.json);
   }
   const found = request.method === "GET" ? file(url.pathname) : undefined;
@@ -28,7 +28,7 @@ const server = createServer(async (request, response) => {
   try {
     answer = await respond(request);
   } catch (error) {
-    if (request.destroyed && !request.complete) return; // the client left before it had said what it wants
+    if (request.destroyed && !request.complete) return; // the client disconnected before its request was complete
     console.error(error);
     answer = { status: 500, headers: {}, body: { error: "a mistake of this server's; it is in its log" } };
   }

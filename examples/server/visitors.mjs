@@ -1,4 +1,4 @@
-// The playground's side of the server: a limit of one's own for each open page, no more of them than there is room for.
+// The playground's side of the server: one limit for each open page, up to a fixed number of pages.
 import { InputError, isInputError } from "tidegate";
 import { answer } from "./answer.mjs";
 import { limits } from "./limits.mjs";
@@ -31,7 +31,7 @@ function idIn(url) {
   return id;
 }
 
-/** A JSON object with no other fields than these. */
+/** A JSON object with these fields only. */
 function fields(body, ...names) {
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw new InputError("body", "an object", body);
   for (const name of Object.keys(body)) {
@@ -40,7 +40,7 @@ function fields(body, ...names) {
   return body;
 }
 
-/** Runs it for the sandbox of that id, or says why not: what is wrong in a request is the client's to read. */
+/** Runs a handler for the sandbox of the request's id; invalid input is a response with the reason. */
 function within(run) {
   return async (url, key, body) => {
     try {
@@ -55,11 +55,11 @@ function within(run) {
 
 const UNKNOWN = { status: 404, headers: {}, body: { error: "there is no sandbox of this id: PUT a policy first" } };
 
-/** `clock` is this server's, whatever clock a call brought along: the page measures how far its own is off. */
+/** `clock` is the server's clock, whatever clock a call had: the page measures its own offset. */
 const state = (sandbox) => ({ config: sandbox.config, rows: sandbox.rows(), clock: Date.now() });
 
 export const sandboxRoutes = {
-  /** The body is a policy, as `defineLimits` takes it. A sandbox that is there keeps what it stores. */
+  /** The body is a policy for `defineLimits`. An existing sandbox keeps its state. */
   "PUT /api/sandbox": within(async ({ id, sandbox, key, body }) => {
     if (sandbox === undefined) {
       const opened = new Sandbox(body);
@@ -73,7 +73,7 @@ export const sandboxRoutes = {
     return { status: 200, headers: {}, body: state(sandbox) };
   }),
 
-  /** The body is `{ op, count, reserve, now, random }`, each with a default. The answer is the decision, over HTTP. */
+  /** The body is `{ op, count, reserve, now, random }`, each with a default. The response is the decision. */
   "POST /api/sandbox": within(async ({ id, sandbox, body }) => {
     const given = fields(body, "op", "count", "reserve", "now", "random");
     const { op = "limit", count = 1, reserve = false, now = Date.now(), random = Math.random() } = given;

@@ -1,5 +1,5 @@
 // `node examples/vendor-quota-fleet/fleet.mjs`, after `npm run build`: a vendor, a Redis, and workers that share one quota.
-// REDIS_URL is a Redis of yours; without it one is started. WORKERS and JOBS say how many, QUOTA and PERIOD_MS of what.
+// REDIS_URL is an existing Redis; without it one is started. WORKERS, JOBS, QUOTA and PERIOD_MS are the numbers of the run.
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { vendor } from "./vendor.mjs";
 
 const { WORKERS = "3", JOBS = "36" } = process.env;
 
-/** Ends as the program does; its output is this one's. */
+/** Runs a program with this terminal, and settles as it exits. */
 const run = (command, args, env) =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: "inherit" });
@@ -16,7 +16,7 @@ const run = (command, args, env) =>
     child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`${args.join(" ")} ended with ${code}`))));
   });
 
-/** A Redis for the time of this run. The workers' client tries again until it answers. */
+/** A Redis for the duration of this run. The workers' client retries until it responds. */
 async function ownRedis() {
   const probe = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => probe.once("listening", resolve));

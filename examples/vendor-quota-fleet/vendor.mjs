@@ -1,4 +1,4 @@
-// The vendor: a server that counts what comes, and denies what is more than its quota.
+// The vendor: a server that counts requests, and denies those above its quota.
 import { createServer } from "node:http";
 import { defineLimits } from "tidegate";
 import { rateLimit } from "tidegate/node";
@@ -6,7 +6,7 @@ import { PERIOD, QUOTA } from "./quota.mjs";
 
 const limits = defineLimits({ api: { kind: "fixed window", rate: QUOTA, period: PERIOD } });
 
-/** Listens on a free port of the loopback. */
+/** Listens on a free port of the loopback interface. */
 export async function vendor() {
   const seen = { arrivals: [], denied: 0 };
   const onDecision = ({ ok }) => {

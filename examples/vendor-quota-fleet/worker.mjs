@@ -1,4 +1,4 @@
-// One worker of the fleet: it has jobs, each is a request to the vendor, and it knows of the others only through Redis.
+// One worker of the fleet: each of its jobs is a request to the vendor. Workers share state only through Redis.
 import { Redis } from "ioredis";
 import { defineLimits } from "tidegate";
 import { createFetch } from "tidegate/client";

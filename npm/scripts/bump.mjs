@@ -1,4 +1,4 @@
-// `npm run bump -- 0.2.0`: the one version that all crates and packages have. Without a version it says whether they agree.
+// `npm run bump -- 0.2.0` sets the one version of all crates and packages. Without a version it checks that they agree.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,7 +13,7 @@ const read = (file) => readFileSync(join(root, file), "utf8");
 /** The packages that are published. */
 const MANIFESTS = [...MAIN, ...Object.keys(PLATFORMS)].map((name) => `npm/${name}/package.json`);
 
-/** Where a version is written: the file, and what is before it and behind it. */
+/** Every place of a version: the file, and the text before and after it. */
 const places = () => [
   { file: "Cargo.toml", pattern: /^(version = ")([^"]+)(")/gm },
   { file: "Cargo.toml", pattern: /^(tidegate-[\w-]+ = \{.*\bversion = ")([^"]+)(")/gm },
@@ -25,7 +25,7 @@ const places = () => [
   })),
 ];
 
-/** Every place with the version that it has, as `[file, version]`. A file without one is a mistake. */
+/** Every place with its version, as `[file, version]`. A file without one is an error. */
 export function versions() {
   return places().flatMap(({ file, pattern }) => {
     const found = [...read(file).matchAll(pattern)];

@@ -17,7 +17,7 @@ export function cargo(output) {
   }, none());
 }
 
-/** nextest writes one summary. What it filtered away is not a skipped test. */
+/** nextest writes one summary. A filtered test is not a skipped one. */
 export function nextest(output) {
   const summary = plain(output).match(/^\s*Summary \[.*\] .*? tests? run: (.*)$/m)?.[1] ?? "";
   const count = (word) => +(summary.match(new RegExp(`(\\d+) ${word}`))?.[1] ?? 0);
@@ -35,10 +35,10 @@ export function vitest(file) {
   };
 }
 
-/** A check that is one yes or no. */
+/** A check with one result. */
 export const single = (status) => ({ ...none(), [status === 0 ? "passed" : "failed"]: 1 });
 
-/** What counts: a step that failed, or reported nothing at all, is at least one failure. */
+/** A step that failed or reported nothing counts as at least one failure. */
 export function settle(counts, status) {
   const silent = counts.passed + counts.failed + counts.skipped === 0;
   if (counts.failed === 0 && (status !== 0 || silent)) return { ...counts, failed: 1 };
@@ -56,7 +56,7 @@ export function add(all) {
   );
 }
 
-/** The last line that every run ends with. */
+/** The last line of every run. */
 export function sentence({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }

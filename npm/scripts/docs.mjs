@@ -1,8 +1,8 @@
-// `npm run docs`: the site, whole, in npm/site/dist: guides, API pages, the playground, Rust documentation. Any static
-// server serves it, offline.
+// `npm run docs`: builds the complete site in npm/site/dist: guides, API pages, the playground, Rust documentation. Any static
+// server can serve it, offline.
 //
 //   npm run docs -- --serve             and serves it (PORT chooses the port)
-//   npm run docs -- --base /tidegate/   where it is not at the root of its host
+// npm run docs -- --base /tidegate/   if it is not at the root of its host
 import { cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,7 +15,7 @@ import { once, root, run } from "./run.mjs";
 const site = "npm/site";
 const cwd = new URL("../site/", import.meta.url);
 
-/** What is published, and documented. */
+/** The published and documented crates. */
 const CRATES = ["tidegate-core", "tidegate-table", "tidegate-file", "tidegate-policy"];
 
 function api() {
@@ -26,7 +26,7 @@ function api() {
   });
 }
 
-/** The playground without a server beside it. */
+/** The playground without its server. */
 function playground(into) {
   return run("vite", [
     "build",
@@ -43,7 +43,7 @@ function playground(into) {
 
 async function rust(into) {
   rmSync(join(root, "target", "doc"), { recursive: true, force: true });
-  // A link that leads nowhere is a warning.
+  // A broken link is a warning.
   const env = { ...process.env, RUSTDOCFLAGS: "-D warnings" };
   await run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])], { env });
   cpSync(join(root, "target", "doc"), into, { recursive: true });
@@ -78,7 +78,7 @@ export async function docs(base = "/") {
   });
 }
 
-/** What follows a word of the command line. */
+/** The argument after an option. */
 const after = (word) => (process.argv.includes(word) ? process.argv[process.argv.indexOf(word) + 1] : undefined);
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -1,13 +1,13 @@
-// Which C library an addon for Linux needs.
+// Which version of glibc an addon for Linux needs.
 import { readFileSync } from "node:fs";
 
-/** That of Red Hat 7, Amazon Linux 2 and older Debians: whatever Node.js 20.19 runs on has one as new. */
+/** The version of Red Hat 7, Amazon Linux 2 and older Debians. Every system that runs Node.js 20.19 has at least this one. */
 export const OLDEST_GLIBC = "2.17";
 
 /**
- * The newest version of glibc that a file asks for, as "2.17"; "0" where it asks for none.
+ * The newest version of glibc that a file requires, as "2.17"; "0" if it requires none.
  *
- * Every version that the linker bound is a text among the file's own; a text that only looks like one could make it
+ * The linker stores each required version as text in the file. Other text of the same form could only make the result
  * newer, never older.
  *
  * @param {string} file

@@ -1,4 +1,4 @@
-// THIRD-PARTY-LICENSES: what is linked into a package, under which licence, and the text of each licence once.
+// THIRD-PARTY-LICENSES: everything that is linked into a package, its licence, and the text of each licence once.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { linked, MAIN, read } from "./linked.mjs";
@@ -6,11 +6,11 @@ import { root, stop } from "./run.mjs";
 
 const LINE = "=".repeat(80);
 
-/** The MIT licence for those who name it and publish no text. */
+/** The MIT licence for parts that name it and publish no text. */
 const mit = (authors) =>
   read(join(root, "LICENSE")).replace(/^Copyright .*$/m, `Copyright (c) ${authors.join(", ") || "its authors"}`);
 
-/** The texts of a part; where it has none, the licence that it names, as others have it. */
+/** The texts of a part; without its own, those of the licence that it names. */
 function textsOf(part, parts) {
   if (part.files.length > 0) return part.files.map(read);
   if (/\bMIT\b/.test(part.licence)) return [mit(part.authors)];

@@ -1,4 +1,4 @@
-// What is linked into what we publish: crates, the C code that some of them build, and Rust's own library.
+// What is linked into the published packages: crates, the C code that some of them build, and Rust's standard library.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { root } from "./run.mjs";
 
 /**
  * @typedef {{ name: string, version: string, licence: string, about: string, purl?: string, authors: string[], files: string[] }} Part
- *   `files`: where its licences and notices are; none, where its authors published none.
+ * `files`: its licences and notices; empty if its authors published none.
  */
 
 /** napi's name of a platform, and Rust's. */
@@ -27,17 +27,17 @@ const OF_WASM = {
   "tidegate-replay": ["tidegate-replay"],
   tidegate: ["tidegate-wasm", "tidegate-policy-wasm"],
 };
-/** Every published package that is no platform's. */
+/** Every published package that is not a platform's. */
 export const MAIN = Object.keys(OF_WASM);
 
-/** The crates that end up in a package, and for which target. */
+/** The crates that are linked into a package, and their target. */
 const CRATES = (name) => OF_WASM[name]?.map((crate) => [crate, WASM]) ?? [["tidegate-node", PLATFORMS[name]]];
 
-/** What crates build from C, which cargo knows nothing about. */
+/** What crates build from C, which cargo does not list. */
 const NATIVE = {
   "lmdb-master-sys": { name: "LMDB", licence: "OLDAP-2.8", folder: "lmdb/libraries/liblmdb" },
 };
-/** A crate with one of these may link what is not Rust. */
+/** A crate with one of these may link code that is not Rust. */
 const COMPILERS = ["cc", "cmake", "bindgen", "pkg-config"];
 
 const output = (args) =>
@@ -64,25 +64,25 @@ const texts = (folder) =>
     .filter((file) => /^(licen[cs]e|copying|copyright|notice|unlicense)/i.test(file))
     .sort()
     .map((file) => join(folder, file))
-    // A link that was packed on Windows is a file with nothing but the path that it led to.
+    // A link that was packed on Windows is a file that contains only the link's target.
     .filter((file) => read(file).length > 50);
 
 function part(one) {
   const { name, version, license, repository, authors } = one;
   if (license === null) throw new Error(`${name} ${version} names no licence`);
-  // A slash is how crates said OR before SPDX.
+  // Crates wrote OR as a slash before SPDX.
   const licence = license.replaceAll(/\s*\/\s*/g, " OR ");
   const about = repository ?? `https://crates.io/crates/${name}`;
   const files = texts(dirname(one.manifest_path));
   return { name, version, licence, about, purl: `pkg:cargo/${name}@${version}`, authors, files };
 }
 
-/** C code of a crate, as a part of its own. */
+/** C code of a crate, as a separate part. */
 function native(one) {
   const known = NATIVE[one.name];
   if (known === undefined) {
     const compiles = one.dependencies.some(({ kind, name }) => kind === "build" && COMPILERS.includes(name));
-    // It may compile C: somebody must look, and say here what it is.
+    // The crate may compile C: check it, and add it to the list above.
     if (compiles) throw new Error(`${one.name} may build C: name what it builds in NATIVE, npm/scripts/linked.mjs`);
     return [];
   }
@@ -92,7 +92,7 @@ function native(one) {
   return [{ name: known.name, version: one.version, licence: known.licence, about, authors: [], files: texts(folder) }];
 }
 
-/** Rust's own library, which every target links. */
+/** Rust's standard library, which every target links. */
 function standard() {
   const version = execFileSync("rustc", ["--version"], { cwd: root, encoding: "utf8" }).split(" ")[1];
   const about = "https://github.com/rust-lang/rust";
@@ -100,7 +100,7 @@ function standard() {
   return { name: "the Rust standard library", version, licence: "MIT OR Apache-2.0", about, authors, files: [] };
 }
 
-/** The npm packages that the build bundled into one of ours: it puts their files into `dist/bundled/<package>`. */
+/** The npm packages that the build bundled: it copies their files to `dist/bundled/<package>`. */
 function bundled(name) {
   const folder = join(root, "npm", name, "dist", "bundled");
   if (!existsSync(folder)) return [];
@@ -125,7 +125,7 @@ function bundled(name) {
 }
 
 /**
- * Everything that is linked into a package, sorted by name, without our own crates.
+ * Everything that is linked into a package, sorted by name, without the crates of this repository.
  *
  * @param {string} name one of {@link MAIN}, or a platform as {@link PLATFORMS} has it
  * @returns {Part[]}
@@ -139,7 +139,7 @@ export function linked(name) {
       .split("\n")) {
       const [, crateName, version] = /^(\S+) v(\S+)/.exec(line);
       const one = metadata().get(`${crateName} ${version}`);
-      if (one.source === null) continue; // ours
+      if (one.source === null) continue; // a crate of this repository
       for (const each of [part(one), ...native(one)]) found.set(`${each.name} ${each.version}`, each);
     }
   }

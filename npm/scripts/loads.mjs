@@ -1,5 +1,5 @@
-// `node npm/scripts/loads.mjs linux-x64-gnu`: loads an addon, and asks both of its tables. For machines that have Node.js and
-// nothing else: what it needs is in `npm/scripts` and in the platform's folder.
+// `node npm/scripts/loads.mjs linux-x64-gnu`: loads an addon, and calls both of its tables. Requires only Node.js,
+// `npm/scripts` and the platform's folder.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -16,12 +16,12 @@ function expect(what, got, wanted) {
 }
 
 const numbers = new Float64Array(new ArrayBuffer(64));
-// What src/engine passes: a token bucket without optional fields; take one token; the lowest bit says that it was granted.
+// The arguments of src/engine: a token bucket without optional fields; take one token; the lowest bit is `ok`.
 const [BUCKET, NONE_GIVEN, TAKE, OK] = [0, 0, 0, 1];
 const THREE_IN_30_SECONDS = [3, 30_000];
 const now = Date.now();
 
-/** Three are granted, the fourth ten seconds later. */
+/** Three are granted, and a fourth ten seconds later. */
 function answers(table, decide) {
   const call = () => {
     numbers.set([now, 1]);
@@ -46,6 +46,6 @@ addon.fileClose(store);
 try {
   rmSync(place, { recursive: true, force: true });
 } catch {
-  // Windows may hold a closed map for a moment; the system clears its own folder.
+  // Windows may keep a closed map open for a moment; the system clears its temporary folder.
 }
 console.log(`${platform} ${version} answers on ${process.version}, ${process.platform} ${process.arch}`);

@@ -1,4 +1,4 @@
-// Programs that some tests need, how to find them, and the command that installs them.
+// Programs that some tests need: how to find them, and the command that installs them.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { SERVERS } from "./stores.mjs";
@@ -21,7 +21,7 @@ const isThere = (program) =>
     existsSync(join(folder, process.platform === "win32" ? `${program}.exe` : program)),
   );
 
-/** What is missing, as `[program, how to install it]`. */
+/** The missing programs, as `[program, how to install it]`. */
 export function missing(programs) {
   return programs.filter((program) => !isThere(program)).map((program) => [program, INSTALL[program]]);
 }

@@ -1,8 +1,8 @@
-// The packages as they are published: `node npm/scripts/packages.mjs [folder]` makes their tarballs.
+// `node npm/scripts/packages.mjs [folder]` makes the tarballs of the packages as they are published.
 //
-// What npm publishes is not npm/tidegate itself but a copy with what only a release has: the addon's packages as optional
-// dependencies, at the very version, and the licences of what is linked. In the repository those packages cannot be named:
-// npm would look for them in the registry, or refuse to link those of other systems.
+// npm publishes a copy of npm/tidegate with what only a release has: the addon's packages as optional dependencies at
+// the same version, and the licences of linked code. The repository cannot name those packages:
+// npm would look them up in the registry, or refuse to link those of other systems.
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,7 +14,7 @@ import { output, root, stop } from "./run.mjs";
 const source = (name) => join(root, "npm", name);
 const addonOf = (platform) => `tidegate.${platform}.node`;
 
-/** The platforms whose addon has been built here, or brought here. */
+/** The platforms whose addon was built or copied here. */
 export const built = () => Object.keys(PLATFORMS).filter((name) => existsSync(join(source(name), addonOf(name))));
 
 function manifestOf(name) {
@@ -26,7 +26,7 @@ function manifestOf(name) {
   return { ...manifest, optionalDependencies: Object.fromEntries(platforms) };
 }
 
-/** Copies one package into a folder of its own there, ready to be packed. */
+/** Copies one package into its own folder there, ready to be packed. */
 function stage(name, folder) {
   const place = join(folder, name);
   rmSync(place, { recursive: true, force: true });
@@ -36,7 +36,7 @@ function stage(name, folder) {
   writeFileSync(join(place, "THIRD-PARTY-LICENSES"), thirdParty(name));
   cpSync(join(root, "LICENSE"), join(place, "LICENSE"));
   if (MAIN.includes(name)) {
-    // The build has made the links of tidegate's lead to the repository.
+    // The build has changed tidegate's links to lead to the repository.
     cpSync(join(source(name), "README.md"), join(place, "README.md"));
     cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
   } else {
@@ -47,7 +47,7 @@ function stage(name, folder) {
 }
 
 /**
- * Stages the packages, those of platforms first: nobody can install one that names what is not there yet.
+ * Stages the packages, those of platforms first: a package must not be published before its dependencies.
  *
  * @param {string} folder
  * @param {string[]} [platforms] default: those that are built
@@ -55,7 +55,7 @@ function stage(name, folder) {
 export const stageAll = (folder, platforms = built()) => [...platforms, ...MAIN].map((name) => stage(name, folder));
 
 /**
- * Makes their tarballs in the folder, and returns what npm says of each.
+ * Makes their tarballs in the folder, and returns npm's report of each.
  *
  * @param {string} folder
  * @param {string[]} [platforms]

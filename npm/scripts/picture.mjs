@@ -1,4 +1,4 @@
-// `npm run picture`: takes the README's picture of the playground anew, light and dark.
+// `npm run picture`: takes the README's picture of the playground again, light and dark.
 import { buildPackage } from "./build.mjs";
 import { playground } from "./playground.mjs";
 import { root, run } from "./run.mjs";

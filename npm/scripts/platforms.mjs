@@ -1,9 +1,9 @@
-// `npm run build:platforms`: the addon for every platform that this machine can build for, and at the end what it did not, and why.
+// `npm run build:platforms`: the addon for every platform that this machine can build, and a list of the others with the reason.
 //
-//   node npm/scripts/platforms.mjs linux-x64-gnu linux-arm64-gnu    only these; one that cannot be built is a failure
+// node npm/scripts/platforms.mjs linux-x64-gnu linux-arm64-gnu    only these; fails if one cannot be built
 //
-// Linux and macOS are linked by zig (`pip install ziglang cargo-zigbuild`), so that they need no newer C library than the
-// oldest system that Node.js 20 runs on has. Windows' MSVC is linked on Windows.
+// zig links Linux and macOS (`pip install ziglang cargo-zigbuild`), so that the addon needs no newer C library than the
+// oldest system that Node.js 20 supports. Windows' MSVC is linked on Windows.
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { glibcOf, OLDEST_GLIBC } from "./glibc.mjs";
@@ -38,11 +38,11 @@ async function build(platform) {
   if (missing !== undefined) return `needs: ${missing}`;
   const triple = zig && target.endsWith("-gnu") ? `${target}.${OLDEST_GLIBC}` : target;
   const env = { ...process.env };
-  // A library that Node.js loads takes its C library from the process, also where that is musl.
+  // A library that Node.js loads uses the C library of the process, with musl too.
   if (target.endsWith("-musl")) env.RUSTFLAGS = `${env.RUSTFLAGS ?? ""} -C target-feature=-crt-static`.trim();
   const standard = [];
   if (!hasLibrary(target)) {
-    // The standard library from its sources: what stable Rust calls unstable is only how it is asked for.
+    // Builds the standard library from source, which requires an option that stable Rust calls unstable.
     standard.push("-Zbuild-std=std,panic_unwind");
     env.RUSTC_BOOTSTRAP = "1";
   }

@@ -1,4 +1,4 @@
-// The playground's page, for the example server to serve: Vite bundles it with the package as it was built.
+// The playground's page for the example server: Vite bundles it with the built package.
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { once, run } from "./run.mjs";

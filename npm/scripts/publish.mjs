@@ -1,5 +1,5 @@
-// Publishes every npm package: `node npm/scripts/publish.mjs --dry-run` says what it would do, with what is built here.
-// Without `--dry-run` all platforms must be there, and the one who may publish is the release workflow.
+// Publishes every npm package. `node npm/scripts/publish.mjs --dry-run` prints what it would do with the current build.
+// Without `--dry-run` all platforms must be built; only the release workflow may publish.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { built, stageAll } from "./packages.mjs";
@@ -12,7 +12,7 @@ if (!dry && absent.length > 0) stop(`these addons are not built: ${absent.join("
 
 for (const folder of stageAll(join(root, "target", "staged"))) {
   const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  // A release that stopped half way goes on where it stopped.
+  // Continues a release that stopped half way.
   if (!dry && output("npm", ["view", `${name}@${version}`, "version"])) {
     console.log(`${name} ${version} is there already`);
     continue;

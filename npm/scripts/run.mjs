@@ -11,7 +11,7 @@ export const env = { ...process.env, PATH: join(root, "node_modules", ".bin") + 
 // npm and the programs of node_modules are .cmd files there.
 export const shell = process.platform === "win32";
 
-/** What a program writes to stdout, or `undefined` where it is missing or fails. */
+/** Returns a program's stdout, or `undefined` if it is missing or fails. */
 export function output(command, args, options = {}) {
   const { status, stdout } = spawnSync(command, args, { cwd: root, env, shell, encoding: "utf8", ...options });
   return status === 0 ? stdout.trim() : undefined;
@@ -30,7 +30,7 @@ export async function run(command, args, options = {}) {
   if (status !== 0) stop(`${command} failed (exit code ${status})`);
 }
 
-/** Ends with a message instead of a stack trace. */
+/** Exits with a message instead of a stack trace. */
 export function stop(message) {
   console.error(`\ntidegate: ${message}`);
   process.exit(1);

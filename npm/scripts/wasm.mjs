@@ -23,7 +23,7 @@ const BUILDS = { speed: ["-O3"], small: ["-Oz", "--converge"] };
 const write = (name, text) => writeFileSync(join(root, folder, name), FROM + text);
 const MODULE_TYPE = "declare const module: WebAssembly.Module;\nexport default module;\n";
 
-/** Bytes as text: read again, and explained, in src/engine/host-inline.ts. */
+/** Bytes as text: decoded, and explained, in src/engine/host-inline.ts. */
 function text(bytes) {
   const character = (digit) => String.fromCharCode(digit + (digit < 57 ? 35 : 36));
   const two = (rest) => character(89 + Math.floor(rest / 91)) + character(rest % 91);
@@ -63,12 +63,12 @@ async function optimizePolicy() {
   writeBase64("policy_bg");
 }
 
-// What the build has and a host without WebAssembly lacks; wasm2js does the rest, 64-bit integers included.
+// Features that the build uses and wasm2js cannot translate. wasm2js does the rest, 64-bit integers included.
 const LOWER = ["--llvm-memory-copy-fill-lowering", "--llvm-nontrapping-fptoint-lowering", "--signext-lowering"];
 
 /**
- * The small build without the exports of wasm-bindgen's glue, which the engine's functions do not use: its table of
- * JavaScript values is what wasm2js cannot translate, and its import is all that the module needs from outside.
+ * The small build without wasm-bindgen's exports, which the engine does not use: wasm2js cannot translate its table of
+ * JavaScript values, and its import is the only one of the module.
  */
 async function withoutGlue(bare) {
   const small = `${folder}/small.wasm`;

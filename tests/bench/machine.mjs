@@ -1,4 +1,4 @@
-// Where it was measured, as far as that matters to a reader of ratios.
+// The machine of the run, as far as it matters to a reader of ratios.
 import { cpus, totalmem, type } from "node:os";
 
 export function machine(version) {

@@ -7,7 +7,7 @@ import { remove, temporaryFolder } from "../support/folders.ts";
 
 const run = fileURLToPath(new URL("process/run.mjs", import.meta.url));
 
-test("the benchmark runs: each contender answers rightly first, and each case ends in a figure", {
+test("each contender decides correctly before it is measured, and each case has a figure", {
   timeout: 120_000,
 }, () => {
   const folder = temporaryFolder("bench");
@@ -40,7 +40,7 @@ test("the benchmark runs: each contender answers rightly first, and each case en
   }
 });
 
-test("every suite ends in tables, with nobody left out, where its server is there", { timeout: 600_000 }, () => {
+test("every suite prints tables with all contenders, if its server is installed", { timeout: 600_000 }, () => {
   const folder = temporaryFolder("bench");
   try {
     const json = join(folder, "figures.json");

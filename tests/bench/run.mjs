@@ -1,6 +1,6 @@
 // `npm run bench [-- --suite process,redis] [--quick] [--rounds n] [--json file] [--keep]`
 //
-// Every table of the site's figures, one suite after another. `--keep` writes results.json, and from it the pages.
+// Every table of the site's figures, one suite after another. `--keep` writes results.json, and the pages from it.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ process.stdout.write(
   `tidegate ${where.tidegate}, ${where.at}, Node ${where.node} (V8 ${where.v8}), ${where.system}, ${where.cores} x ${where.cpu}, ${where.memoryGiB} GiB\n`,
 );
 
-/** Whether the server that it needs is here; where it is not, says so. */
+/** Whether its server is installed; if not, prints how to install it. */
 function isThere(name) {
   const { needs } = SUITES[name];
   const programs = { "redis-server": ["redis-server", "--version"], postgres: ["psql", "--version"] };

@@ -1,8 +1,8 @@
 // node soak.mjs [--seconds 600] [--only memory,shared,file,lease] [--warm 300]
 //
-// One process decides at full speed for new keys all the time, on each store in turn and again, and its memory is watched:
-// RSS and the JavaScript heap (after a full collection) each tenth of the run, at most each 10 s. It fails where either is
-// more than BOUND above what it was after the warm-up: a leak of one byte a decision would be far more than that.
+// One process decides for new keys at full speed, on each store in turn and again, while its memory is sampled:
+// RSS and the JavaScript heap (after a full collection) at each tenth of the run, at most every 10 s. It fails if either
+// exceeds the value after the warm-up by BOUND: a leak of one byte per decision would be far more than that.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds ?? 600);
 const warm = Number(values.warm ?? seconds / 2);
 const only = values.only?.split(",");
-/** Most that may be added after the warm-up, in bytes: RSS (allocators round, and give back late), and heap. */
+/** The most that may be added after the warm-up, in bytes: RSS (allocators round up, and free late), and heap. */
 const BOUND = { rss: 64 * 2 ** 20, heap: 4 * 2 ** 20 };
 const MAX_KEYS = 20_000;
 const SLICE_MS = 250;
@@ -48,7 +48,7 @@ const OPEN = {
   lease: async () => {
     const server = await startServer();
     const client = new Redis({ host: "127.0.0.1", port: server.port });
-    const { shards, ...leased } = LIMITS; // leases spread a hot key by themselves
+    const { shards, ...leased } = LIMITS; // leases have no shards
     const limits = defineLimits(leased, { store: redis(client, { lease: true }), timeout: 10_000 });
     closers.unshift(async () => {
       await limits.release();
@@ -60,7 +60,7 @@ const OPEN = {
 };
 
 let made = 0;
-/** Decides until the slice is over; returns how often. */
+/** Decides until the slice is over; returns the number of decisions. */
 async function slice({ limits, names }, until) {
   let decided = 0;
   while (performance.now() < until) {
@@ -97,7 +97,7 @@ const passed = () => (performance.now() - began) / 1000;
 let [base, shown, most] = [undefined, 0, { rss: 0, heap: 0 }];
 const step = Math.min(10, seconds / 10);
 let weighed = 0;
-// On a machine that hardly comes to it, at least so often.
+// On a slow machine, at least so often.
 while (passed() < seconds || weighed < 3) {
   for (const store of stores) store.decided += await slice(store, performance.now() + SLICE_MS);
   if (passed() - shown < step) continue;

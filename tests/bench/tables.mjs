@@ -1,9 +1,9 @@
-// What the suites share: their options, medians and spreads, and a table as text and as Markdown.
+// Shared by the suites: options, medians and spreads, and a table as text and as Markdown.
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 
-/** `--quick`, `--rounds n` and `--json file`, which every suite takes, and what one takes besides. */
+/** `--quick`, `--rounds n` and `--json file`, which every suite takes, and a suite's own options. */
 export function options(usual, more = {}) {
   const { values } = parseArgs({
     options: {
@@ -25,7 +25,7 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** A number as a reader wants it: `digits` after the point, thousands apart. */
+/** A number for readers: `digits` after the point, and thousands separators. */
 export function figure(number, digits = 0) {
   return number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

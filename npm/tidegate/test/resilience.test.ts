@@ -63,7 +63,7 @@ test("a store that responds decides, and the decision has no `degraded`", async 
   expect(store.calls).toBe(1);
 });
 
-describe.each(["a failing store (%s)", "throw"] as const)("a store that fails (%s)", (mode) => {
+describe.each(["reject", "throw"] as const)("a failing store (%s)", (mode) => {
   beforeEach(() => {
     store.mode = mode;
   });

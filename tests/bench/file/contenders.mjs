@@ -1,18 +1,18 @@
-// Who is measured: each runs for so many ms and tells how many decisions it got.
+// The contenders: each runs for so many ms and returns its number of decisions.
 import { Redis } from "ioredis";
 import { RateLimiterCluster, RateLimiterClusterMaster } from "rate-limiter-flexible";
 import { defineLimits } from "../../../npm/tidegate/dist/index.js";
 import { file } from "../../../npm/tidegate/dist/stores/file.js";
 import { redis } from "../../../npm/tidegate/dist/stores/redis.js";
 
-/** So many that nothing is denied, and they come back so slowly that states stay. */
+/** So many that nothing is denied, with a refill so slow that states stay. */
 const POINTS = 1_000_000_000;
 const HOUR = 3_600_000;
 const limits = { api: { kind: "token bucket", rate: 1_000_000, period: HOUR, capacity: POINTS } };
 const denied = { api: { kind: "token bucket", rate: 1, period: 1000 * HOUR } };
 const keys = Array.from({ length: 10_000 }, (_, i) => `user:${i}`);
 
-/** A caller whose answers come at once. */
+/** A caller on synchronous results. */
 function atOnce(call) {
   return (ms) => {
     const end = performance.now() + ms;
@@ -22,7 +22,7 @@ function atOnce(call) {
   };
 }
 
-/** So many callers, each asking again as soon as it is answered. */
+/** So many callers, each calling again as soon as it has its result. */
 function later(call, callers) {
   return async (ms) => {
     const end = performance.now() + ms;

@@ -1,7 +1,7 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
-// The file store beside what it is instead of: a Redis on loopback that one caller asks, and rate-limiter-flexible's
-// cluster mode, where two processes ask a primary. Contenders take turns; ratios are the medians of each round's.
+// The file store beside its alternatives: a Redis on loopback with one caller, and rate-limiter-flexible's
+// cluster mode, where two processes call a primary. Contenders take turns; ratios are the medians of each round's.
 import cluster from "node:cluster";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const root = mkdtempSync(join(tmpdir(), "tidegate-bench-file-"));
 let folders = 0;
 const folder = () => join(root, `${folders++}`);
 
-/** One process, one call after another: decisions a second. */
+/** One process, one call after another: decisions per second. */
 async function oneCaller(make) {
   const { run, close } = await make({ folder: folder(), port: server.port });
   await run(ms / 4);
@@ -31,7 +31,7 @@ async function oneCaller(make) {
   return (done * 1000) / took;
 }
 
-/** Two workers of a cluster at once: decisions a second, together. */
+/** Two workers of a cluster at once: decisions per second, together. */
 async function workers(name) {
   const env = { CONTENDER: name, FOLDER: folder(), MS: `${ms}` };
   const each = Array.from({ length: PROCESSES }, () => cluster.fork(env));

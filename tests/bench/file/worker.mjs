@@ -1,4 +1,4 @@
-// One worker of a cluster: warms up, waits for the others, and tells its decisions a second.
+// One worker of a cluster: warms up, waits for the others, and reports its decisions per second.
 import { inCluster } from "./contenders.mjs";
 
 const { CONTENDER, FOLDER, MS } = process.env;

@@ -1,6 +1,6 @@
 // node run.mjs [--quick] [--rounds 9] [--json figures.json]
 //
-// A process for each server; autocannon loads them in turns, and the CPU time that each used for its requests, outside the kernel, is read.
+// A process for each server; autocannon loads them in turns, and the CPU time of each outside the kernel is measured.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
@@ -32,7 +32,7 @@ async function start(framework, contender) {
       pipelining: 10,
       amount,
     });
-    // What is in flight when it has enough, it does not count.
+    // autocannon does not count requests in flight when it stops.
     if (non2xx + errors > 0 || served < amount - 200)
       throw new Error(`${contender}: ${served} of ${amount} were served`);
     return ((await used()) - before) / served;

@@ -1,4 +1,4 @@
-// The child: one server; tells the CPU time that it has used outside the kernel whenever it is asked.
+// The child: one server; reports its CPU time outside the kernel on request.
 import { servers } from "./servers.mjs";
 
 const [framework, contender] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// The same server behind each limiter. Every one keeps its state in memory, is keyed by the client's address, never denies
-// (what is measured is the cost of asking), and tells its state in headers.
+// The same server behind each limiter. Each keeps its state in memory, has the client's address as its key, never denies
+// (the cost of a call is measured), and sets rate-limit headers.
 import fastifyRateLimit from "@fastify/rate-limit";
 import express from "express";
 import { rateLimit as expressRateLimit } from "express-rate-limit";
@@ -29,7 +29,7 @@ async function onFastify(add = () => {}) {
   return app.server.address().port;
 }
 
-/** By framework: no limiter first, then ours, then the peers. Each opens a server and resolves with its port. */
+/** By framework: no limiter first, then tidegate, then the peers. Each starts a server and resolves with its port. */
 export const servers = {
   express: {
     "no limiter": () => onExpress(),

@@ -1,7 +1,7 @@
 // node run.mjs [--quick] [--rounds 5]
 //
-// One hot key on a loopback Redis, with leases and without, taking turns: decisions a second, how many of them reached
-// the server, and how many tokens were granted of those that there were.
+// One hot key on a loopback Redis, with leases and without, taking turns: decisions per second, the fraction that reached
+// the server, and the fraction of the available tokens that was granted.
 import { Redis } from "ioredis";
 import { defineLimits, SECOND } from "tidegate";
 import { redis } from "tidegate/redis";
@@ -12,7 +12,7 @@ const given = options(5);
 const { rounds } = given;
 const ms = given.quick ? 100 : 700;
 
-/** Tokens a second: more than anyone asks for, and far fewer. */
+/** Tokens per second: more than are requested, and far fewer. */
 const LIMITS = {
   ample: { kind: "token bucket", rate: 50_000_000, period: SECOND },
   scarce: { kind: "token bucket", rate: 100_000, period: SECOND, capacity: 10_000 },
@@ -21,7 +21,7 @@ const server = await startServer();
 const open = () => new Redis({ host: "127.0.0.1", port: server.port });
 const probe = open();
 
-/** So many nodes, each with a connection and leases of its own, in this one process. */
+/** So many nodes in this one process, each with its own connection and leases. */
 async function measure(limit, { lease, nodes, callers }) {
   await probe.flushall();
   await probe.config("RESETSTAT");
@@ -29,7 +29,7 @@ async function measure(limit, { lease, nodes, callers }) {
   const limiters = clients.map((client) => defineLimits(LIMITS, { store: redis(client, { lease }), timeout: 10_000 }));
   let [called, granted, stop] = [0, 0, false];
   const caller = async (limits) => {
-    // A caller that never waits for the server would never let the clock on.
+    // A caller that never waits for the server would block the event loop.
     for (let i = 1; !stop; i++) {
       const { ok } = await limits.limit(limit, { key: "hot" });
       called++;

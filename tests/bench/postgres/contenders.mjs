@@ -1,4 +1,4 @@
-// Everything that is measured: each is given a pool and answers one decision on a key.
+// The contenders: each gets a pool and decides on a key.
 import { RateLimiterPostgres } from "rate-limiter-flexible";
 import { defineLimits } from "tidegate";
 import { migrate, postgres } from "tidegate/postgres";
@@ -10,7 +10,7 @@ const UPSERT = `INSERT INTO bare AS b (id, value, ts) VALUES ($1, $2::float8 - 1
   ON CONFLICT (id) DO UPDATE SET value = LEAST($2::float8, b.value + (($3 - b.ts) * $2::float8) / 1000) - 1, ts = $3
   WHERE LEAST($2::float8, b.value + (($3 - b.ts) * $2::float8) / 1000) >= 1 RETURNING value, ts`;
 
-/** The server and the client's own limit. */
+/** The limit of the server and the client. */
 export const select1 = {
   name: "SELECT 1",
   async open(pool) {
@@ -18,7 +18,7 @@ export const select1 = {
   },
 };
 
-/** A token bucket as the least that can be sent: one prepared upsert. */
+/** A token bucket as the smallest possible query: one prepared upsert. */
 export const upsert = {
   name: "bare prepared upsert",
   async open(pool) {

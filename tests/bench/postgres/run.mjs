@@ -1,6 +1,6 @@
 // node run.mjs [--quick] [--rounds 5] [--json figures.json]
 //
-// Decisions through pg's Pool on a server of this run's own, durable settings. Contenders take turns in each round.
+// Decisions through pg's Pool on a server of this run, with durable settings. Contenders take turns in each round.
 import pg from "pg";
 import { versionOf } from "../installed.mjs";
 import { measured, median, options, publish } from "../tables.mjs";
@@ -21,7 +21,7 @@ const cases = [
 ];
 const contenders = [select1, upsert, flexible, tidegate, unlogged];
 
-/** Runs callers for so long: decisions a second, or the median wait of a single one. */
+/** Runs callers for so long: decisions per second, or the median latency of a single caller. */
 async function measure(decide, { callers, key, p50 }, ms) {
   const waits = [];
   let done = 0;
@@ -41,7 +41,7 @@ async function measure(decide, { callers, key, p50 }, ms) {
 }
 
 const server = await startServer();
-// However it ends: an error that nobody catches leaves no server behind.
+// Also after an uncaught error: no server stays behind.
 process.on("exit", () => server.stop());
 const pool = new pg.Pool({ ...server.options, max: 20 });
 const { rows } = await pool.query(

@@ -1,4 +1,4 @@
-// A PostgreSQL server of this run's own: durable, as it comes, in a folder that goes with it.
+// A PostgreSQL server for one run, with default (durable) settings, in a temporary folder.
 import { execFileSync, spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

@@ -1,4 +1,4 @@
-// What is measured.
+// The cases.
 
 const SPEED = [
   { id: "hot", title: "1 key", shape: "prepared", keys: 1 },
@@ -20,7 +20,7 @@ const crews = (keys, id, title, contenders) =>
     spec: { keys, workers },
   }));
 
-/** Every case: its title, which measurement it is, and what that is given. `quick` is for a smoke test. */
+/** Every case: its title, its measurement, and the arguments. `quick` is for a smoke test. */
 export function cases(quick) {
   const times = quick ? { warmMs: 5, measureMs: 10 } : { warmMs: 150, measureMs: 400 };
   const size = (keys) => (quick ? Math.min(keys, 2_000) : keys);

@@ -1,8 +1,8 @@
-// Who takes part, in the order of the tables. Each file exports `create({ capacity, rate, periodMs, maxKeys })`, which returns
-// `{ decide(key), promised?, version?, kind }`. `decide` reads the clock itself and answers `{ ok, remaining, resetAt, … }`,
-// or a promise of it where `promised` says so (then the loop awaits, as the peer's users must).
+// The contenders, in the order of the tables. Each file exports `create({ capacity, rate, periodMs, maxKeys })`, which returns
+// `{ decide(key), promised?, version?, kind }`. `decide` reads the clock itself and returns `{ ok, remaining, resetAt, … }`,
+// or a promise of it if `promised` is set (then the loop awaits it, as the peer's users must).
 
-/** Ours first, then plain JavaScript, then the peers. `floor` decides nothing: it is what the loop itself costs. */
+/** Ours first, then plain JavaScript, then the peers. `floor` decides nothing: it measures the loop itself. */
 export const CONTENDERS = [
   { id: "tidegate", title: "tidegate (wasm)" },
   { id: "tidegate-shared", title: "tidegate shared() (native)" },

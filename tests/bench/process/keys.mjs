@@ -1,6 +1,6 @@
-// The strings that requests come with.
+// The keys of requests.
 
-/** Keys in an order without pattern, the same for every contender. */
+/** Keys in a shuffled order, the same for every contender. */
 function shuffled(count) {
   const order = new Uint32Array(count);
   for (let i = 0; i < count; i++) order[i] = i;
@@ -15,7 +15,7 @@ function shuffled(count) {
   return order;
 }
 
-/** 12 characters, put together anew at each call as a template literal does. */
+/** 12 characters, made at each call by a template literal. */
 export const short = (i) => `user:${1_000_000 + i}`;
 
 /** A header whose last 40 characters are the key. */
@@ -25,7 +25,7 @@ const header = (i) =>
     .slice(0, 40)}`;
 
 const SHAPES = {
-  /** The very same string objects each time: their hash is already known to the engine. */
+  /** The same string objects each time: the engine has cached their hash. */
   prepared: (count, first) => {
     const strings = Array.from({ length: count }, (_, i) => [...short(first + i)].join(""));
     return (i) => strings[i];
@@ -39,9 +39,9 @@ const SHAPES = {
 };
 
 /**
- * Gives the key of the next request: first each of `count` keys once, from the `first` on, in a shuffled order; then
- * any of them, drawn at random, as traffic comes. (To come round in the order of the first time would let a `Map` read
- * its memory front to back, which no traffic does.)
+ * Returns the key of the next request: first each of `count` keys once, from `first` on, in a shuffled order; then
+ * random ones of them, as in traffic. (Repeating the first order would let a `Map` read its memory
+ * sequentially, which traffic does not.)
  */
 export function requests(shape, count, first = 0) {
   if (count === 1) {

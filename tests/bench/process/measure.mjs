@@ -1,4 +1,4 @@
-// The child: one measurement, told as one line of JSON.
+// The child: one measurement, printed as one line of JSON.
 import { ages, memory } from "./memory.mjs";
 import { probe } from "./probe.mjs";
 import { speed } from "./speed.mjs";

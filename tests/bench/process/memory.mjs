@@ -1,4 +1,4 @@
-// What a key costs, and how long the longest call takes, while many new keys come in.
+// Memory per key, and the longest call, while many new keys arrive.
 import { load } from "./contenders.mjs";
 import { short } from "./keys.mjs";
 import { PERIOD_MS } from "./speed.mjs";
@@ -23,14 +23,14 @@ function fullCollection() {
   return performance.now() - before;
 }
 
-/** Everything is compiled before the measurement begins, on a limiter that is then thrown away. */
+/** Compiles everything before the measurement, on a limiter that is then dropped. */
 async function warm(contender, options) {
   await fill(await load(contender, { ...options, maxKeys: 20_000 }), 0, 20_000);
   globalThis.gc();
   globalThis.gc();
 }
 
-/** `keys` new keys: bytes a key, JS heap of it, the longest call, and how long the next full collection takes. */
+/** `keys` new keys: bytes per key, JS heap of it, the longest call, and the duration of the next full collection. */
 export async function memory({ contender, keys }) {
   const options = { capacity: 10, periodMs: PERIOD_MS, maxKeys: keys };
   await warm(contender, options);
@@ -40,7 +40,7 @@ export async function memory({ contender, keys }) {
   const collectionMs = fullCollection();
   globalThis.gc();
   const after = process.memoryUsage();
-  const again = await limiter.decide(short(keys - 1)); // the limiter is still needed, and still knows its keys
+  const again = await limiter.decide(short(keys - 1)); // keeps the limiter and its keys alive
   if (limiter.decides !== false && again.remaining !== 8) throw new Error(`forgot a key: ${JSON.stringify(again)}`);
   return {
     bytesPerKey: (after.rss - before.rss) / keys,
@@ -51,8 +51,8 @@ export async function memory({ contender, keys }) {
 }
 
 /**
- * Bytes a key at sixteen sizes up to `keys`, in the table's growth: where it has just grown, and where it is full. Then
- * `keys` others come once all of the first are full again, that is, when they could be dropped.
+ * Bytes per key at sixteen sizes up to `keys`, as the table grows: right after growing, and full. Then
+ * `keys` others are added once all of the first are full again, so that they may be evicted.
  */
 export async function ages({ contender, keys }) {
   const periodMs = 1000;
@@ -73,7 +73,7 @@ export async function ages({ contender, keys }) {
   globalThis.gc();
   const churned = await load(contender, { capacity: 1000, periodMs, maxKeys: keys });
   const first = await fill(churned, 0, keys);
-  await new Promise((resolve) => setTimeout(resolve, 20)); // a token comes back each ms: all are full
+  await new Promise((resolve) => setTimeout(resolve, 20)); // one token per ms refills: all are full
   const rss = process.memoryUsage().rss;
   const second = await fill(churned, keys, 2 * keys);
   globalThis.gc();

@@ -1,8 +1,8 @@
-// Before anything is timed: does the contender load, and does it answer rightly?
+// Before any measurement: the contender loads, and its decisions are correct.
 import { load } from "./contenders.mjs";
 import { PERIOD_MS } from "./speed.mjs";
 
-/** Grants exactly `capacity`, counting down, then denies; another key is untouched by that. */
+/** Grants exactly `capacity`, counting down, then denies; another key is unaffected. */
 export async function probe({ contender }) {
   const capacity = 5;
   const limiter = await load(contender, { capacity, periodMs: PERIOD_MS, maxKeys: 1000 });

@@ -1,7 +1,7 @@
-// Medians, spreads, ratios, and the tables that show them: several figures a row, and ratios of the first.
+// Medians, spreads, ratios, and the tables that show them: several figures per row, and ratios of the first.
 import { median, text } from "../tables.mjs";
 
-/** How each measurement's figures are shown; the first one is what ratios are of. */
+/** How each measurement's figures are shown; ratios are of the first one. */
 const FIGURES = {
   speed: [
     { name: "CPU ns a decision", of: (run) => run.cpuNs, digits: 0 },
@@ -23,7 +23,7 @@ const FIGURES = {
   threads: [{ name: "million decisions/s", of: (run) => run.perSecond / 1e6, digits: 2 }],
 };
 
-/** Each figure over the rounds: its median, its spread, and the rounds themselves, from which ratios are taken. */
+/** Each figure over the rounds: its median, its spread, and the rounds, from which ratios are computed. */
 export function summary(measurement, runs) {
   const figures = FIGURES[measurement].map(({ name, of, digits }) => {
     const rounds = runs.map(of);
@@ -44,7 +44,7 @@ ${versions}
 `;
 }
 
-/** One case as text. The ratio is the median over the rounds of theirs to the first row's, which is ours where it runs. */
+/** One case as text. The ratio is the median over the rounds of its ratio to the first row, which is ours if it runs. */
 export function table(one, rows) {
   if (rows.length === 0) return `\n${one.title}: nothing to show\n`;
   const [base] = rows;

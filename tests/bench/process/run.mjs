@@ -1,7 +1,7 @@
 // `node tests/bench/process/run.mjs [--quick] [--rounds n] [--case id,…] [--only contender,…] [--json file]`
 //
-// Contenders take turns, A B C A B C …, each measurement in a process of its own, and the median of the rounds is told
-// with its spread. The machine is noisy and another's is not this one: read the ratios.
+// Contenders take turns, A B C A B C …, each measurement in its own process; the table has the median of the rounds
+// and its spread. Machines are noisy and differ: read the ratios.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -89,7 +89,7 @@ for (const one of chosen(cases(given.quick), given.case, "--case")) {
   report.cases.push({ id: one.id, title: one.title, spec: one.spec, rows });
 }
 
-// npm changes to the package's folder, and tells where the user was.
+// npm changes to the package's folder; INIT_CWD is the user's.
 if (given.json !== undefined)
   writeFileSync(resolve(process.env.INIT_CWD ?? "", given.json), `${JSON.stringify(report, null, 2)}\n`);
 process.exitCode = failures === 0 ? 0 : 1;

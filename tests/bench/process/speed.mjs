@@ -1,22 +1,22 @@
-// One decision after another, for long enough; in a process of its own.
+// One decision after another, for long enough, in its own process.
 import { load } from "./contenders.mjs";
 import { requests } from "./keys.mjs";
 
-/** An hour: nothing comes back, and no window turns, while a case is measured. */
+/** An hour: nothing refills, and no window starts, during a case. */
 export const PERIOD_MS = 3_600_000;
 const kept = { answer: undefined };
 
 /**
- * Nanoseconds a decision, the key's making and the clock read included: of the process's CPU (its collector's threads
- * too), which a busy neighbour does not lengthen, and of the wall clock.
+ * Nanoseconds per decision, including the key and the clock read: of the process's CPU time (its collector's threads
+ * too), which other processes do not lengthen, and of the wall clock.
  */
 export async function speed({ contender, shape, keys, outcome, warmMs, measureMs }) {
   const capacity = outcome === "allow" ? 1_000_000_000 : 1;
-  // So slow a refill that no key is full again when it comes round: a state that is there is what is measured.
+  // A refill so slow that no key is full when it is used again: the measured calls find an existing state.
   const limiter = await load(contender, { capacity, rate: 1, periodMs: PERIOD_MS, maxKeys: keys });
   const next = requests(shape, keys);
   const turn = limiter.promised ? promised : immediate;
-  await turn(limiter, next, keys); // every key is there; where the outcome is to be "deny", its one token is gone
+  await turn(limiter, next, keys); // every key exists; for the outcome "deny", its one token is spent
   await during(turn, limiter, next, warmMs);
   globalThis.gc();
   const run = await during(turn, limiter, next, measureMs);
@@ -45,7 +45,7 @@ async function during(turn, limiter, next, ms) {
   return { ns, cpuNs: (user + system) * 1000, calls, granted };
 }
 
-// The answer is stored where the engine cannot prove it unused, so no contender's object is optimised away.
+// Stores the result where the engine cannot prove it unused, so that no contender's object is optimized away.
 export function immediate(limiter, next, calls) {
   let granted = 0;
   for (let i = 0; i < calls; i++) {

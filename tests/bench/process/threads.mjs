@@ -1,11 +1,11 @@
-// One and two worker threads, each asking as fast as it can; decisions a second of all of them together.
+// One and two worker threads, each calling as fast as it can; decisions per second of all of them together.
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 import { fileURLToPath } from "node:url";
 import { load } from "./contenders.mjs";
 import { requests } from "./keys.mjs";
 import { immediate, PERIOD_MS } from "./speed.mjs";
 
-/** `keys` 1 is one hot key for all threads; more are distinct ones of each thread's own. */
+/** `keys` 1 is one hot key for all threads; otherwise each thread has its own. */
 export async function threads({ contender, workers, keys, measureMs }) {
   const crew = Array.from(
     { length: workers },

@@ -1,4 +1,4 @@
-// Who is measured: each gets a client of its own and returns one decision (or plain command) for a key.
+// The contenders: each gets its own client and makes one decision (or plain command) for a key.
 import { Redis } from "ioredis";
 import { RedisStore as RateLimitRedis } from "rate-limit-redis";
 import { RateLimiterRedis } from "rate-limiter-flexible";
@@ -6,7 +6,7 @@ import { createClient } from "redis";
 import { defineLimits } from "../../../npm/tidegate/dist/index.js";
 import { redis } from "../../../npm/tidegate/dist/stores/redis.js";
 
-/** So many that nothing is denied, except where a case is about denials; ours come back so slowly that states stay. */
+/** So many that nothing is denied, except in cases about denials; ours refill so slowly that states stay. */
 const RATE = 1_000_000_000;
 const HOUR = 3_600_000;
 const OURS = { rate: 1_000_000, period: HOUR, capacity: RATE };

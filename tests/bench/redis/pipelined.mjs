@@ -1,4 +1,4 @@
-// The server's own limit: GETs over a bare socket, 512 at a time, answers only counted.
+// The server's own limit: GETs over a plain socket, 512 at a time, replies only counted.
 import { connect } from "node:net";
 
 const AT_ONCE = 512;
@@ -14,7 +14,7 @@ export function pipelined(port) {
   });
 }
 
-/** GETs of keys that are not there: each is answered with five bytes. */
+/** GETs of absent keys: each reply has five bytes. */
 function all(socket, ms) {
   const batch = Buffer.from(
     Array.from({ length: AT_ONCE }, (_, i) => `*2\r\n$3\r\nGET\r\n$9\r\nnone:${String(i).padStart(4, "0")}\r\n`).join(

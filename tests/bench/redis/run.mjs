@@ -14,7 +14,7 @@ const KEYS = 10_000;
 const CALLERS = 256;
 const keys = Array.from({ length: KEYS }, (_, i) => `user:${i}`);
 
-/** One caller, one call after another: the middle of their times, in microseconds. */
+/** One caller, one call after another: the median latency, in microseconds. */
 async function latency(run) {
   const took = [];
   const end = performance.now() + ms;
@@ -27,7 +27,7 @@ async function latency(run) {
   return median(took);
 }
 
-/** Many callers, each asking again as soon as it is answered: answers a second. */
+/** Many callers, each calling again as soon as it has its reply: replies per second. */
 async function throughput(run) {
   let done = 0;
   let stop = false;
@@ -111,7 +111,7 @@ async function serverVersion() {
   return `Redis ${version}`;
 }
 
-/** Commands that the server counted while 10,000 calls were denied. */
+/** Commands that the server counted during 10,000 denied calls. */
 async function roundTrips() {
   const { Redis } = await import("ioredis");
   const probe = new Redis({ host: "127.0.0.1", port: server.port });

@@ -1,4 +1,4 @@
-// A redis-server of this run's own, on a free loopback port.
+// A redis-server for one run, on a free loopback port.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";

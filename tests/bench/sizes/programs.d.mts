@@ -1,4 +1,4 @@
-/** A program, how it is bundled, and the wasm that it takes along beside its script. */
+/** A program, how it is bundled, and the wasm files beside its script. */
 export interface Program {
   text: string;
   options: object;

@@ -1,7 +1,7 @@
-// Programs whose bundles are weighed: ours by host, as the table of ceilings in reference/figures.md names them, and the peers'.
+// Programs whose bundles are measured: ours by host, as the table of ceilings in reference/figures.md names them, and the peers'.
 import { createRequire } from "node:module";
 
-// The workspace's, whatever a peer brings along.
+// The workspace's esbuild, not a peer's.
 const { build } = createRequire(new URL("../../../package.json", import.meta.url))("esbuild");
 
 const BROWSER = { conditions: ["browser"], platform: "neutral", mainFields: [] };
@@ -13,7 +13,7 @@ const WORKERD = {
 };
 const NODE = { platform: "node" };
 
-/** The wasm that a program takes along beside its script, where the bundler leaves it a module of its own. */
+/** The wasm files beside a program's script, if the bundler keeps them as modules. */
 export const OURS = {
   "a page, in memory": {
     text: 'import { defineLimits } from "tidegate"; globalThis.used = defineLimits;',
@@ -42,7 +42,7 @@ const peer = (name, what) => ({
   options: NODE,
 });
 
-/** In memory, as far as a peer can be taken in parts. */
+/** In memory, as far as a peer can be imported in parts. */
 export const PEERS = {
   "express-rate-limit": peer("express-rate-limit", "rateLimit"),
   "hono-rate-limiter": peer("hono-rate-limiter", "rateLimiter"),
@@ -58,7 +58,7 @@ export async function scriptOf({ text, options }, resolveDir) {
     write: false,
     minify: true,
     format: "esm",
-    // Not that of the sources, which maps to their types.
+    // Without the sources' tsconfig.json, which maps to their types.
     tsconfigRaw: {},
     logLevel: "silent",
     ...options,

@@ -1,6 +1,6 @@
 // node run.mjs [--json figures.json]
 //
-// What bundles weigh, minified by esbuild, after gzip: ours by host, and the peers'; and what npm downloads and unpacks.
+// Bundle sizes, minified by esbuild, after gzip: ours by host, and the peers'; and what npm downloads and unpacks.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ for (const [name, program] of Object.entries(OURS)) {
 }
 for (const [name, program] of Object.entries(PEERS)) rows.push([name, kB(zipped(await scriptOf(program, here)))]);
 
-/** What `npm pack` makes of a folder. */
+/** The tarball that `npm pack` makes of a folder. */
 function packed(folder) {
   const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
   const { stdout } = spawnSync("npm", args, { cwd: new URL(folder, npm), encoding: "utf8" });

@@ -1,4 +1,4 @@
-/** One limit on two sides: each call is decided here, by WebAssembly, and by the server, and the answers are compared. */
+/** One limit on two sides: each call is decided in the page, by WebAssembly, and by the server, and the results are compared. */
 import type { Config, Decision } from "tidegate";
 import { problem, rateLimitHeaders, statusOf } from "tidegate/http";
 import { type Op, Sandbox, type SandboxCall } from "../../../server/sandbox.mjs";
@@ -12,17 +12,17 @@ export interface Entry {
   call: SandboxCall;
   here: Decision;
   outcome: Outcome;
-  /** The fields that this side would write. */
+  /** The header fields that the page would write. */
   fields: Record<string, string>;
-  /** The server's answer; `undefined` until it is there. */
+  /** The server's response; `undefined` until it arrives. */
   wire: Wire | undefined;
-  /** What the two answers say differently; `undefined` until there are two. */
+  /** The differences between the two results; `undefined` until there are two. */
   differs: string[] | undefined;
 }
 
 const NO_COUNTS = { granted: 0, reserved: 0, denied: 0, never: 0, other: 0 };
 const MOST_ENTRIES = 200;
-/** A generator that is faster than the server waits for it: the two sides are to be seen at one time. */
+/** Traffic that is faster than the server waits for it, so that both sides show the same time. */
 const MOST_PENDING = 10;
 const RECONNECT_MS = 2_000;
 
@@ -34,7 +34,7 @@ function outcomeOf(op: Op, { ok, reserved, reason }: Decided): Outcome {
 
 const TEXTS: Record<number, string> = { 200: "OK", 202: "Accepted", 400: "Bad Request", 429: "Too Many Requests" };
 
-/** The answer that a server would give. */
+/** The response that a server would send. */
 function answerOf(here: Decision, written: Record<string, string>): Wire {
   const status = here.reserved ? 202 : statusOf(here);
   const fields = Object.entries(written);
@@ -42,7 +42,7 @@ function answerOf(here: Decision, written: Record<string, string>): Wire {
 }
 
 export class Lab {
-  /** Built for a site that has no server: `vite build --mode site`. */
+  /** Built for a site without a server: `vite build --mode site`. */
   readonly alone: boolean = import.meta.env.MODE === "site";
   readonly remote = new Remote(crypto.randomUUID());
   readonly timeline = new Timeline();
@@ -52,7 +52,7 @@ export class Lab {
   entries: Entry[] = [];
   here: Reading = new Reading(this.config, []);
   there: Reading = this.here;
-  /** Why the server is away, or nothing where it answers. */
+  /** Why the server is offline; `undefined` while it responds. */
   away: string | undefined = "Connecting.";
   compared = 0;
   differing = 0;
@@ -71,7 +71,7 @@ export class Lab {
     return () => this.#listeners.delete(listener);
   };
 
-  /** The server's clock when this one's is at `clock`, as well as it is known here; never back. */
+  /** Estimates the server's clock when the page's clock is at `clock`; never goes back. */
   now = (clock: number = Date.now()): number => {
     this.#latest = Math.max(this.#latest, Math.floor(clock + this.remote.offset));
     return this.#latest;
@@ -81,12 +81,12 @@ export class Lab {
     return this.remote.pending >= MOST_PENDING;
   }
 
-  /** One call, on both sides, at the same time and with the same random number. Answers what this side says. */
+  /** One call on both sides, at the same time and with the same random number. Returns the page's result. */
   async call(op: Op, count: number, reserve: boolean): Promise<Entry> {
     const call = { op, count, reserve, now: this.now(), random: Math.random() };
     const decided = this.#sandbox.decide(call);
     const answered = this.away === undefined ? this.remote.call(call) : undefined;
-    answered?.catch(() => undefined); // it is looked at below, and may fail before that
+    answered?.catch(() => undefined); // handled below, and may reject before that
     const here = await decided;
     const rows = this.#sandbox.rows();
     this.here = new Reading(this.config, rows);
@@ -107,7 +107,7 @@ export class Lab {
     return entry;
   }
 
-  /** Another policy, on both sides. */
+  /** Sets another policy on both sides. */
   define(config: Config): void {
     const defined = this.#sandbox.define(config);
     this.config = config;
@@ -125,7 +125,7 @@ export class Lab {
     );
   }
 
-  /** Both sides forget what was taken. */
+  /** Resets both sides. */
   reset(): void {
     void this.#sandbox.reset().then(() => {
       this.here = new Reading(this.config, []);
@@ -170,7 +170,7 @@ export class Lab {
     this.#notify();
   }
 
-  /** The server failed: from here on it gets no requests, until both sides can begin anew. */
+  /** The server failed: it gets no requests until both sides can start again. */
   #lose(error: unknown): void {
     if (this.away !== undefined) return;
     this.away = error instanceof Away ? error.message : `It failed: ${(error as Error).message}`;
@@ -183,7 +183,7 @@ export class Lab {
       await this.remote.reset();
       await this.remote.define(this.config);
       this.away = undefined;
-      // It may have changed meanwhile; and what was decided here alone is forgotten.
+      // The policy may have changed meanwhile, and decisions made only in the page are dropped.
       this.define(this.config);
       this.reset();
       this.#notify();

@@ -1,4 +1,4 @@
-/** The policy that the sliders make. What is legal is the package's to say: the sliders' ends are only what fits a screen. */
+/** The policy that the sliders make. The package checks what is valid; the sliders' ranges only fit the screen. */
 import type { Config } from "tidegate";
 
 export interface Draft {
@@ -6,7 +6,7 @@ export interface Draft {
   rate: number;
   period: number;
   capacity: number;
-  /** `undefined` is without end. */
+  /** `undefined`: unbounded. */
   maxReserved: number | undefined;
   shards: number;
 }
@@ -14,7 +14,7 @@ export interface Draft {
 export const KINDS = ["token bucket", "fixed window"] as const;
 export const PERIODS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
 
-/** The ends of each slider. */
+/** The range of each slider. */
 export const RANGES = {
   rate: { min: 1, max: 100 },
   capacity: { min: 0, max: 200 },
@@ -31,7 +31,7 @@ export const FIRST: Draft = {
   shards: 1,
 };
 
-/** As `defineLimits` takes it. */
+/** The config for `defineLimits`. */
 export function configOf({ kind, rate, period, capacity, maxReserved, shards }: Draft): Config {
   return { kind, rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
 }

@@ -1,4 +1,4 @@
-/** What stored rows are worth at any time: the package's own projection, which needs neither a store nor a server. */
+/** Projects stored rows to any time with the package's own function, without a store or a server. */
 import type { Config, Decision, State } from "tidegate";
 import { Limit } from "tidegate/store";
 
@@ -6,7 +6,7 @@ export interface Row extends State {
   id: string;
 }
 
-/** One side's rows as last known, and the policy that they are read by. */
+/** One side's latest rows, and the policy that projects them. */
 export class Reading {
   readonly #limit: Limit;
   readonly #start: number;
@@ -45,7 +45,7 @@ export function bits(number: number): string {
 export const FIELDS = ["ok", "value", "ts", "remaining", "limit", "retryAt", "resetAt", "reserved", "reason"] as const;
 export type Decided = Pick<Decision, (typeof FIELDS)[number] | "now" | "retryAfter">;
 
-/** Whether two sides store the same, to the bit. */
+/** Whether two sides store the same bits. */
 export function sameRows(a: readonly Row[], b: readonly Row[]): boolean {
   const same = (row: Row, other: Row | undefined): boolean =>
     row.id === other?.id && Object.is(row.value, other.value) && Object.is(row.ts, other.ts);

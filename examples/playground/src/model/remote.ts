@@ -3,7 +3,7 @@ import type { Config } from "tidegate";
 import type { SandboxCall } from "../../../server/sandbox.mjs";
 import type { Row, Decided } from "./reading.ts";
 
-/** A response as it came: the status, every field, the body. */
+/** A response: the status, all fields, the body. */
 export interface Wire {
   status: number;
   statusText: string;
@@ -11,7 +11,7 @@ export interface Wire {
   body: unknown;
 }
 
-/** The body of an answer to a call, whatever its status: see `examples/server/visitors.mjs`. */
+/** The body of a response to a call, whatever its status: see `examples/server/visitors.mjs`. */
 export interface Answer {
   decision: Decided;
   rows: Row[];
@@ -21,7 +21,7 @@ export interface Answer {
 const NAMES = ["RateLimit", "RateLimit-Policy", "Retry-After", "Content-Type", "Content-Length", "Date", "Connection"];
 const written = new Map(NAMES.map((name) => [name.toLowerCase(), name]));
 
-/** The answer to a request that was sent, or was not: the server is away, or has forgotten this page. */
+/** The request failed, or was not sent: the server is offline, or has dropped this page's sandbox. */
 export class Away extends Error {}
 
 interface Job {
@@ -34,7 +34,7 @@ export class Remote {
   readonly #path: string;
   #jobs: Job[] = [];
   #busy = false;
-  /** The server's clock less this one's, in ms, by the exchange that took the least time, and that time. */
+  /** The server's clock minus the page's, in ms, from the exchange that took the least time, and that time. */
   offset = 0;
   roundTrip = Number.POSITIVE_INFINITY;
 
@@ -42,7 +42,7 @@ export class Remote {
     this.#path = `/api/sandbox?id=${id}`;
   }
 
-  /** Requests that wait for those before them. */
+  /** Requests that wait for earlier ones. */
   get pending(): number {
     return this.#jobs.length;
   }
@@ -67,7 +67,7 @@ export class Remote {
         this.#jobs.shift();
         job.give(answer as never);
       } catch (error) {
-        // What comes after it would be decided on another state than here.
+        // Later calls would be decided on another state than in the page.
         for (const { fail } of this.#jobs.splice(0)) fail(error);
       }
     }
@@ -91,10 +91,10 @@ export class Remote {
     return { status: response.status, statusText: response.statusText, fields, body: answer };
   }
 
-  /** Halfway between question and answer, the server's clock was this. The quicker the exchange, the less it can be off. */
+  /** Halfway through the exchange the server's clock was this. A faster exchange has a smaller error. */
   #measure(sent: number, got: number, clock: number | undefined): void {
     if (clock === undefined) return;
-    // Forgets slowly, so that a clock that is set while the page is open is found out.
+    // Expires slowly, so that a clock that is set while the page is open is noticed.
     this.roundTrip += 0.05;
     if (got - sent > this.roundTrip) return;
     this.roundTrip = got - sent;

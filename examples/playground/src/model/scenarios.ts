@@ -1,4 +1,4 @@
-/** What there is to see: each sets the policy and the traffic, and says where to look. */
+/** The scenarios: each sets the policy and the traffic, and says what to look at. */
 import { type Draft, FIRST } from "./policy.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -10,7 +10,7 @@ export interface Scenario {
   /** Tokens per request, and whether they may be owed. */
   count: number;
   reserve: boolean;
-  /** Requests sent at once when it begins. */
+  /** Requests sent immediately when it starts. */
   burst: number;
 }
 

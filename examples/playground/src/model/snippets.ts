@@ -7,7 +7,7 @@ const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)
 const periodOf = (ms: number): { text: string; unit: string } =>
   UNITS[ms] === undefined ? { text: `${ms / 1000} * SECOND`, unit: "SECOND" } : { text: UNITS[ms], unit: UNITS[ms] };
 
-/** The policy, as it is written by hand: what is the default is left out. */
+/** The policy as one would write it: defaults are left out. */
 function policy({ kind, rate, period, capacity, maxReserved, shards }: Draft): string {
   const fields = [`kind: "${kind}"`, `rate: ${number(rate)}`, `period: ${periodOf(period).text}`];
   if (capacity !== rate) fields.push(`capacity: ${number(capacity)}`);
@@ -51,7 +51,7 @@ const STORES = {
   postgres: {
     title: "PostgreSQL",
     imports: ['import { migrate, postgres } from "tidegate/postgres";', 'import pg from "pg";'],
-    before: ["const pool = new pg.Pool();", "await migrate(pool); // once, when you deploy"],
+    before: ["const pool = new pg.Pool();", "await migrate(pool); // once, when you deploy
     store: "postgres(pool)",
     note: "One statement; by the server's clock. postgres.js and PGlite too.",
   },
@@ -60,7 +60,7 @@ const STORES = {
     imports: ['import { durableObject, type ObjectNamespace } from "tidegate/durable-object";'],
     before: [
       'export { TidegateObject } from "tidegate/durable-object";',
-      "declare const env: { LIMITS: ObjectNamespace }; // what your handler is given",
+      "from your handler's arguments",
     ],
     store: "durableObject(env.LIMITS)",
     note: "One call to the object; durable, near the first caller.",
@@ -89,7 +89,7 @@ const STORES = {
   convex: {
     title: "Convex",
     imports: ['import { convex, type ConvexDatabase } from "tidegate/convex";'],
-    before: ["declare const ctx: { db: ConvexDatabase }; // what your mutation is given"],
+    before: ["declare const ctx: { db: ConvexDatabase }; // from your mutation's arguments
     store: "convex(ctx.db)",
     note: "Inside your mutation: taken or rolled back with everything else in it.",
   },
@@ -100,7 +100,7 @@ export const STORE_NAMES = Object.keys(STORES) as StoreName[];
 export const titleOf = (name: StoreName): string => STORES[name].title;
 export const noteOf = (name: StoreName): string => STORES[name].note;
 
-/** A whole module: it runs as it is where its store is. */
+/** A complete module: it runs unchanged where its store is available. */
 export function snippet(draft: Draft, name: StoreName, reserve: boolean): string {
   const { imports, before, store }: Store = STORES[name];
   const { unit } = periodOf(draft.period);

@@ -17,10 +17,10 @@ export class Timeline {
   readonly times: number[] = [];
   readonly values: number[] = [];
   readonly spans = new Map<number, Span>();
-  /** Times at which a window was first seen to have begun. */
+  /** When each window was first observed. */
   readonly windows: number[] = [];
 
-  /** The value at a time. `window` is where its window begins, in a fixed window. */
+  /** The value at a time. `window` is the start of its window, for a fixed window. */
   sample(now: number, value: number, window: number | undefined): void {
     if (now < (this.times.at(-1) ?? 0)) return;
     this.times.push(now);

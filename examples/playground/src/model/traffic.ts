@@ -7,7 +7,7 @@ export type Pattern = (typeof PATTERNS)[number];
 
 export interface Traffic {
   pattern: Pattern;
-  /** Requests a second, where steady. */
+  /** Requests per second, if steady. */
   perSecond: number;
   /** Requests of one burst; clients of a herd. */
   size: number;
@@ -17,9 +17,9 @@ export interface Traffic {
 export type Send = () => Promise<Decided>;
 
 const BURST_EVERY_MS = 4_000;
-/** Granted clients come back all together. */
+/** Granted clients return all together. */
 const HERD_EVERY_MS = 12_000;
-/** A generator that was not run for long (a page in the background) does not catch up. */
+/** A generator that did not run for long (a page in the background) does not catch up. */
 const LONGEST_STEP_MS = 250;
 
 export class Generator {
@@ -27,7 +27,7 @@ export class Generator {
   #last = 0;
   #due = 0;
   #nextAt = 0;
-  /** When each client of the herd comes; none while it waits for an answer or has been served. */
+  /** When each client of the herd sends its next request; absent while it waits for a response or is done. */
   #herd: (number | undefined)[] = [];
 
   set(traffic: Traffic): void {

@@ -1,4 +1,4 @@
-/** The page: what is set, and what it is done with. */
+/** The page. */
 import { useEffect, useRef, useState } from "react";
 import { configOf, type Draft, FIRST } from "../model/policy.ts";
 import type { Lab } from "../model/lab.ts";
@@ -58,7 +58,7 @@ export function App({ lab }: { lab: Lab }) {
     setDraft(next);
     lab.define(configOf(next));
   };
-  /** Sent by hand, so it is read out; traffic is not. */
+  /** Manual requests are announced to screen readers; traffic is not. */
   const send = async (times: number): Promise<void> => {
     const entries = await Promise.all(
       Array.from({ length: times }, () => lab.ask("limit", shape.count, shape.reserve)),

@@ -16,7 +16,7 @@ function frame(time: number): void {
   if (drawers.size > 0) requestAnimationFrame(frame);
 }
 
-/** Calls `draw` on each frame, as it is at that render, with the one time of that frame: all show the same. */
+/** Calls the latest `draw` on each frame, with that frame's time: everything shows the same time. */
 export function useFrames(draw: (clock: number) => void): void {
   const latest = useRef(draw);
   latest.current = draw;
@@ -30,7 +30,7 @@ export function useFrames(draw: (clock: number) => void): void {
 
 const TELL_MS = 200;
 
-/** Renders again when the lab has something new, but not more often than anybody could read it. */
+/** Renders again when the lab has changed, but not more often than a person can read. */
 export function useLab(lab: Lab): number {
   const store = useRef<{ version: number; subscribe: (changed: () => void) => () => void }>(undefined);
   store.current ??= {

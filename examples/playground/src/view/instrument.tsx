@@ -5,7 +5,7 @@ import { bits, type Reading, type Row } from "../model/reading.ts";
 import { useFrames, useLab } from "./frames.ts";
 import { Panel } from "./parts.tsx";
 
-/** Where the vessel ends below: what is owed, or may be soon. */
+/** The lower end of the scale: the debt, or the debt that may come. */
 function floorOf(lab: Lab, value: number, reserve: boolean): number {
   if (value >= 0 && !reserve) return 0;
   const { maxReserved, capacity, rate } = lab.config;
@@ -33,7 +33,7 @@ function Side({ lab, title, how, reserve, reading }: SideProps) {
     const { capacity, rate } = lab.config;
     const top = Math.max(capacity ?? rate, 1);
     const floor = floorOf(lab, now, reserve);
-    // Parts of the vessel's height: below zero, and each of the two fills.
+    // Fractions of the scale's height: below zero, and each of the two fills.
     const below = -floor / (top - floor);
     const part = Math.min(Math.abs(now) / (top - floor), 1);
     zero.current?.style.setProperty("inset-block-end", `${below * 100}%`);

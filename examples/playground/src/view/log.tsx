@@ -1,4 +1,4 @@
-/** The decisions, newest first, and the whole HTTP answer of the one that was picked. */
+/** The decisions, newest first, and the complete HTTP response of the selected one. */
 import { memo, useState } from "react";
 import type { Entry, Lab } from "../model/lab.ts";
 import { useLab } from "./frames.ts";
@@ -79,14 +79,14 @@ export function Log({ lab }: { lab: Lab }) {
   useLab(lab);
   const [picked, setPicked] = useState<number>();
   const [held, setHeld] = useState<readonly Entry[]>();
-  // Answers still come to those that are held.
+  // Responses still arrive for entries that are held.
   const now = new Map(lab.entries.map((entry) => [entry.number, entry]));
   const shown = (held?.map((entry) => now.get(entry.number) ?? entry) ?? lab.entries).slice(0, SHOWN);
   const answered = lab.entries.find(({ wire }) => wire !== undefined);
   const chosen = picked === undefined ? answered : (shown.find(({ number }) => number === picked) ?? answered);
   const pick = (entry: Entry): void => {
     setPicked(entry.number);
-    // What was picked would be gone in no time.
+    // The selected entry would scroll away immediately.
     setHeld((before) => before ?? lab.entries);
   };
   const hold = (on: boolean): void => {

@@ -1,4 +1,4 @@
-/** The controls that everything else is made of: native inputs, with names and visible focus. */
+/** The controls that the page is made of: native inputs, with names and visible focus. */
 import { type ReactNode, useId } from "react";
 
 export function Panel({ title, hint, children }: { title: string; hint?: ReactNode; children: ReactNode }) {
@@ -14,10 +14,10 @@ export function Panel({ title, hint, children }: { title: string; hint?: ReactNo
   );
 }
 
-/** A part that scrolls by itself, which keys must be able to do too. */
+/** A part that scrolls by itself, by keys too. */
 export function Scroll({ className, label, children }: { className: string; label: string; children: ReactNode }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: focused, it is scrolled by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it must have focus to scroll by keys
     <section className={className} tabIndex={0} aria-label={label}>
       {children}
     </section>
@@ -32,7 +32,7 @@ interface SliderProps {
   max: number;
   step?: number;
   disabled?: boolean;
-  /** What is read out and shown; default the value with its unit. */
+  /** The text that is shown and announced; default: the value with its unit. */
   shown?: string;
   onChange: (value: number) => void;
 }
@@ -64,7 +64,7 @@ interface ChoiceProps<T extends string> {
   onChange: (value: T) => void;
 }
 
-/** One of a few: radio buttons, which arrow keys move through. */
+/** Radio buttons, which arrow keys move through. */
 export function Choice<T extends string>({ label, options, value, titles, onChange }: ChoiceProps<T>) {
   const name = useId();
   const title = (option: T): string => (typeof titles === "function" ? titles(option) : (titles?.[option] ?? option));

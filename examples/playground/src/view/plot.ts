@@ -5,7 +5,7 @@ import { AHEAD_MS, PAST_MS, SPAN_MS, type Span } from "../model/timeline.ts";
 
 const SPANS = PAST_MS / SPAN_MS;
 const NONE: Span = { granted: 0, reserved: 0, denied: 0 };
-/** Points of what will come. */
+/** Points of the projection. */
 const AHEAD_POINTS = 40;
 
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -42,7 +42,7 @@ function common(paint: (name: string) => string): Pick<uPlot.Options, "legend" |
   };
 }
 
-/** Upright lines at these times, drawn under the series. */
+/** Vertical lines at these times, drawn under the series. */
 function upright(plot: uPlot, times: readonly number[], stroke: string, dash: number[]): void {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -118,7 +118,7 @@ export function makePlots(lab: Lab, above: HTMLElement, below: HTMLElement): Plo
       width: below.clientWidth,
       height: 150,
       hooks: { drawClear: [marks] },
-      // The tallest first: each is what it adds, and all that are drawn over it.
+      // The tallest first: each later one is drawn over it.
       series: [{}, bar("denied"), bar("reserved"), bar("granted")],
     },
     [[0], [0], [0], [0]],
@@ -139,7 +139,7 @@ export function makePlots(lab: Lab, above: HTMLElement, below: HTMLElement): Plo
       [...timeline.values.slice(Math.max(first, 0)), ...nothing],
       [...past.slice(1), ...(times.length > 0 ? [here.value] : []), ...ahead.map((time) => lab.here.at(time).value)],
     ]);
-    // The empty ones too: uPlot sees how wide a bar may be by the times that are next to each other.
+    // Empty spans too: uPlot computes the width of a bar from neighbouring times.
     const latest = now - (now % SPAN_MS);
     const starts = Array.from({ length: SPANS }, (_, i) => latest - (SPANS - 1 - i) * SPAN_MS);
     const spans = starts.map((start) => timeline.spans.get(start) ?? NONE);

@@ -2,7 +2,7 @@
 import { type Draft, KINDS, PERIODS, RANGES, seconds, sentence } from "../model/policy.ts";
 import { Choice, Panel, Slider, Switch } from "./parts.tsx";
 
-/** What a limit may owe at first, where it was without end. */
+/** The initial debt limit, when it was unbounded before. */
 const SOME_RESERVED = 40;
 
 export function Policy({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {

@@ -1,4 +1,4 @@
-/** Requests: by hand, or by a pattern. */
+/** Requests: manual, or by a pattern. */
 import { type Pattern, PATTERNS, type Traffic } from "../model/traffic.ts";
 import { Choice, Panel, Slider, Switch } from "./parts.tsx";
 

@@ -1,4 +1,4 @@
-//! Who takes part. Ours are given `now` as the library is, unless the name says otherwise; governor reads its clock.
+//! The contenders. Ours receive `now`, as the library does, unless the name says otherwise; governor reads its clock.
 
 use crate::turns::Contender;
 use governor::clock::DefaultClock;
@@ -13,11 +13,11 @@ use tidegate_table::{Call, Limit, SharedTable, Table};
 
 const NOW_MS: f64 = 1_800_000_000_000.0;
 const HOUR_MS: f64 = 3_600_000.0;
-/// Calls to the same millisecond, where time is passed in: about what one thread decides in it.
+/// Calls within one millisecond: about what one thread decides in it.
 const CALLS_A_MS: usize = 16_384;
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
-/// What the requests of a case get.
+/// The outcome of a case's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Granted,
@@ -31,13 +31,13 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// Most tokens that accumulate: never spent in a run, or spent by the first call. So few come back that no key
-    /// is full again when it comes round.
+    /// Capacity: never spent in a run, or spent by the first call. The refill is so slow that no key
+    /// is full when it is used again.
     fn tokens(self) -> u32 {
         if self == Outcome::Granted { 1_000_000_000 } else { 1 }
     }
 
-    /// Tokens an hour.
+    /// Tokens per hour.
     fn rate(self) -> u32 {
         if self == Outcome::Granted { 1000 } else { 1 }
     }
@@ -55,7 +55,7 @@ impl Outcome {
     }
 }
 
-/// The keys of the requests, 12 characters, coming round in a shuffled order that is the same for all.
+/// The keys of the requests, 12 characters, in a shuffled order that is the same for all.
 struct Requests {
     keys: Vec<String>,
     at: usize,
@@ -93,7 +93,7 @@ fn contender(name: &'static str, keys: usize, mut granted: impl FnMut(&String, f
     Contender { name, fill: keys, step: Box::new(step) }
 }
 
-/// Whether it was granted; the whole answer is made, as for a caller who reads it.
+/// Returns `ok`; black_box keeps the whole decision, as for a caller who reads it.
 fn granted(decision: Decision) -> bool {
     black_box(decision).ok
 }

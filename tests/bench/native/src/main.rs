@@ -1,6 +1,6 @@
 //! `cargo run --release -p tidegate-bench [-- rounds]`: the core, the table and governor, taking turns in one run.
 //!
-//! Medians of the rounds with their spread, in nanoseconds a decision, one thread. The machine is noisy: read the ratios.
+//! Medians of the rounds with their spread, in nanoseconds per decision, one thread. The machine is noisy: read the ratios.
 
 mod contenders;
 mod turns;

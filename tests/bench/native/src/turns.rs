@@ -1,4 +1,4 @@
-//! Contenders take turns, A B C A B C …, so that a noisy minute falls on all of them.
+//! Contenders take turns, A B C A B C …, so that a noisy minute affects all of them.
 
 use crate::contenders::Outcome;
 use cpu_time::ThreadTime;
@@ -7,16 +7,16 @@ use std::time::Duration;
 const BATCH: usize = 10_000;
 const TURN: Duration = Duration::from_millis(100);
 
-/// One who takes part: its name, and a step that makes so many calls and tells how many were granted.
+/// A contender: its name, and a step that makes so many calls and returns how many were granted.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Calls until every key is known and, where it is to be denied, spent.
+    /// Calls until every key exists and, if it is to be denied, is spent.
     pub(crate) fill: usize,
     pub(crate) step: Box<dyn FnMut(usize) -> usize>,
 }
 
 impl Contender {
-    /// Nanoseconds a call over one turn, of the thread's CPU: a busy neighbour does not lengthen them.
+    /// Nanoseconds per call over one turn, of the thread's CPU time: other processes do not lengthen them.
     fn turn(&mut self, outcome: Outcome) -> f64 {
         let begun = ThreadTime::now();
         let (mut calls, mut granted) = (0, 0);
@@ -31,7 +31,7 @@ impl Contender {
     }
 }
 
-/// Measures the crew, and prints its table; ratios are to the first of them, taken round by round.
+/// Measures the contenders, and prints their table; ratios are to the first one, per round.
 pub(crate) fn show(title: &str, outcome: Outcome, rounds: usize, mut crew: Vec<Contender>) {
     for contender in &mut crew {
         (contender.step)(contender.fill);

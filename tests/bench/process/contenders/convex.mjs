@@ -1,4 +1,4 @@
-// Convex's own calculation, with a Map for the table of rows. Its accept rule: granted where the value is not negative,
+// Convex's own calculation, with a Map for its table. Its rule: granted if the value is not negative,
 // and a denial writes nothing.
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
 import { versionOf } from "../../installed.mjs";

@@ -1,5 +1,5 @@
-// The plugin wraps this store's callback in a promise; here the callback is used bare, in the peer's favour. Its LRU
-// holds 5,000 keys unless told otherwise, and a key that it drops starts afresh: it is told to hold them all.
+// The plugin wraps this store's callback in a promise; here the callback is used directly, in the peer's favour. Its LRU
+// holds 5,000 keys by default, and an evicted key starts afresh: it is configured to hold all keys.
 import LocalStore from "@fastify/rate-limit/store/LocalStore.js";
 import { versionOf } from "../../installed.mjs";
 

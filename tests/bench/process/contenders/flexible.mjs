@@ -1,4 +1,4 @@
-// A denial is a rejected promise here, so the adapter catches it, as its users do.
+// A denial is a rejected promise, so the adapter catches it, as its users do.
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { versionOf } from "../../installed.mjs";
 

@@ -1,4 +1,4 @@
-// Decides nothing: the clock read, the object, and the loop around them. What is above this row is the limiter.
+// Decides nothing: the clock read, the object, and the loop. The difference to this row is the limiter.
 
 export function create({ capacity, periodMs }) {
   return {

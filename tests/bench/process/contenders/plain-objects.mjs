@@ -1,4 +1,4 @@
-// What most people write first: a Map of `{ value, ts }`.
+// A common first implementation: a Map of `{ value, ts }`.
 
 export function create({ capacity, rate, periodMs }) {
   const states = new Map();

@@ -1,4 +1,4 @@
-// The one table of the whole process, in the native addon: worker threads that name it alike share it.
+// The table of the whole process, in the native addon, shared by worker threads.
 import { defineLimits } from "tidegate";
 import { shared } from "tidegate/shared";
 import { ourVersion } from "../../installed.mjs";

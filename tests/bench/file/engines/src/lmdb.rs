@@ -22,7 +22,7 @@ impl Lmdb {
         if setup.contains("writemap") {
             flags |= EnvFlags::WRITE_MAP | EnvFlags::MAP_ASYNC;
         }
-        // Safety: the folder is this run's own.
+        // Safety: only this run uses the folder.
         let env = unsafe { options.flags(flags).open(folder) }.expect("an environment");
         let mut txn = env.write_txn().expect("a transaction");
         let states = env.create_database(&mut txn, None).expect("a database");
@@ -33,7 +33,7 @@ impl Lmdb {
 
 impl Engine for Lmdb {
     fn take(&mut self, key: [u8; 16], rule: &Rule, now: f64) -> bool {
-        // A denial needs no writer's lock: what it read was so when it read it.
+        // A denial needs no writer's lock: its read was consistent.
         let txn = self.env.read_txn().expect("a transaction");
         let before = self.states.get(&txn, &key).expect("a read").map(|bytes| decode(bytes).expect("a state"));
         if !rule.take(before, now, 1.0, false).decision.ok {

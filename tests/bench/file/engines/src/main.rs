@@ -1,4 +1,4 @@
-//! Read a state, take a token, write it back, each in a transaction of its own: LMDB and SQLite, set up several ways.
+//! Reads a state, takes a token and writes it back, each in its own transaction: LMDB and SQLite, set up several ways.
 //!
 //! `cargo run --release [seconds] [folder]`
 
@@ -12,7 +12,7 @@ use tidegate_core::{Config, Kind, Policy, Rule};
 
 /// One engine, set up one way.
 pub trait Engine {
-    /// Takes a token of the key in one transaction; whether it was granted.
+    /// Takes a token of the key in one transaction; returns whether it was granted.
     fn take(&mut self, key: [u8; 16], rule: &Rule, now: f64) -> bool;
 }
 
