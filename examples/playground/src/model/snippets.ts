@@ -51,7 +51,7 @@ const STORES = {
   postgres: {
     title: "PostgreSQL",
     imports: ['import { migrate, postgres } from "tidegate/postgres";', 'import pg from "pg";'],
-    before: ["const pool = new pg.Pool();", "await migrate(pool); // once, when you deploy
+    before: ["const pool = new pg.Pool();", "await migrate(pool); // once, when you deploy"],
     store: "postgres(pool)",
     note: "One statement; by the server's clock. postgres.js and PGlite too.",
   },
@@ -60,7 +60,7 @@ const STORES = {
     imports: ['import { durableObject, type ObjectNamespace } from "tidegate/durable-object";'],
     before: [
       'export { TidegateObject } from "tidegate/durable-object";',
-      "from your handler's arguments",
+      "declare const env: { LIMITS: ObjectNamespace }; // from your handler's arguments",
     ],
     store: "durableObject(env.LIMITS)",
     note: "One call to the object; durable, near the first caller.",
@@ -89,7 +89,7 @@ const STORES = {
   convex: {
     title: "Convex",
     imports: ['import { convex, type ConvexDatabase } from "tidegate/convex";'],
-    before: ["declare const ctx: { db: ConvexDatabase }; // from your mutation's arguments
+    before: ["declare const ctx: { db: ConvexDatabase }; // from your mutation's arguments"],
     store: "convex(ctx.db)",
     note: "Inside your mutation: taken or rolled back with everything else in it.",
   },

@@ -111,7 +111,9 @@ pub(crate) fn core(outcome: Outcome) -> Contender {
 pub(crate) fn table(keys: usize, outcome: Outcome) -> Contender {
     let mut table = Table::new(2 * keys, SECRET);
     let limit = Limit::new(SECRET, "api", outcome.policy());
-    contender("tidegate_table", keys, move |key, now| granted(table.decide(&limit, Some(key.as_bytes()), Call::at(now))))
+    contender("tidegate_table", keys, move |key, now| {
+        granted(table.decide(&limit, Some(key.as_bytes()), Call::at(now)))
+    })
 }
 
 pub(crate) fn table_with_clock(keys: usize, outcome: Outcome) -> Contender {
