@@ -1,4 +1,4 @@
-// Convex's own code, driven without its server: what it calculates, and what its component then decides and writes.
+// Convex's own code without its server: what it calculates, and what its component then decides and writes.
 import { calculateRateLimit, type RateLimitConfig } from "@convex-dev/rate-limiter";
 import { vi } from "vitest";
 
@@ -10,8 +10,8 @@ type Status = { ok: boolean; retryAfter?: number | undefined };
 type Row = State & { shard: number };
 type Request = { now: number; count?: number; reserve?: boolean; throws?: boolean };
 
-// The decision is not among the package's exports, so its component's file is asked; and not by a literal, since the
-// types that come with it do not pass this project's compiler options.
+// The package does not export the decision, so this imports the component's file; not as a literal, since its
+// types do not compile with this project's options.
 const component = "../../node_modules/@convex-dev/rate-limiter/dist/component/internal.js";
 const { checkRateLimitOrThrow } = (await import(component)) as {
   checkRateLimitOrThrow(
@@ -20,7 +20,7 @@ const { checkRateLimitOrThrow } = (await import(component)) as {
   ): Promise<{ status: Status; updates: Row[] }>;
 };
 
-/** The component's decision on the rows of one name, at `now`; `rows` are changed as its mutation would change them. */
+/** The component's decision on the rows of one name, at `now`; it changes `rows` as its mutation would. */
 export async function decide(
   rows: Map<number, Row>,
   config: ConvexConfig,

@@ -1,5 +1,5 @@
-// Where Convex's rate limiter and this algebra are defined alike they answer alike; where they differ, both answers and
-// the reason are below. A policy that was written for the one can so be read as one for the other.
+// Where Convex's rate limiter and this algebra are defined alike, their decisions are equal. Where they differ, the tests below
+// show both decisions and the reason. So a policy written for one can be read as one for the other.
 import fc from "fast-check";
 import { defineLimits, evaluate, type Config } from "tidegate";
 import { describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ const NOW = 1_800_000_000_000;
 const tokens = fc.integer({ min: 1, max: 1000 });
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 
-/** Steps of a clock that never goes back, and what is asked at each. */
+/** Steps of a clock that never goes back, with a request at each. */
 const requests = fc.array(
   fc.record({
     wait: fc.integer({ min: 0, max: 5000 }),
@@ -19,7 +19,7 @@ const requests = fc.array(
   { minLength: 1, maxLength: 30 },
 );
 
-/** Without `undefined` fields, as a person writes it; both read the very same object. */
+/** Without `undefined` fields, as a person writes it; both read the same object. */
 function written(fields: Record<string, unknown>): Config & ConvexConfig {
   const given: unknown = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   return given as Config & ConvexConfig;
@@ -27,7 +27,7 @@ function written(fields: Record<string, unknown>): Config & ConvexConfig {
 
 const limits = { rate: tokens, capacity: optional(tokens), maxReserved: optional(tokens) };
 
-/** Periods of whole powers of two: multiplying by `rate / period` and dividing by `period` last round alike. */
+/** Powers of two as periods: multiplying by `rate / period` and dividing by `period` last round alike. */
 const bucket = fc
   .record({ kind: fc.constant("token bucket"), period: fc.integer({ min: 0, max: 16 }).map((n) => 2 ** n), ...limits })
   .map(written);
@@ -44,7 +44,7 @@ describe("where both are defined alike", () => {
   test.each([
     ["token bucket", bucket],
     ["fixed window", window],
-  ])("a %s gives the same answers and keeps the same two numbers, request after request", async (_kind, policy) => {
+  ])("a %s gives equal decisions and states, request after request", async (_kind, policy) => {
     await fc.assert(
       fc.asyncProperty(policy, requests, async (config, history) => {
         let now = NOW;
@@ -60,7 +60,7 @@ describe("where both are defined alike", () => {
           const convex = await decideOn(theirs, config, { now, count, reserve });
           expect(mine.decision.ok).toBe(convex.ok);
           if (convex.ok || !reserve) {
-            // A reservation that is denied is told another time there (see below).
+            // Convex reports another time for a denied reservation (see below).
             const theirWait = convex.retryAfter === undefined ? undefined : Math.ceil(convex.retryAfter);
             expect(mine.decision.retryAfter).toBe(theirWait);
           }
@@ -68,14 +68,14 @@ describe("where both are defined alike", () => {
             expect(mine.state).toEqual(convex.state);
           }
           ours = mine.state;
-          // Theirs writes a row where 0 was asked for, too; ours leaves what was there (see below).
+          // Convex writes a row for a count of 0 too; here the state is unchanged (see below).
           theirs = count > 0 ? convex.state : theirs;
         }
       }),
     );
   });
 
-  test("any period: the values are as near as doubles that were rounded in another order", () => {
+  test("any period: the values are equal up to the order of rounding", () => {
     const period = fc.integer({ min: 1, max: 86_400_000 });
     const count = fc.integer({ min: 0, max: 1000 });
     fc.assert(
@@ -105,10 +105,10 @@ describe("where both are defined alike", () => {
   });
 });
 
-describe("where they differ, and why", () => {
+describe("where they differ", () => {
   const second = { kind: "token bucket", rate: 10, period: 1000 } as const;
 
-  test("maxReserved: 0 lends nothing; there it is taken as not given, and the debt has no end", async () => {
+  test("maxReserved: 0 lends nothing; Convex ignores it, and the debt is unbounded", async () => {
     const config = { ...second, maxReserved: 0, capacity: 100 };
     const empty = { value: 0, ts: NOW };
     expect(await decideOn(empty, config, { now: NOW, count: 100, reserve: true })).toMatchObject({
@@ -118,19 +118,19 @@ describe("where they differ, and why", () => {
     expect(evaluate(empty, config, { now: NOW, count: 100, reserve: true }).decision).toMatchObject({ ok: false });
   });
 
-  test("a count of NaN is refused; there it is granted, and the limit is off from then on", async () => {
+  test("a count of NaN is refused; Convex grants it, and the limit no longer limits", async () => {
     const granted = await decideOn({ value: 0, ts: NOW }, second, { now: NOW, count: Number.NaN });
     expect(granted).toMatchObject({ ok: true, state: { value: Number.NaN } });
     expect((await decideOn(granted.state, second, { now: NOW, count: 10 })).ok).toBe(true);
     expect(() => evaluate({ value: 0, ts: NOW }, second, { now: NOW, count: Number.NaN })).toThrow("`count`");
   });
 
-  test("a negative count is refused; there it mints tokens above the capacity", async () => {
+  test("a negative count is refused; Convex mints tokens above the capacity", async () => {
     expect((await decideOn(null, second, { now: NOW, count: -5 })).state).toEqual({ value: 15, ts: NOW });
     expect(() => evaluate(null, second, { now: NOW, count: -5 })).toThrow("`count`");
   });
 
-  test("rate 0 and period 0 are refused; there one never comes back, and the other grants everything", async () => {
+  test("rate 0 and period 0 are refused; in Convex the one never refills, and the other grants everything", async () => {
     const still = { ...second, rate: 0, capacity: 10 };
     expect(await decideOn({ value: 0, ts: NOW }, still, { now: NOW })).toMatchObject({
       ok: false,
@@ -142,7 +142,7 @@ describe("where they differ, and why", () => {
     expect(() => evaluate(null, instant, { now: NOW })).toThrow("`period`");
   });
 
-  test("a bucket's clock that steps back takes nothing away; there it drains the bucket", async () => {
+  test("a bucket's clock that steps back takes nothing; in Convex it drains the bucket", async () => {
     const half = { value: 5, ts: NOW };
     expect(calculateRateLimit(half, second, NOW - 10_000, 1)).toMatchObject({
       value: -96,
@@ -155,20 +155,20 @@ describe("where they differ, and why", () => {
     });
   });
 
-  test("a window's clock that steps back keeps the window; there one millisecond costs a whole one", async () => {
+  test("a window's clock that steps back keeps the window; in Convex one millisecond costs a window", async () => {
     const config = { kind: "fixed window", rate: 10, period: 1000, start: 0 } as const;
     const half = { value: 5, ts: NOW };
     expect(calculateRateLimit(half, config, NOW - 1, 1)).toMatchObject({ value: -6, ts: NOW - 1000 });
     expect(evaluate(half, config, { now: NOW - 1 }).state).toEqual({ value: 4, ts: NOW });
   });
 
-  test("a state from an hour ahead and more is a broken clock's and heals; there the limit stays shut until then", async () => {
+  test("a state from an hour ahead or more heals as a broken clock's; in Convex the limit denies until then", async () => {
     const poisoned = { value: 5, ts: NOW + 365 * 86_400_000 };
     expect((await decideOn(poisoned, second, { now: NOW })).ok).toBe(false);
     expect(evaluate(poisoned, second, { now: NOW }).state).toEqual({ value: 9, ts: NOW });
   });
 
-  test("start ahead of the clock is a grid in both directions; there nothing, or a part, is granted until then", async () => {
+  test("start ahead of the clock is a grid in both directions; Convex grants nothing, or a part, until then", async () => {
     const later = { kind: "fixed window", rate: 10, period: 1000, start: NOW + 1500 } as const;
     expect((await decideOn(null, later, { now: NOW })).ok).toBe(false);
     expect((await decideOn(null, { ...later, capacity: 30 }, { now: NOW })).state?.value).toBe(9);
@@ -176,14 +176,14 @@ describe("where they differ, and why", () => {
     expect(evaluate(null, { ...later, capacity: 30 }, { now: NOW }).state).toEqual({ value: 29, ts: NOW - 500 });
   });
 
-  test("a window's grid is counted from `start`; there it goes on from whatever the row says", () => {
+  test("a window's grid is counted from `start`; Convex continues from the row", () => {
     const config = { kind: "fixed window", rate: 10, period: 1000, start: 0 } as const;
     const astray = { value: 5, ts: NOW - 1700 };
     expect(calculateRateLimit(astray, config, NOW, 1).ts).toBe(NOW - 700);
     expect(evaluate(astray, config, { now: NOW }).state?.ts).toBe(NOW);
   });
 
-  test("retryAt is a whole millisecond at which it is granted; there an hour's wait for one an hour is denied again", async () => {
+  test("retryAt is a whole millisecond at which it is granted; in Convex an hour's wait for one per hour is denied again", async () => {
     const hourly = { kind: "token bucket", rate: 1, period: 3_600_000 } as const;
     const empty = { value: 0, ts: NOW };
     const theirs = await decideOn(empty, hourly, { now: NOW });
@@ -194,7 +194,7 @@ describe("where they differ, and why", () => {
     expect(evaluate(empty, hourly, { now: NOW + 3_599_999 }).decision.ok).toBe(false);
   });
 
-  test("a denied reservation is told when it would be accepted; there when it could run", async () => {
+  test("a denied reservation reports when it would be accepted; in Convex, when it could run", async () => {
     const config = { ...second, maxReserved: 7 };
     const owing = { value: -5, ts: NOW };
     const request = { now: NOW, count: 4, reserve: true };
@@ -206,7 +206,7 @@ describe("where they differ, and why", () => {
     });
   });
 
-  test("a denial tells the tokens that are there; there what would be there had they been taken", () => {
+  test("a denial reports the available tokens; Convex reports their number after the count", () => {
     const three = { value: 3, ts: NOW };
     expect(calculateRateLimit(three, second, NOW, 5).value).toBe(-2);
     expect(evaluate(three, second, { now: NOW, count: 5 }).decision).toMatchObject({
@@ -216,33 +216,33 @@ describe("where they differ, and why", () => {
     });
   });
 
-  test("more than the capacity is a denial with a reason, since counts come from data; there it is thrown", async () => {
+  test("more than the capacity is a denial with a reason, since counts come from data; Convex throws", async () => {
     await expect(decideOn(null, second, { now: NOW, count: 11 })).rejects.toThrow("exceeds 10");
     const { decision } = evaluate(null, second, { now: NOW, count: 11 });
     expect(decision).toMatchObject({ ok: false, reason: "exceeds capacity" });
     expect(decision.retryAt).toBeUndefined();
   });
 
-  test("a count of 0 writes nothing; there it writes the row", async () => {
+  test("a count of 0 writes nothing; Convex writes the row", async () => {
     expect((await decideOn(null, second, { now: NOW, count: 0 })).state).toEqual({ value: 10, ts: NOW });
     expect(evaluate(null, second, { now: NOW, count: 0 }).state).toBeNull();
   });
 
-  test("a fractional clock is floored; there it is stored", () => {
+  test("a fractional clock is floored; Convex stores it", () => {
     expect(calculateRateLimit(null, second, NOW + 0.5, 1).ts).toBe(NOW + 0.5);
     expect(evaluate(null, second, { now: NOW + 0.5 }).state?.ts).toBe(NOW);
   });
 });
 
-describe("where they differ in what is built on it", () => {
-  test("two shards: the whole capacity can be taken at once; there more than half is denied for ever", async () => {
+describe("where features built on it differ", () => {
+  test("two shards: the whole capacity can be taken in one request; Convex denies more than half for ever", async () => {
     const config = { kind: "token bucket", rate: 10, period: 1000, shards: 2 } as const;
     expect((await decide(new Map(), config, { now: NOW, count: 6 })).ok).toBe(false);
     expect((await decide(new Map(), config, { now: NOW + 1_000_000, count: 6 })).ok).toBe(false);
     expect(await defineLimits({ two: config }).limit("two", { count: 6 })).toMatchObject({ ok: true, value: 4 });
   });
 
-  test("ten fresh shards: a count above one shard's part is granted; there it is denied and nothing is written", async () => {
+  test("ten fresh shards: a count above one shard's part is granted; Convex denies it and writes nothing", async () => {
     const config = { kind: "token bucket", rate: 100, period: 1000, shards: 10 } as const;
     const rows = new Map();
     expect(await decide(rows, config, { now: NOW, count: 15 })).toMatchObject({ ok: false, retryAfter: 500 });
@@ -250,14 +250,14 @@ describe("where they differ in what is built on it", () => {
     expect(await defineLimits({ ten: config }).limit("ten", { count: 15 })).toMatchObject({ ok: true, value: 85 });
   });
 
-  test("shards must be a whole number from 1; there 0 is 1, and 2.6 is 3", async () => {
+  test("shards must be an integer from 1; Convex takes 0 as 1, and 2.6 as 3", async () => {
     const config = (shards: number) => ({ kind: "token bucket", rate: 10, period: 1000, shards }) as const;
     expect((await decide(new Map(), config(0), { now: NOW })).ok).toBe(true);
     expect((await decide(new Map(), config(2.6), { now: NOW })).ok).toBe(true);
     for (const shards of [0, 2.6, -1]) expect(() => defineLimits({ odd: config(shards) })).toThrow("`shards`");
   });
 
-  test("`throws` throws denials; there successful reservations as well", async () => {
+  test("`throws` throws denials; Convex throws for successful reservations too", async () => {
     const config = { kind: "token bucket", rate: 10, period: 1000 } as const;
     const request = { now: NOW, reserve: true, throws: true };
     await expect(decideOn({ value: 0, ts: NOW }, config, request)).rejects.toThrow("RateLimited");

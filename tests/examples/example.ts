@@ -9,7 +9,7 @@ export interface Example {
   stop(): Promise<void>;
 }
 
-/** Runs an example that serves, on a port that the system chooses. */
+/** Starts an example's server on a free port. */
 export async function example(file: string): Promise<Example> {
   const env = { ...process.env, PORT: "0" };
   const address = /http:\/\/127\.0\.0\.1:\d+/;

@@ -70,7 +70,7 @@ test("the examples in TypeScript type-check, strictly", async () => {
 
 test("examples/llm-budget sets an estimate aside, gives back what was not used, waits, and keeps to the day's", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["examples/llm-budget/budget.mjs"], { cwd: root });
-  const when = "(at once|after its turn had come)"; // which one is a matter of the machine's speed
+  const when = "(at once|after its turn had come)"; // which one depends on the machine's speed
   const lines = [
     `700 tokens, ${when}; left for the day: 5300`,
     `2000 tokens, ${when}; left for the day: 3300`,

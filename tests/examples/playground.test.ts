@@ -8,7 +8,7 @@ if (chromium === undefined) {
   console.warn(`!!! THE PLAYGROUND IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
 }
 
-/** A machine that others load takes its time: these are ends, not expectations. */
+/** Upper bounds for a busy machine, not expectations. */
 const PATIENCE = 90_000;
 
 describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
@@ -35,7 +35,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
 
   const button = (name: string) => page.getByRole("button", { name, exact: true });
   const said = () => page.getByRole("status").textContent();
-  /** Decisions compared so far; throws where two differed. */
+  /** The number of compared decisions; throws if two differed. */
   async function compared(): Promise<number> {
     const verdict = (await page.locator(".verdict").textContent()) ?? "";
     if (verdict.includes("No decisions yet")) return 0;
@@ -57,7 +57,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(await compared()).toBe(0);
   });
 
-  test("a slider, moved by keys, is another policy: in the sentence, in the code, and on the server", async () => {
+  test("moving a slider by keys changes the policy in the sentence, in the code, and on the server", async () => {
     const capacity = page.getByRole("slider", { name: "capacity" });
     const answered = page.waitForResponse((response) => response.request().method() === "PUT");
     await capacity.focus();
@@ -79,7 +79,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
   });
 
   test("a burst is granted while tokens last; the rest is denied, the same on both sides", async () => {
-    // One token in 30 s: none comes back while a slow machine sends.
+    // One token in 30 s: none refills while a slow machine sends.
     await page.getByRole("slider", { name: "rate" }).fill("1");
     await page.getByRole("slider", { name: "period" }).fill("4");
     await button("Reset").click();
@@ -91,7 +91,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(rows.slice(0, 10)).toEqual([...Array(9).fill("429 denied"), "200 granted"]);
   });
 
-  test("a decision that is picked shows the fields of its answer, and is held", async () => {
+  test("selecting a decision shows its header fields, and keeps it", async () => {
     await page.locator(".log tbody button").first().click();
     const response = (await page.locator(".response").textContent()) ?? "";
     expect(response).toMatch(/^HTTP\/1\.1 429 Too Many Requests\n/);
@@ -114,7 +114,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(await pair.getAttribute("data-same")).toBe("true");
   });
 
-  test("each thing to see runs, and no decision of it differs", async () => {
+  test("each scenario runs, and both sides agree on every decision", async () => {
     const titles = await page.locator(".scenarios button").allTextContents();
     expect(titles).toHaveLength(7);
     for (const title of titles) {
@@ -128,7 +128,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(values[0]).toBe(values[1]);
   });
 
-  test("what is owed shows below zero, and says when it is paid for", async () => {
+  test("a debt is shown below zero, with the time at which it is repaid", async () => {
     await button("Debt and reservation").click();
     await page.getByRole("radio", { name: "none" }).check();
     await button("Reset").click();
@@ -137,7 +137,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     await until(async () => (await page.locator(".log tbody .badge").first().textContent()) === "202 reserved");
   });
 
-  test("the code is copied as it is shown, for each store", async () => {
+  test("the code of each store is copied as shown", async () => {
     for (const store of ["Redis", "Memory"]) {
       await page.getByRole("radio", { name: store }).check();
       await button("Copy").click();
@@ -148,7 +148,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     }
   });
 
-  test("everything that can be worked has a name, and can be reached by keys", async () => {
+  test("every control has a name, and can be reached by keys", async () => {
     const nameless = await page.evaluate<string[]>(`
       [...document.querySelectorAll("input, button")]
         .filter((it) => !(it.labels?.length > 0) && !it.textContent.trim() && !it.ariaLabel)
@@ -160,7 +160,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(await page.locator("h1").count()).toBe(1);
   });
 
-  test.each([320, 800, 1600])("nothing is cut off at a width of %i pixels, light or dark", async (width) => {
+  test.each([320, 800, 1600])("nothing overflows at a width of %i pixels, light or dark", async (width) => {
     await page.setViewportSize({ width, height: 900 });
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: colorScheme === "dark" ? "reduce" : "no-preference" });
@@ -174,18 +174,18 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     }
   });
 
-  test("nothing failed: no error in the console, nothing refused by its content security policy", () => {
-    // A response of 429 is an answer, which Chromium logs as a network error.
+  test("no error in the console, and nothing refused by the content security policy", () => {
+    // Chromium logs a response of 429 as a network error.
     expect(errors.filter((error) => !error.includes("status of 429"))).toEqual([]);
   });
 
-  test("where the server goes away the page says so, and begins anew when it is back", async () => {
+  test("a stopped server is reported on the page, which starts again when the server is back", async () => {
     const { port } = new URL(server.url);
     await server.stop();
     await button("Send one").click();
     await page.locator(".agreement.away").waitFor();
     server = await serve({ PORT: port });
-    if (new URL(server.url).port !== port) return; // somebody else took it: nothing to be back at
+    if (new URL(server.url).port !== port) return; // another process took the port, so the server cannot come back
     await page.locator(".agreement.agree").waitFor();
     const before = await compared();
     await button("Send one").click();

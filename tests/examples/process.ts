@@ -6,14 +6,14 @@ export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 export interface Running {
   readonly url: string;
   readonly child: ChildProcess;
-  /** All that it wrote so far, to both streams. */
+  /** Everything that it wrote so far, to both streams. */
   readonly output: () => string;
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   stop(signal?: NodeJS.Signals): Promise<number | string>;
 }
 
-/** Runs the example server as `npm start` does, and waits for its address or its end. */
+/** Runs the example server as `npm start` does; resolves with its address, or when it ends. */
 export async function serve(env: Record<string, string>): Promise<Running> {
   const child = spawn(process.execPath, ["examples/server/server.mjs"], { cwd: root, env: { ...process.env, ...env } });
   let text = "";

@@ -27,9 +27,9 @@ describe.skipIf(chromium === undefined)("the example for React, in Chromium", ()
     await server?.stop();
   });
 
-  test("its button is disabled once the server would deny, and comes back without a question", async () => {
+  test("the button is disabled once the server would deny, and enabled again without a request", async () => {
     const button = page.locator("button");
-    // Three, and whatever came back on a slow machine.
+    // Three, plus what refilled on a slow machine.
     for (let sent = 0; (await button.isEnabled()) && sent < 100; sent++) {
       const answered = page.waitForResponse((response) => response.url().endsWith("/messages"));
       await button.click();

@@ -9,7 +9,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => server?.stop());
 
-test("three requests at once, and then when to come back, to the second", async () => {
+test("three concurrent requests are granted; Retry-After of the next is exact to the second", async () => {
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(server.output())?.[0] ?? "";
   const answers = await Promise.all(Array.from({ length: 5 }, () => fetch(url)));
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);

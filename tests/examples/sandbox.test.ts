@@ -1,4 +1,4 @@
-/** The playground's side of the server: what it takes, what it refuses, and how much of it there can be. */
+/** The playground's side of the server: what it accepts, what it refuses, and how many sandboxes it keeps. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits, evaluate, SECOND } from "../../npm/tidegate/src/index.ts";
 import { rateLimitHeaders } from "../../npm/tidegate/src/http/index.ts";
@@ -18,11 +18,11 @@ async function request(method: string, id: string, body?: unknown) {
     method,
     ...(text === undefined ? {} : { body: text }),
   });
-  // biome-ignore lint/suspicious/noExplicitAny: what is in it is what is tested
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check the content
   return { status: response.status, headers: response.headers, body: (await response.json()) as any };
 }
 
-test("decides by the policy and the clock that it is given, to the bit, and tells it over HTTP", async () => {
+test("decides by the given policy and clock, to the bit, over HTTP", async () => {
   expect((await request("PUT", "exact", bucket)).status).toBe(201);
   const limits = defineLimits({ sandbox: bucket }, { now: () => now });
   let now = 1_000_000;
@@ -63,7 +63,7 @@ test("the same calls with the same random numbers leave the same shards", async 
   expect((first as unknown[]).length).toBeGreaterThan(1);
 });
 
-test("another policy keeps what is stored; another kind or sharding begins anew, and so does a reset", async () => {
+test("another policy keeps the state; another kind or number of shards starts anew, and so does a reset", async () => {
   await request("PUT", "kept", bucket);
   const taken = await request("POST", "kept", { count: 15, now: 5000 });
   expect((await request("PUT", "kept", { ...bucket, capacity: 3 })).body.rows).toEqual(taken.body.rows);
@@ -73,7 +73,7 @@ test("another policy keeps what is stored; another kind or sharding begins anew,
   expect((await request("GET", "kept")).body).toMatchObject({ value: 20, rows: [], id: "kept" });
 });
 
-describe("what is wrong is said, and changes nothing", () => {
+describe("an invalid request is refused with a reason, and changes nothing", () => {
   test.each<[method: string, id: string, body: unknown, status: number, says: RegExp]>([
     ["PUT", "wrong", { ...bucket, rate: 0 }, 400, /`rate` must be/],
     ["PUT", "wrong", { ...bucket, rate: "1" }, 400, /`rate` must be/],
@@ -107,19 +107,19 @@ describe("what is wrong is said, and changes nothing", () => {
   });
 });
 
-test("one client opens no more of them than its own limit says", async () => {
+test("one client cannot open more sandboxes than its limit", async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => request("PUT", `flood-${i}`, bucket)));
   const denied = answers.filter(({ status }) => status === 429);
   expect(denied.length).toBeGreaterThan(0);
   for (const { headers } of denied) expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
 });
 
-test("of more visitors than there is room for, those who were not here for the longest time are forgotten", async () => {
+test("above the maximum, the least recently seen visitors are dropped", async () => {
   const routes = await import(new URL("../../examples/server/visitors.mjs", import.meta.url).href);
   const call = (method: string, id: string, body?: unknown) =>
     routes.sandboxRoutes[`${method} /api/sandbox`](new URL(`http://host/?id=${id}`), `client ${id}`, body);
   for (let i = 0; i < 500; i++) expect((await call("PUT", `v${i}`, bucket)).status).toBe(201);
-  await call("POST", "v0", {}); // it is here again
+  await call("POST", "v0", {}); // exists again
   expect((await call("PUT", "one-more", bucket)).status).toBe(201);
   expect((await call("GET", "v0")).status).toBe(200);
   expect((await call("GET", "v1")).status).toBe(404);

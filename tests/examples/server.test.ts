@@ -30,7 +30,7 @@ async function request(path: string, method = "GET"): Promise<{ status: number; 
 const limitsIn = (headers: Headers) =>
   parseList(headers.get("RateLimit") ?? "").map(([name, all]) => [name, Object.fromEntries(all as never)]);
 
-/** Denied, and told exactly when not: at `retryAt` it would be granted, one ms before it would not. */
+/** A denial whose `retryAt` is exact: granted then, denied one ms before. */
 function exact(
   { status, headers, body }: Awaited<ReturnType<typeof request>>,
   config: Config,
@@ -64,19 +64,19 @@ describe("the three curl lines that the server prints", () => {
     expect(granted.headers.get("ratelimit")).toBe('"message";r=5;t=5');
     const denied = await request("/api/message?cost=7");
     exact(denied, { kind: "token bucket", rate: 1, period: SECOND, capacity: 20 }, 7);
-    // Nobody else takes: the very same request is granted from retryAt on. The server's clock is this one's.
+    // No other client takes tokens, so the same request is granted from retryAt on. Both use the same clock.
     await sleep((denied.body.retryAt as number) - Date.now());
     while (Date.now() < (denied.body.retryAt as number)) await sleep(1);
     expect((await request("/api/message?cost=7")).status).toBe(200);
   });
 
-  test("/api/message: what never fits is 400 without Retry-After; costs are held in bounds", async () => {
+  test("/api/message: a cost that never fits is 400 without Retry-After; costs are clamped", async () => {
     for (const cost of ["21", "1000000", "999999999999999"]) {
       const { status, headers, body } = await request(`/api/message?cost=${cost}`);
       expect([status, headers.has("retry-after"), body.type]).toEqual([400, false, "about:blank"]);
     }
     const before = (await request("/api/value")).body.value;
-    // A negative cost mints nothing, and what is no number costs one token: no more, no less.
+    // A negative cost mints nothing, and an invalid one costs one token.
     const costs = ["-100", "0", "NaN", "1e308", "0x10", "", "1.5"];
     let granted = 0;
     for (const cost of costs) if ((await request(`/api/message?cost=${cost}`)).status === 200) granted++;
@@ -86,8 +86,8 @@ describe("the three curl lines that the server prints", () => {
     expect(now).toBeGreaterThan(0);
   });
 
-  test("/api/trial: three for everybody in a window, whoever asks", async () => {
-    // A window may end between two requests: only then is a fourth granted, and it says so.
+  test("/api/trial: three per window for all clients together", async () => {
+    // If the window ends between two requests a fourth is granted, with a later window.
     const answers = [];
     for (let i = 0; i < 4; i++) answers.push(await request("/api/trial"));
     const [first] = answers as [(typeof answers)[0]];
@@ -105,7 +105,7 @@ describe("the three curl lines that the server prints", () => {
     }
   });
 
-  test("/api/chat: run at once, then promised for the exact time at which it is paid, then denied", async () => {
+  test("/api/chat: runs immediately, then is reserved for the exact time at which it is paid, then denied", async () => {
     const config: Config = { kind: "token bucket", rate: 100, period: SECOND, capacity: 500, maxReserved: 1000 };
     const answers = [];
     for (let i = 0; i < 4; i++) answers.push(await request("/api/chat?tokens=500", "POST"));
@@ -121,7 +121,7 @@ describe("the three curl lines that the server prints", () => {
 });
 
 describe("the server", () => {
-  test("X-Forwarded-For does not buy another bucket", async () => {
+  test("X-Forwarded-For does not change the key", async () => {
     const { key } = (await request("/api/value")).body;
     const forged = await fetch(`${server.url}/api/value`, {
       headers: { "X-Forwarded-For": "6.6.6.6", Forwarded: "for=6.6.6.6" },
@@ -129,7 +129,7 @@ describe("the server", () => {
     expect([key, ((await forged.json()) as Body)["key"]]).toEqual(["127.0.0.1", "127.0.0.1"]);
   });
 
-  test("serves the playground's page as it was built, and nothing else of the disk", async () => {
+  test("serves the built page of the playground, and no other file", async () => {
     const page = await fetch(`${server.url}/`);
     const policy = page.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("script-src 'self' 'wasm-unsafe-eval'");
@@ -152,7 +152,7 @@ describe("the server", () => {
     }
   });
 
-  test("says that its port is taken, and finds another", async () => {
+  test("reports that its port is in use, and uses another", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await new Promise((done) => other.once("listening", done));
     const { port } = other.address() as AddressInfo;
@@ -164,15 +164,15 @@ describe("the server", () => {
     other.close();
   });
 
-  test("a PORT that is none is said to be none", async () => {
+  test("refuses an invalid PORT", async () => {
     await expect(serve({ PORT: "70000" })).rejects.toThrow(
       'ended with 1:\n\nPORT must be a whole number from 0 (any free port) to 65535; got "70000"',
     );
   });
 
-  test("Ctrl-C ends it at once, with a connection open", async () => {
+  test("Ctrl-C ends it immediately, with a connection open", async () => {
     const second = await serve({ PORT: "0" });
-    await (await fetch(`${second.url}/api/value`)).text(); // kept alive
+    await (await fetch(`${second.url}/api/value`)).text(); // keep-alive
     expect(await second.stop("SIGINT")).toBe(0);
     expect(second.output()).toMatch(/Stopped\.\n$/);
   });

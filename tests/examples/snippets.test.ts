@@ -1,4 +1,4 @@
-/** The code that the playground gives to copy is checked by TypeScript, as whoever pastes it would see it. */
+/** TypeScript checks the code that the playground offers to copy, as it would in a user's project. */
 import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ const drafts: Draft[] = [
   { ...FIRST, rate: 1, period: 30_000, capacity: 0, maxReserved: 0 },
 ];
 
-test("every policy, for every store, is a module without errors", () => {
+test("the code of every policy, for every store, compiles", () => {
   const files = new Map<string, string>([[join(root, "tests/examples/ambient.d.ts"), AMBIENT]]);
   for (const [i, draft] of drafts.entries()) {
     for (const store of STORE_NAMES) {
@@ -48,7 +48,7 @@ test("every policy, for every store, is a module without errors", () => {
   expect(mistakes).toEqual([]);
 });
 
-test("what is the default is left out", () => {
+test("defaults are left out", () => {
   const plain = snippet({ ...FIRST, rate: 5, capacity: 5, maxReserved: undefined }, "memory", false);
   expect(plain).toContain('api: { kind: "token bucket", rate: 5, period: SECOND },');
 });

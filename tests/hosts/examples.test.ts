@@ -1,4 +1,4 @@
-/** The small examples, each in its runtime, in a project that has nothing but the packed tarball beside. */
+/** The small examples, each in its runtime, in a project with only the packed tarball. */
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -24,7 +24,7 @@ function copied(name: string): string {
   return user.folder;
 }
 
-/** Starts it, asks so often, and tells each answer's status and its fields. */
+/** Starts an example, sends so many requests, and returns each response's status and fields. */
 async function request(times: number, command: string, args: string[], cwd: string, env: Record<string, string> = {}) {
   const port = args.includes("--port") ? args[args.indexOf("--port") + 1] : `${await freePort()}`;
   const ready = /Ready on|[Ll]istening on/;
@@ -43,7 +43,7 @@ async function request(times: number, command: string, args: string[], cwd: stri
   }
 }
 
-/** Three at once, and one more in three seconds: asked often enough, some are denied, however slow the machine is. */
+/** Three immediately, and one more every ten seconds: enough requests are denied on a machine of any speed. */
 function limited(answers: Awaited<ReturnType<typeof request>>): void {
   expect(answers.slice(0, 3).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(answers[0]?.limit).toMatch(/^"api";r=2/);

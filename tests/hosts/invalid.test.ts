@@ -1,4 +1,4 @@
-/** Bad input on the wasm host: the sentence that every host says, and nothing read or written first. */
+/** Invalid input on the wasm host: the same message as on every host, and nothing read or written before. */
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, evaluate, memory, project } from "../../npm/tidegate/src/index.ts";
 import type { SyncStore } from "../../npm/tidegate/src/stores/contract.ts";
@@ -7,7 +7,7 @@ import { invalidVectors } from "./vectors.ts";
 const invalid = invalidVectors();
 const good: Config = { kind: "token bucket", rate: 10, period: 1000 };
 
-/** A memory store that says when it is asked anything. */
+/** A memory store that records its calls. */
 function watched(): { store: SyncStore; calls: string[] } {
   const store = memory();
   const calls: string[] = [];
@@ -42,7 +42,7 @@ function thrown(body: () => unknown): { code?: string; field?: string; message?:
 describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
   const expected = { code: "TIDEGATE_INPUT", field, message: error };
 
-  test("where limits are defined or called", () => {
+  test("limits that are defined or called", () => {
     const { store, calls } = watched();
     const now = "now" in call ? () => call["now"] as number : () => 1000;
     if (!("count" in call || "now" in call)) {
@@ -71,14 +71,14 @@ describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
     expect(calls).toEqual([]);
   });
 
-  test("where a state of one's own is evaluated", () => {
+  test("a caller's own state that is evaluated", () => {
     const options = { now: 1000, ...call } as { now: number };
     expect(thrown(() => evaluate(null, config as Config, options))).toMatchObject(expected);
     if (!("count" in call)) expect(thrown(() => project(null, config as Config, options.now))).toMatchObject(expected);
   });
 });
 
-test("a denied or refused call leaves the memory store as it was", () => {
+test("a denied or refused call leaves the memory store unchanged", () => {
   const store = memory();
   let time: unknown = 1_000_000;
   const limits = defineLimits({ chat: good }, { store, now: () => time as number });

@@ -1,4 +1,4 @@
-/** A user's project: the packed tarball, the programs of these tests, the shared vectors and documents, and nothing else. */
+/** A user's project with only the packed tarball, the programs of these tests, and the shared vectors and documents. */
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { invalidJson, vectorFiles } from "./vectors.ts";
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
-/** With the files of `tests/hosts/program` and those of the runtime's own folder. */
+/** With the files of `tests/hosts/program` and of the runtime's own folder. */
 export function project(runtime: string): Installed {
   const user = install();
   for (const folder of ["program", runtime]) {
@@ -16,7 +16,7 @@ export function project(runtime: string): Installed {
   }
   user.write("vectors.js", `export default ${JSON.stringify(vectorFiles())};\n`);
   const [valid, invalid] = ["valid", "invalid"].map((name) => readFileSync(join(documents, `${name}.json`), "utf8"));
-  // As texts: a field __proto__ in an object literal would be no field.
+  // As JSON text: in an object literal `__proto__` would not be a field.
   const exported = { valid, invalid };
   const lines = Object.entries(exported).map(
     ([name, text]) => `export const ${name} = JSON.parse(${JSON.stringify(text)});`,

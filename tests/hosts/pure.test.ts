@@ -1,4 +1,4 @@
-/** Every history of one state, without any store: `evaluate`, `project` and the limit's own calls are pure. */
+/** Every history of one state, without a store: `evaluate`, `project` and the limit's own calls are pure. */
 import { describe, expect, test } from "vitest";
 import { type Config, evaluate, project, type State } from "../../npm/tidegate/src/index.ts";
 import { Limit } from "../../npm/tidegate/src/stores/index.ts";
@@ -36,7 +36,7 @@ describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
               ...own,
               decision: { ...own.decision, policy: null },
             });
-            // What is not written comes back as it was given.
+            // A state that is not written is returned as the same object.
             if (!evaluated.decision.ok || count === 0) expect(evaluated.state, about).toBe(before);
           }
           if (op === "check") expect(own.state, about).toBe(before);

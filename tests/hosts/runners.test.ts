@@ -1,4 +1,4 @@
-/** The suite and the clock under another runner than ours: a program of its own, with node:test. */
+/** The suite and the clock under another test runner: a separate program, with node:test. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,9 @@ import { remove } from "../support/folders.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-test("node:test runs it, and a store that breaks the contract fails by name and reason", { timeout: 60_000 }, () => {
+test("node:test runs the suite, and a store that breaks the contract fails with the test's name and the reason", {
+  timeout: 60_000,
+}, () => {
   const folder = mkdtempSync(join(root, "node_modules", ".cache-runners-"));
   try {
     writeFileSync(

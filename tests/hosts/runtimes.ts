@@ -1,4 +1,4 @@
-/** The runtimes that the package is tested in: where their programs are, and what installs those that are missing. */
+/** The runtimes that the package is tested in: where their programs are, and the command that installs missing ones. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,7 +35,7 @@ const RUNTIMES = {
   },
   libsql: { places: inInstalled("@libsql/client"), install: FROM_NPM },
   bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
-  // Beside a vitest of its own: in a folder where only its user finds that.
+  // Beside a vitest of its own, in a folder where only its user finds it.
   "pool-workers": {
     places: [join(here, "pool-workers/node_modules/vitest/vitest.mjs")],
     install: `${FROM_NPM}/pool-workers`,
@@ -52,8 +52,8 @@ const RUNTIMES = {
 };
 
 /**
- * Defines the tests that need a runtime, given where its program is. Where it is not installed they are skipped and
- * say so; with `TIDEGATE_REQUIRE_ALL=1` they fail.
+ * Defines the tests that need a runtime, with the path of its program. If it is not installed they are skipped with
+ * a message; with `TIDEGATE_REQUIRE_ALL=1` they fail.
  */
 export async function inRuntime(
   name: keyof typeof RUNTIMES,
@@ -71,7 +71,7 @@ export async function inRuntime(
   });
 }
 
-/** What a suite told from inside a runtime, as tests of this runner. */
+/** Repeats the results of a suite that ran inside a runtime as tests of this runner. */
 export function replay(results: readonly { name: string; error?: string }[]): void {
   test.each(results)("$name", ({ error }) => {
     if (error !== undefined) throw new Error(error);

@@ -1,4 +1,4 @@
-/** The stores that need no server, through the suite that every store passes. */
+/** The stores that need no server, through the store suite. */
 import { describe, test } from "vitest";
 import { memory, type State } from "../../npm/tidegate/src/index.ts";
 import { type AsyncStore, type Store, type Transaction, transactional } from "../../npm/tidegate/src/stores/index.ts";
@@ -9,7 +9,7 @@ const vectors = vectorFiles();
 
 describe("memory", () => storeSuite({ test, describe, create: () => memory(), vectors }));
 
-/** The memory store as one that answers later, each call after another number of turns. */
+/** The memory store behind promises, each call after another number of turns. */
 function later(): AsyncStore {
   const store = memory();
   let calls = 0;
@@ -28,7 +28,7 @@ function later(): AsyncStore {
 
 describe("memory, asynchronous", () => storeSuite({ test, describe, create: later, vectors }));
 
-/** States in a Map behind optimistic transactions: whoever read what another has written meanwhile runs again. */
+/** States in a Map behind optimistic transactions: a transaction whose reads another one has written runs again. */
 class Rows {
   readonly states = new Map<string, State>();
   readonly #versions = new Map<string, number>();
@@ -69,7 +69,7 @@ class Rows {
   }
 }
 
-/** States in a Map, as one transaction of a host's that all calls share: nothing but the store keeps them apart. */
+/** States in a Map, as one transaction that all calls share: only the store isolates them. */
 function shared(): Transaction {
   const states = new Map<string, State>();
   let operations = 0;

@@ -6,13 +6,13 @@ import { revive } from "./program/revive.js";
 
 const folder = fileURLToPath(new URL("../vectors/", import.meta.url));
 
-/** Every file of histories, by name; those of bad input have no steps. */
+/** Every file of histories, by name; vectors of invalid input have no steps. */
 export function vectorFiles(): Record<string, VectorFile> {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json") && file !== "invalid.json");
   return Object.fromEntries(files.map((file) => [file, JSON.parse(readFileSync(folder + file, "utf8")) as VectorFile]));
 }
 
-/** A vector of bad input. What JSON has no value for is `{ "$": its name }`. */
+/** A vector of invalid input. `{ "$": its name }` stands for a value that JSON lacks. */
 export interface Invalid {
   name: string;
   config: unknown;
@@ -21,7 +21,7 @@ export interface Invalid {
   error: string;
 }
 
-/** The same as JSON, for a program that revives them where it runs. */
+/** The same as JSON, for a program that revives them in its runtime. */
 export function invalidJson(): string {
   const { vectors } = JSON.parse(readFileSync(`${folder}invalid.json`, "utf8")) as { vectors: unknown[] };
   return JSON.stringify(vectors);

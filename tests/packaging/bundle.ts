@@ -1,4 +1,4 @@
-/** A user's program with the installed package as one minified script, as esbuild makes it. */
+/** Bundles a user's program with the installed package into one minified script, with esbuild. */
 import { scriptOf } from "../bench/sizes/programs.mjs";
 import type { Installed } from "./installed.ts";
 

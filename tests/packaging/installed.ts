@@ -15,36 +15,36 @@ interface Packed {
   files: { path: string; size: number }[];
 }
 
-/** A run's output; where it fails, that and what it wrote to stderr are in the error. */
+/** A program's output; if it fails, the error contains it and stderr. */
 export function output(command: string, args: string[], options: ExecFileSyncOptions = {}): string {
   const shell = process.platform === "win32";
   try {
     return execFileSync(command, args, { ...options, shell, encoding: "utf8", stdio: "pipe" });
   } catch (error) {
     const { stdout, stderr } = error as { stdout?: string; stderr?: string };
-    // Without the cause, which has the same text twice more.
+    // Without the cause, which repeats the text twice.
     throw new Error(`${command} ${args.join(" ")} failed\n${stdout?.slice(0, 4000)}\n${stderr?.slice(0, 4000)}`);
   }
 }
 
 export interface Installed {
-  /** The tarball as it is published. */
+  /** The tarball as published. */
   readonly tarball: string;
   readonly packed: Packed;
-  /** The package `tidegate-replay`, which is packed and not installed. */
+  /** The package `tidegate-replay`, packed and not installed. */
   readonly replay: { readonly tarball: string; readonly packed: Packed };
-  /** Those of the addons that are built here, where they are asked for. */
+  /** The packages of the locally built addons, if requested. */
   readonly addons: readonly { readonly name: string; readonly tarball: string; readonly packed: Packed }[];
-  /** An empty project that has nothing but the tarball. */
+  /** An empty project with only the tarball installed. */
   readonly folder: string;
-  /** Writes a file into that project and returns its path. */
+  /** Writes a file into the project and returns its path. */
   write(path: string, text: string): string;
   remove(): void;
 }
 
 /**
- * Packs what the build made and installs the package where nothing else is: no network, no install scripts. Its optional
- * dependencies are not there, as on a system for which there is no addon.
+ * Packs the build and installs the package alone: no network, no install scripts. Its optional
+ * dependencies are absent, as on a system without an addon.
  */
 export function install({ addons: wanted = false } = {}): Installed {
   const folder = temporaryFolder("packed");
@@ -74,7 +74,7 @@ interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** Every entry that holds code: `tidegate`, `tidegate/redis`, … */
+/** Every entry with code: `tidegate`, `tidegate/redis`, … */
 export function entries(manifest: Manifest): string[] {
   return Object.keys(manifest.exports)
     .filter((path) => !path.endsWith(".json"))

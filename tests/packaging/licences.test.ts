@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { remove, temporaryFolder } from "../support/folders.ts";
 import { install, type Installed, output, root } from "./installed.ts";
 
-/** Whoever redistributes our packages need only keep the notices, which THIRD-PARTY-LICENSES has. As in deny.toml. */
+/** Redistribution only requires the notices, which THIRD-PARTY-LICENSES has. The same list as in deny.toml. */
 const ALLOWED = ["MIT", "Apache-2.0", "BSL-1.0", "ISC", "OLDAP-2.8", "Unicode-3.0", "Zlib"];
 
 interface Bill {
@@ -51,12 +51,12 @@ describe("what is linked into a package", () => {
     }
   });
 
-  test("is told in a bill of materials that is CycloneDX", async () => {
+  test("is listed in a valid CycloneDX bill of materials", async () => {
     const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot6);
     for (const { name, text } of bills) expect(await validator.validate(text), name).toBeNull();
   });
 
-  test("is what cargo links: a crate for the engine and for the addon that only cargo tells of", () => {
+  test("is what cargo links: each of these crates for the engine and the addon", () => {
     const names = (of: string) => bills.find(({ name }) => name === of)?.bill.components.map(({ name }) => name);
     expect(names("tidegate")).toEqual(expect.arrayContaining(["talc", "serde-wasm-bindgen", "xxhash-rust"]));
     expect(names("@tidegate/linux-x64-gnu")).toEqual(
@@ -71,7 +71,7 @@ describe("what is linked into a package", () => {
       const notices = output("tar", ["-xzOf", tarball, "package/THIRD-PARTY-LICENSES"]);
       const { components = [] } = bills.find((one) => one.name === name)?.bill ?? {};
       const [list = "", ...texts] = notices.split(/^={80}$/m);
-      // Headings and texts take turns.
+      // Headings and texts alternate.
       const headings = texts.filter((_, index) => index % 2 === 0).join(", ");
       for (const { name: part, version } of components) {
         expect(list, name).toContain(`\n${part} ${version}, `);
@@ -93,7 +93,7 @@ test("deny.toml allows the same licences, and those of every crate that is built
     packages: { name: string; license: string | null }[];
   };
   expect(packages.length).toBeGreaterThan(100);
-  // A slash is how crates said OR before SPDX.
+  // Crates wrote OR as a slash before SPDX.
   const licence = (crate: { license: string | null }) => crate.license?.replaceAll("/", " OR ") ?? "none";
   const wrong = packages.filter((crate) => !satisfies(licence(crate), allowed));
   expect(wrong.map((crate) => `${crate.name}: ${licence(crate)}`)).toEqual([]);

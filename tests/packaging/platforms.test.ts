@@ -7,7 +7,7 @@ import { here, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
 import { install, type Installed, type Manifest, output, root } from "./installed.ts";
 
 let user: Installed;
-/** This machine's package, and the file with the addon in it, as it came out of the tarball. */
+/** This machine's package, and the file of its addon, as unpacked from the tarball. */
 const name = packageOf(here());
 let addon: string;
 let whole: Buffer;
@@ -41,14 +41,14 @@ const run = (file: string) => {
   return { stdout, stderr, status };
 };
 
-/** Another file in the addon's place: not over it, for a process may have it loaded. */
+/** Replaces the addon's file; does not overwrite it, since a process may have loaded it. */
 const put = (bytes: Uint8Array | undefined) => {
   rmSync(addon);
   if (bytes !== undefined) writeFileSync(addon, bytes);
 };
 
 describe("the package for this platform", () => {
-  test("is installed beside the main one, of the very version that it asks for, and is used without a word", () => {
+  test("is installed beside the main one, at the version that it requires, and is used without a warning", () => {
     const read = (of: string) =>
       JSON.parse(readFileSync(join(user.folder, "node_modules", of, "package.json"), "utf8")) as {
         version: string;
@@ -58,7 +58,7 @@ describe("the package for this platform", () => {
     expect(run("shared.mjs")).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
   });
 
-  test("holds the addon, the licences of what is linked, and nothing else; it runs nothing when it is installed", () => {
+  test("contains only the addon and the licences of linked code; it runs nothing when it is installed", () => {
     for (const one of user.addons) {
       const platform = one.name.replace("@tidegate/", "");
       const files = one.packed.files.map(({ path }) => path).sort();
@@ -72,7 +72,7 @@ describe("the package for this platform", () => {
     { what: "missing", cause: /Cannot find module/, bytes: () => undefined },
     { what: "empty", cause: /\.node: /, bytes: () => new Uint8Array(0) },
     { what: "no library at all", cause: /\.node: /, bytes: () => Buffer.from("<!doctype html>".repeat(100)) },
-    // A library's header names its machine at byte 18: 0xb7 is arm64, 0x3e is x64.
+    // A library's header has the machine at byte 18: 0xb7 is arm64, 0x3e is x64.
     {
       what: "of another architecture",
       cause: /\.node: /,
@@ -80,11 +80,11 @@ describe("the package for this platform", () => {
     },
     { what: "for a newer C library", cause: /GLIBC_9/, bytes: () => Buffer.from(glibc9(whole), "latin1") },
   ];
-  // What other systems say of a broken library is in their own words, and only glibc has versions.
+  // Other systems have other messages for a broken library, and only glibc has versions.
   const words = here().musl ? 4 : 5;
   const broken = every.slice(0, process.platform === "linux" ? words : 1);
 
-  test.each(broken)("$what: what needs it says so once, and the rest answers", ({ cause, bytes }) => {
+  test.each(broken)("$what: one warning has the reason, and everything else works", ({ cause, bytes }) => {
     put(bytes());
     try {
       const { stdout, stderr, status } = run("shared.mjs");
@@ -107,7 +107,7 @@ describe("the package for this platform", () => {
   });
 });
 
-/** The same library, asking for a C library that nobody has. */
+/** The same library, requiring a C library that does not exist. */
 function glibc9(library: Buffer): string {
   const text = library.toString("latin1");
   const newest = [...text.matchAll(/\0GLIBC_2\.\d\d(?=\0)/g)]
@@ -117,7 +117,7 @@ function glibc9(library: Buffer): string {
   return text.replaceAll(`\0${newest}\0`, `\0${newest.replace("GLIBC_2", "GLIBC_9")}\0`);
 }
 
-test("every platform has a package that npm installs there alone, at one version", () => {
+test("every platform has a package of the same version that npm installs only there", () => {
   const main = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest;
   const optional = main["optionalDependencies"] as Record<string, string>;
   const folders = readdirSync(join(root, "npm")).filter((folder) => /^(darwin|linux|win32)-/.test(folder));

@@ -22,10 +22,10 @@ const { packages } = JSON.parse(
   output("cargo", ["metadata", "--format-version", "1", "--no-deps", "--locked"], { cwd: root, maxBuffer: 2 ** 26 }),
 ) as { packages: Crate[] };
 
-describe("one version", () => {
+describe("the version", () => {
   const version = output("npm", ["run", "--silent", "bump"], { cwd: root }).trim();
 
-  test("is in every crate and every package, as `npm run bump` says", () => {
+  test("is the same in every crate and package, as `npm run bump` reports", () => {
     expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
     expect(new Set(packages.map((crate) => crate.version))).toEqual(new Set([version]));
     for (const folder of ["tidegate", "tidegate-replay", ...platforms]) {
@@ -33,13 +33,13 @@ describe("one version", () => {
     }
   });
 
-  test("has its heading in CHANGELOG.md, with a day, or still unreleased", () => {
+  test("has its heading in CHANGELOG.md, with a date, or still unreleased", () => {
     const headings = read("CHANGELOG.md").match(/^## .*$/gm) ?? [];
     expect(headings[0]).toMatch(/^## \[?\d+\.\d+\.\d+[^ ]*( - (unreleased|\d{4}-\d\d-\d\d))$/);
     expect(headings[0]).toContain(version);
   });
 
-  test("is not changed to what is none", () => {
+  test("cannot be set to an invalid one", () => {
     for (const wrong of ["1.0", "v1.0.0", "1.0.0+build", "01.0.0"]) {
       const { status, stderr } = spawnSync(process.execPath, ["npm/scripts/bump.mjs", wrong], {
         cwd: root,
@@ -57,16 +57,16 @@ describe("the crates that are published", () => {
   // `null` is crates.io, and an empty list is `publish = false`.
   const published = packages.filter(({ publish }) => publish === null);
 
-  test("are those that a server in Rust can use", () => {
+  test("are those that a server in Rust uses", () => {
     const names = published.map(({ name }) => name).sort();
     expect(names).toEqual(["tidegate-core", "tidegate-file", "tidegate-policy", "tidegate-table"]);
   });
 
-  test.each(published)("$name tells crates.io what it asks for, and has the licence", (crate) => {
+  test.each(published)("$name has all metadata that crates.io requires, and the licence", (crate) => {
     for (const field of ["description", "license", "repository", "readme", "rust_version"]) {
       expect(crate[field], field).toEqual(expect.stringMatching(/./));
     }
-    // The most that crates.io takes.
+    // The maximum of crates.io.
     for (const field of ["keywords", "categories"]) {
       expect((crate[field] as string[]).length, field).toBeGreaterThan(0);
       expect((crate[field] as string[]).length, field).toBeLessThanOrEqual(5);
@@ -80,14 +80,14 @@ describe("the crates that are published", () => {
 describe("the workflows", () => {
   const files = readdirSync(join(root, ".github/workflows")).map((file) => `.github/workflows/${file}`);
 
-  test.each(files)("%s is one that GitHub can read", (file) => {
+  test.each(files)("%s is valid YAML for GitHub", (file) => {
     const validator = join(root, "node_modules/@action-validator/cli/cli.mjs");
     const { status, stdout, stderr } = spawnSync(process.execPath, [validator, join(root, file)], { encoding: "utf8" });
     expect([status, stdout + stderr]).toEqual([0, ""]);
   });
 
   test.each(files)(
-    "%s pins every action to a commit, keeps no token, and is allowed to read, unless a job says more",
+    "%s pins every action to a commit, keeps no token, and may only read, unless a job declares more",
     (file) => {
       const text = read(file);
       const uses = text.match(/^.*\buses: .*$/gm) ?? [];
@@ -99,7 +99,7 @@ describe("the workflows", () => {
     },
   );
 
-  test("run the commands of the README, and those that exist", () => {
+  test("run the README's commands, and only existing ones", () => {
     const scripts = Object.keys((JSON.parse(read("package.json")) as { scripts: object }).scripts);
     const text = files.map(read).join("\n");
     expect(text.match(/^ +- run: \.ci\/run$/gm)).toHaveLength(2);

@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
-/** Files and links, but for folders, which npm leaves empty. */
+/** Files and links, without folders, which npm may leave empty. */
 const under = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
@@ -20,7 +20,7 @@ const under = (folder: string): string[] =>
 const manifest = () => JSON.parse(readFileSync(join(user.folder, "package.json"), "utf8")) as Record<string, unknown>;
 
 describe("a package that runs no scripts", () => {
-  test("works where scripts are forbidden, writes nothing anywhere, and leaves nothing when it is removed", () => {
+  test("works where scripts are forbidden, writes no files elsewhere, and leaves none when it is removed", () => {
     const home = join(user.folder, "home");
     mkdirSync(home);
     const program = user.write(
@@ -39,7 +39,7 @@ describe("a package that runs no scripts", () => {
     });
     expect(manifest()).toEqual({ name: "a-user", version: "1.0.0", private: true });
     const ours = before.filter((path) => /^node_modules[\\/]/.test(path));
-    // npm's own note of what is installed may stay; it names nothing then.
+    // npm's own list of installed packages may stay; it is empty then.
     const left = under(user.folder).filter((path) => ours.includes(path) && !path.endsWith(".package-lock.json"));
     expect(left).toEqual([]);
     const lock = JSON.parse(readFileSync(join(user.folder, "package-lock.json"), "utf8")) as { packages: object };

@@ -22,7 +22,7 @@ interface Report {
 let user: Installed;
 let bin: string;
 let manifest: Manifest;
-/** How `tidegate replay` ended before the package was installed. */
+/** The result of `tidegate replay` before the package was installed. */
 let without: SpawnSyncReturns<string>;
 
 beforeAll(() => {
@@ -37,7 +37,7 @@ beforeAll(() => {
 afterAll(() => user.remove());
 
 describe("the tarball of tidegate-replay", () => {
-  test("holds its programs, their types, the wasm, the licences and the readme, and nothing else", () => {
+  test("contains only its programs, their types, the wasm, the licences and the readme", () => {
     const modules = ["bin", "cli", "generated/replay", "help", "index", "log", "module", "spool"];
     const paths = user.replay.packed.files.map(({ path }) => path);
     const code = paths.filter((path) => path.endsWith(".js")).sort();
@@ -47,7 +47,7 @@ describe("the tarball of tidegate-replay", () => {
     expect(paths).toEqual(expect.arrayContaining(["dist/index.d.ts", "dist/cli.d.ts", "dist/generated/replay.d.ts"]));
   });
 
-  test("runs nothing when it is installed, needs no other package, and runs on every system", () => {
+  test("runs nothing when it is installed, has no dependency, and runs on every system", () => {
     const fields = ["scripts", "dependencies", "peerDependencies", "optionalDependencies", "os", "cpu", "libc"];
     for (const field of fields) expect(manifest[field], field).toBeUndefined();
     expect(manifest["engines"]).toEqual({ node: ">=20.19" });
@@ -59,7 +59,7 @@ describe("the tarball of tidegate-replay", () => {
     const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
     const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
-    // Passed over, as for tidegate: TypeScript's way from before `exports`, and `require` of an ES module.
+    // Ignored, as for tidegate: TypeScript's resolution from before `exports`, and `require` of an ES module.
     const args = [attw, user.replay.tarball, "--profile", "esm-only", "--format", "json"];
     const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
     const { problems } = JSON.parse(stdout) as { problems: Record<string, { resolutionKind?: string }[]> };
@@ -68,14 +68,14 @@ describe("the tarball of tidegate-replay", () => {
     expect(all.filter(({ resolutionKind }) => !passedOver.includes(resolutionKind ?? ""))).toEqual([]);
   });
 
-  test("names the licence of each crate that is linked", () => {
+  test("names the licence of each linked crate", () => {
     const notices = output("tar", ["-xzOf", user.replay.tarball, "package/THIRD-PARTY-LICENSES"]);
     for (const crate of ["plotters", "jiff", "serde-wasm-bindgen", "hdrhistogram"]) {
       expect(notices).toMatch(new RegExp(`^${crate} [\\d.]+, `, "m"));
     }
   });
 
-  test("is a library that `require` and `import` load, and a program", async () => {
+  test("is a library for `require` and `import`, and a program", async () => {
     const { replay } = createRequire(join(user.folder, "package.json"))("tidegate-replay") as {
       replay(files: string[], options: object): Promise<{ report: Report }>;
     };
@@ -130,7 +130,7 @@ function traffic(seed: number): Request[] {
   });
 }
 
-/** The package's own limiter on the same requests, as a user has it. */
+/** The package's own limiter on the same requests. */
 const REFERENCE = `import { readFileSync } from "node:fs";
 import { defineLimits } from "tidegate";
 const { requests, configs } = JSON.parse(readFileSync(process.argv[2], "utf8"));
@@ -164,7 +164,7 @@ const LIMITS = [
 ] as const;
 
 describe("tidegate replay, from the packed tarballs", () => {
-  test("says how to install the package where it is not installed", () => {
+  test("prints how to install the package if it is not installed", () => {
     const sentence = "replay is the package tidegate-replay, which is not installed: npm install tidegate-replay";
     expect([without.status, without.stdout, without.stderr]).toEqual([2, "", `tidegate: ${sentence}\n`]);
   });
@@ -196,7 +196,7 @@ describe("tidegate replay, from the packed tarballs", () => {
     },
   );
 
-  test("the page's command prints what the page shows", () => {
+  test("the page's command prints the page's output", () => {
     cpSync(join(root, "tests/packaging/access.log"), join(user.folder, "access.log"));
     const guide = readFileSync(join(root, "npm/site/guide/replay.md"), "utf8");
     const [, command = "", shown = ""] =
@@ -208,7 +208,7 @@ describe("tidegate replay, from the packed tarballs", () => {
     expect(page).toMatch(/^<!doctype html>[\s\S]*<svg[\s\S]*prefers-color-scheme:dark[\s\S]*<pre>80 requests/);
   });
 
-  test("a file, the same gzip'd, and the standard input say the same", () => {
+  test("a file, the same file gzipped, and standard input give the same report", () => {
     const log = readFileSync(join(root, "tests/packaging/access.log"));
     user.write("plain.log", log.toString());
     const limit = ["--limit", "rate=10 period=1m"];
@@ -217,7 +217,7 @@ describe("tidegate replay, from the packed tarballs", () => {
     expect(plain.read).toMatchObject({ requests: 80, bad: 1 });
   });
 
-  test("a budget that is passed ends with 1; what cannot be read or is no log ends with 2", () => {
+  test("an exceeded budget exits with 1; an unreadable file or an invalid log exits with 2", () => {
     user.write("odd.log", "hello\n");
     const limit = ["--limit", "rate=10 period=1m"];
     const log = join(root, "tests/packaging/access.log");
@@ -240,7 +240,7 @@ describe("tidegate replay, from the packed tarballs", () => {
     ]);
   });
 
-  test("a policy document's rules are replayed", () => {
+  test("replays the rules of a policy document", () => {
     const rule = { name: "api", limit_keys: ["ip:address"], algorithm: "token_bucket" };
     const config = { rate: 10, period: 60_000, capacity: 10 };
     user.write("policy.json", JSON.stringify({ rules: [{ ...rule, algorithm_config: config }] }));
@@ -252,7 +252,7 @@ describe("tidegate replay, from the packed tarballs", () => {
   test.skipIf(process.platform === "win32")("can be interrupted while it reads", async () => {
     const child = spawn(process.execPath, [bin, "replay", "-", "--limit", "rate=1 period=1s"], { stdio: "pipe" });
     const ended = once(child, "exit");
-    // More than a pipe holds: once it is through, the log is being read.
+    // More than a pipe holds: once it is written, the log is being read.
     const rows = `time,ip\n${"1700000000,10.0.0.1\n".repeat(100_000)}`;
     await new Promise((done) => child.stdin.write(rows, done));
     child.kill("SIGINT");

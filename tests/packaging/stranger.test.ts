@@ -1,4 +1,4 @@
-/** What a stranger's project may have: another compiler, other libraries of types, another test runner. */
+/** Other projects' tools: another compiler, other type libraries, other test runners. */
 import { existsSync, readFileSync, symlinkSync, cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,9 +27,9 @@ const COMPILERS: Readonly<Record<string, string>> = {
   "of today": join(ours, "typescript"),
 };
 
-/** Entries whose declarations name what only a page or a server has, such as `AbortSignal` and `Request`. */
+/** Entries whose declarations use web types, such as `AbortSignal` and `Request`. */
 const NOT_BARE = ["file", "hono", "fetch", "budget", "client", "client/node"].map((name) => `tidegate/${name}`);
-/** Where types of Node.js are, every entry compiles; in a page, all that is for one; without both, what needs neither. */
+/** With Node.js types every entry compiles; with web types, those for pages; without both, those that need neither. */
 const LIBRARIES: Readonly<Record<string, { lib: string[]; types: string[]; but: readonly string[] }>> = {
   "Node.js": { lib: ["es2022"], types: ["node"], but: [] },
   "a page": { lib: ["es2022", "dom"], types: [], but: ["tidegate/client/node"] },
@@ -40,7 +40,7 @@ describe.each(Object.keys(COMPILERS))("TypeScript %s", (version) => {
     const { lib, types, but } = LIBRARIES[library] as (typeof LIBRARIES)[string];
     const chosen = all.filter((entry) => !but.includes(entry));
     user.write("all.mts", chosen.map((entry, i) => `export * as e${i} from "${entry}";\n`).join(""));
-    // Other ways to resolve modules are in types.test.ts.
+    // types.test.ts tests other ways to resolve modules.
     const compilerOptions = {
       ...{ module: "nodenext", moduleResolution: "nodenext", target: "es2022", lib, types, noEmit: true },
       ...{ strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },

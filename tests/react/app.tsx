@@ -1,4 +1,4 @@
-// What the tests show, in a page and rendered on a server.
+// The components of the tests, for a page and for a rendering server.
 import { memo, type ReactElement, StrictMode } from "react";
 import { type RateLimit, remoteLimits, type Told, useRateLimit } from "tidegate/react";
 
@@ -14,7 +14,7 @@ export interface ShownProps {
 /** How often each was rendered, by the fields it shows. */
 export const renders: Record<string, number> = {};
 
-/** Answers of the server's that have come. */
+/** Responses of the server. */
 export const answers: Told[] = [];
 
 const from = remoteLimits(async (name) => {
@@ -24,7 +24,7 @@ const from = remoteLimits(async (name) => {
   return answer;
 });
 
-/** Some fields of one limit. */
+/** Shows some fields of one limit. */
 export const Shown = memo(function Shown({ fields, ...options }: ShownProps): ReactElement {
   const limit = useRateLimit("message", { from, ...options });
   const id = fields.join();
@@ -32,7 +32,7 @@ export const Shown = memo(function Shown({ fields, ...options }: ShownProps): Re
   return <output id={id}>{fields.map((field) => String(limit[field])).join(" ")}</output>;
 });
 
-/** As a page has it: everything twice, to find what is not pure. */
+/** In StrictMode, which renders twice to find impure components. */
 export function App({ all }: { all: readonly ShownProps[] }): ReactElement {
   return (
     <StrictMode>

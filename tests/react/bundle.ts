@@ -1,11 +1,11 @@
-// What a page's bundler does, for either version of React.
+// Bundles for a page, with either version of React.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { fences, root } from "../readme/blocks.ts";
 
-/** Versions of React that are installed, and the names they are installed by. */
+/** Installed versions of React, and their package names. */
 export const VERSIONS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ["19", {}],
   ["18", { react: "react18", "react-dom": "react-dom18" }],
@@ -31,16 +31,16 @@ export async function bundle(
     format,
     platform: "browser",
     jsx: "automatic",
-    // Ours says that the host is Node.js.
+    // The environment of the tests says that the host is Node.js.
     tsconfigRaw: {},
-    // React's own complaints are part of what is tested.
+    // The tests check React's warnings.
     define: { "process.env.NODE_ENV": '"development"' },
     logLevel: "silent",
   });
   return outputFiles[0]?.text ?? "";
 }
 
-/** The same, run here, as by a server that renders. */
+/** The same module, run here, as on a rendering server. */
 export async function imported<T>(file: string, version: string, alias: Readonly<Record<string, string>>): Promise<T> {
   const path = join(folder, `${version}-${file}.mjs`);
   writeFileSync(path, await bundle(file, alias, "esm"));

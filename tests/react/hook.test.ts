@@ -30,7 +30,7 @@ interface Window {
 }
 declare const window: Window;
 
-/** An empty bucket that gains one token every three seconds, as the server tells it. */
+/** An empty bucket that gains one token every three seconds, as the server returns it. */
 const empty: Told = { value: 0, ts: SERVER, config, now: SERVER };
 
 describe.each(VERSIONS)("with React %s", (version, alias) => {
@@ -40,7 +40,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     return (await made).render(all);
   };
 
-  test("on a server it renders what it was given, alike every time, and asks nothing", async () => {
+  test("on a server it renders the initial state, the same every time, and sends no request", async () => {
     const fields = ["ok", "remaining", "retryAfter", "retryAt"] as const;
     const html = await rendered([{ fields, initial: empty, tick: 1000 }]);
     expect(html).toContain(`false 0 3000 ${SERVER + 3000}`);
@@ -55,7 +55,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     [{ reserve: 1 }, "`reserve` must be true or false"],
     [{ cuont: 1 }, "`cuont` must be absent: useRateLimit has"],
     [{ initial: { ...empty, ts: Number.NaN } }, "`ts` must be"],
-  ])("a mistake in the options, %j, is told when it renders", async (wrong, message) => {
+  ])("an invalid option, %j, throws when it renders", async (wrong, message) => {
     await expect(rendered([{ fields: ["ok"], ...(wrong as object) }])).rejects.toThrow(message);
   });
 
@@ -95,7 +95,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       await page.goto("http://tidegate.test/");
       await page.clock.pauseAt(PAGE);
     }
-    /** The server takes a token. */
+    /** Takes a token on the server. */
     async function take(): Promise<void> {
       const state = evaluate(answer, config, { now: answer.now }).state ?? answer;
       answer = { ...answer, ...state };
@@ -138,8 +138,8 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       expect([requests, complaints]).toEqual([2, []]);
     });
 
-    test("a component renders when what it reads changes, and for nothing else", async () => {
-      // While the bucket fills, once more for what it showed before anything was known.
+    test("a component renders only when a field that it reads changes", async () => {
+      // While the bucket refills, plus once for the state before the first response.
       const times = { ok: 3, remaining: 7, retryAt: 3, retryAfter: 5, error: 1, "ok,remaining": 7, value: 17, "": 1 };
       await open();
       const all = Object.keys(times).map((names) => ({ fields: names.split(",").filter(Boolean) as Field[] }));
@@ -150,7 +150,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       expect([requests, complaints]).toEqual([1, []]);
     });
 
-    test("it hydrates what a server rendered without a mismatch, and then goes by its own clock", async () => {
+    test("it hydrates the server's rendering without a mismatch, and then follows its own clock", async () => {
       const all: ShownProps[] = [
         { fields: ["ok", "retryAfter"], initial: empty },
         { fields: ["value"], initial: empty, tick: 100 },

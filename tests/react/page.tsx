@@ -1,4 +1,4 @@
-// The page's own script: the tests say what it shows.
+// The page's script; the tests choose what it shows.
 import { createRoot, hydrateRoot } from "react-dom/client";
 import { Send } from "readme-block";
 import { answers, App, renders, Shown, type ShownProps } from "./app.tsx";
@@ -11,7 +11,7 @@ Object.assign(window, {
   renders,
   errors,
   answers,
-  /** Without StrictMode, which renders twice: to count. */
+  /** Without StrictMode, which renders twice, so that renders can be counted. */
   show(all: readonly ShownProps[]): void {
     createRoot(place()).render(all.map((props) => <Shown key={props.fields.join()} {...props} />));
   },

@@ -1,4 +1,4 @@
-// What a server that renders runs.
+// The program of a rendering server.
 import { renderToString } from "react-dom/server";
 import { App, type ShownProps } from "./app.tsx";
 

@@ -52,7 +52,7 @@ export const printed = (code: string): string[] => [...code.matchAll(/\/\/ → (
 
 const PROGRAM = /^(tsx?|jsx?)$/;
 
-/** Every block of a page that is TypeScript or JavaScript and not a file of the repository, written to files of a folder. */
+/** Writes every TypeScript or JavaScript block of a page that is not a file of the repository to a folder. */
 export function blocks(page: string = readme, folder: string = "node_modules/.cache/tidegate/readme"): Block[] {
   const place = join(root, folder);
   rmSync(place, { recursive: true, force: true });

@@ -7,7 +7,7 @@ const suites = JSON.parse(readFileSync(new URL("../bench/results.json", import.m
 test.each([
   ["the page of figures has", PAGE, withFigures],
   ["the README has three of", README, withThree],
-])("%s the figures of the last kept run", (_, file, write) => {
+])("%s has the figures of the last kept run", (_, file, write) => {
   const page = readFileSync(file, "utf8");
   expect(page).toBe(write(page, suites));
 });

@@ -1,4 +1,4 @@
-/** The README's picture shows the playground as it is. `npm run picture` takes it anew. */
+/** The README's picture shows the current playground. `npm run picture` takes it again. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,10 +10,10 @@ const chromium = findChromium();
 if (chromium === undefined) console.warn(`!!! THE README'S PICTURE IS NOT COMPARED: no Chromium: ${INSTALL}`);
 
 const picture = (scheme: string): string => join(root, `npm/site/public/playground-${scheme}.png`);
-/** The page that the pictures show, and the pictures' hashes. */
+/** The page in the pictures, and the pictures' hashes. */
 const shown = join(root, "tests/readme/picture.txt");
 
-test.skipIf(chromium === undefined)("the README's picture shows the playground as it is", async () => {
+test.skipIf(chromium === undefined)("the README's picture shows the current playground", async () => {
   const { outline, png } = await takePicture(chromium as string);
   if (process.env["TIDEGATE_PICTURE"] === "take") {
     for (const scheme of SCHEMES) writeFileSync(picture(scheme), png[scheme]);
@@ -21,7 +21,7 @@ test.skipIf(chromium === undefined)("the README's picture shows the playground a
   const hashes = SCHEMES.map((scheme) => `${scheme} ${sha256(readFileSync(picture(scheme)))}`);
   const text = `${[outline, ...hashes].join("\n")}\n`;
   if (process.env["TIDEGATE_PICTURE"] === "take") writeFileSync(shown, text);
-  // By lines: the difference shows what has changed.
+  // By lines, so that the difference shows what has changed.
   expect(text.split("\n"), "the page has changed; take its picture anew: npm run picture").toEqual(
     readFileSync(shown, "utf8").split("\n"),
   );

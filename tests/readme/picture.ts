@@ -1,4 +1,4 @@
-/** The README's picture: the playground after one burst, and the page that it shows, as text without pixels. */
+/** Takes the README's picture: the playground after one burst, and the page in it, as text without pixels. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export type Scheme = (typeof SCHEMES)[number];
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Elements, classes, names and texts, a line each. Digits are masked: times and tokens differ from run to run. */
+/** Elements, classes, names and texts, one line each. Digits are masked: times and tokens differ between runs. */
 const OUTLINE = `(() => {
   const mask = (text) => text.replace(/\\s+/g, " ").trim().replace(/[0-9a-f]{16}/g, "0").replace(/[+\u2212-]?\\d+/g, "0");
   const lines = [];
@@ -31,7 +31,7 @@ const OUTLINE = `(() => {
   return lines.join("\\n");
 })()`;
 
-/** A burst of 12 on 20 tokens, and a request of 9, which is denied. No token comes back while the picture is taken. */
+/** A burst of 12 on 20 tokens, and a denied request of 9. No token refills while the picture is taken. */
 async function play(page: Page): Promise<void> {
   await page.locator(".agreement.agree").waitFor();
   await page.getByRole("slider", { name: "rate" }).fill("1");

@@ -29,7 +29,7 @@ describe("in memory", () => {
     },
   );
 
-  test("a process that used a limiter ends by itself", async () => {
+  test("a process that used a limiter exits by itself", async () => {
     const program = `
       import { defineLimits, MINUTE } from "tidegate";
       const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } });

@@ -9,21 +9,21 @@ import { type Block, blocks, complaints, readme, root } from "./blocks.ts";
 const run = promisify(execFile);
 const found = blocks();
 
-test("it has at most 150 lines", () => {
+test("has at most 150 lines", () => {
   expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
 });
 
 describe("every block of code runs, and prints what its comments say", () => {
-  test("no block is lost to the pattern", () => {
-    // Shell lines are not among them.
+  test("the pattern finds every block", () => {
+    // Except those of shell commands.
     expect(readme.match(/^```(?!sh$|text$)\w/gm)?.length).toBe(found.length);
     expect(found.map(({ under }) => under)).toEqual(["In front of a server", "The bare limiter"]);
     expect(found.flatMap(({ prints }) => prints).length).toBe(readme.match(/\/\/ →/g)?.length);
   });
 
   const said = complaints(found);
-  test("the compiler reports nothing else", () => expect(said.get("")).toBeUndefined());
-  test.each(found)("$under: it compiles under strict settings", ({ source }) => {
+  test("the compiler reports no other error", () => expect(said.get("")).toBeUndefined());
+  test.each(found)("$under: compiles under strict settings", ({ source }) => {
     expect(said.get(source) ?? "").toBe("");
   });
 

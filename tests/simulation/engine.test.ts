@@ -1,4 +1,4 @@
-/** The parts that everything else is measured by. */
+/** The simulator's own parts. */
 import { expect, test } from "vitest";
 import { Events } from "./engine/events.ts";
 import { stream, zipf } from "./engine/random.ts";
@@ -6,7 +6,7 @@ import { bucket } from "./fleet/cases.ts";
 import { jain, rounded } from "./fleet/figures.ts";
 import { SpanMeter, SumMeter } from "./fleet/meter.ts";
 
-test("events come by time, and then in the order in which they were added", () => {
+test("events run by time, and at one time in the order in which they were added", () => {
   const events = new Events();
   const seen: string[] = [];
   const add = (at: number, name: string) => events.add(at, undefined, () => void seen.push(name));
@@ -20,7 +20,7 @@ test("events come by time, and then in the order in which they were added", () =
   expect(seen.join("")).toBe("abcde");
 });
 
-test("streams of one seed differ by purpose, and repeat", () => {
+test("streams of one seed differ by purpose, and are reproducible", () => {
   const draw = (seed: number, purpose: "demand" | "network"): string => {
     const random = stream(seed, purpose);
     return Array.from({ length: 8 }, () => random()).join(" ");
@@ -45,14 +45,14 @@ test("keys follow Zipf's law", () => {
   }
 });
 
-test("a span meter sees a burst that a sum hides", () => {
+test("a span meter detects a burst that a total does not", () => {
   const limit = bucket(10, 5);
   const [span, sum] = [new SpanMeter(), new SumMeter()];
   expect(span.add(limit, 5, 1_000)).toBe(0);
   // After a quiet minute there are five again, not six hundred.
   expect(span.add(limit, 6, 61_000)).toBe(1);
   expect(sum.add(limit, 11, 1_000, 61_000)).toBeLessThan(0);
-  // What is given back may be taken again.
+  // Returned tokens may be taken again.
   span.remove(limit, 6, 61_000);
   expect(span.add(limit, 5, 61_000)).toBe(0);
 });
@@ -65,7 +65,7 @@ test("windows earn their tokens at their start", () => {
   expect(span.add(limit, 1, 2_999)).toBe(1);
 });
 
-test("Jain's index is one for equals, and 1/n where one has all", () => {
+test("Jain's index is 1 for equal values, and 1/n if one has all", () => {
   expect(jain([3, 3, 3])).toBe(1);
   expect(jain([5, 0, 0, 0])).toBe(0.25);
   expect(jain([])).toBe(1);

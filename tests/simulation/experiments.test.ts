@@ -1,11 +1,11 @@
-/** Rates that adapt, and clients that come back, at a small size. */
+/** Adaptive rates and retrying clients, at a small size. */
 import { expect, test } from "vitest";
 import type { Back } from "./experiments/herd.ts";
 import { simulate } from "./tasks.ts";
 
 const INSTANCES = [2, 10, 40];
 
-test("rates that adapt use the server, follow it, and come to fair shares", async () => {
+test("adaptive rates use the server, follow its capacity, and converge to fair shares", async () => {
   const settings = INSTANCES.flatMap((instances, i) =>
     [
       { increase: 0.05, least: 0.4 },
@@ -19,7 +19,7 @@ test("rates that adapt use the server, follow it, and come to fair shares", asyn
   }
 });
 
-test("without them an overloaded server drowns", async () => {
+test("without adaptive rates an overloaded server serves few requests in time", async () => {
   const tasks = INSTANCES.map(
     (instances, i) => ({ task: "adaptive", seed: i + 1, instances, capacity: 400, increase: null }) as const,
   );
@@ -34,9 +34,9 @@ const herd = (windows: boolean, back: Back) => {
   return { task: "herd", seed: 1, limit, clients: 1_000, back } as const;
 };
 
-test("jitter spreads a herd, and no client comes too early or never", async () => {
+test("jitter spreads a herd, and every client retries, none too early", async () => {
   const [together, spread] = await simulate([herd(true, "retryAt"), herd(true, { jitter: 1 })]);
-  // Every client that is left comes back in the ms in which the window opens.
+  // Every remaining client retries in the ms in which the window starts.
   expect(together?.peakPerMs).toBeGreaterThanOrEqual(800);
   expect((spread?.peakPerMs ?? 1_000) * 20).toBeLessThan(together?.peakPerMs ?? 0);
   for (const one of [together, spread]) {
@@ -45,7 +45,7 @@ test("jitter spreads a herd, and no client comes too early or never", async () =
   }
 });
 
-test("a client that reserves calls once", async () => {
+test("a client that reserves sends one call", async () => {
   for (const one of await simulate([herd(false, "reserve"), herd(true, "reserve")])) {
     expect([one.peakPerMs, one.callsPerToken]).toEqual([0, 1]);
     expect(one.doneAfter).toBeLessThan(one.atLeast + 2);

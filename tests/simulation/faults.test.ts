@@ -1,4 +1,4 @@
-/** Defects that only a fleet, a locked table or a clock that is set shows. Each is looked for from several seeds. */
+/** Defects that only a fleet, a locked table or a changed clock shows. Each test runs several seeds. */
 import { describe, expect, test } from "vitest";
 import type { Broken } from "./faults/breaker.ts";
 import type { Queued } from "./faults/queue.ts";
@@ -7,7 +7,7 @@ import { simulate } from "./tasks.ts";
 
 const SEEDS = [1, 2, 3];
 
-describe("a failure is answered for where it is, and nowhere else", () => {
+describe("a failure affects only its own keys", () => {
   test.each(["key", "server"] as const)("one %s that fails: calls on healthy keys reach the store", async (fails) => {
     const tasks = SEEDS.map(
       (seed) => ({ task: "breaking", seed, fails, nodes: 4, perSecond: 400, share: 0.5, seconds: 5 }) as const,
@@ -22,9 +22,9 @@ describe("a failure is answered for where it is, and nowhere else", () => {
   });
 });
 
-describe("a call that was answered at its deadline", () => {
-  test("takes nothing if it had not been sent: PostgreSQL, with its table locked", async () => {
-    // Each has a database of its own, which takes seconds to start.
+describe("a call whose deadline has passed", () => {
+  test("takes nothing if it was not sent: PostgreSQL, with its table locked", async () => {
+    // Each has its own database, which takes seconds to start.
     const tasks = SEEDS.slice(0, 1).map((seed) => ({ task: "queueing", seed, perSecond: 1_000, locked: 600 }) as const);
     const runs: Queued[] = await simulate(tasks);
     for (const [i, { sentLate, taken, sentInTime, degraded }] of runs.entries()) {
@@ -40,12 +40,12 @@ describe("a call that was answered at its deadline", () => {
 
 describe("a clock that swings by ten minutes", () => {
   /**
-   * Tokens beyond `capacity` and what is earned until the highest time shown, for each swing, as documented in
+   * Tokens beyond `capacity` and what is earned until the latest time shown, for each swing, as documented in
    * guide/limits.md: Redis expires a full state by its own clock, so a step back grants at most one capacity more.
    */
   const MINTED_PER_SWING = { memory: 0, redis: 10 };
 
-  test.each(["memory", "redis"] as const)("mints no more than is documented: %s", async (store) => {
+  test.each(["memory", "redis"] as const)("mints no more than documented: %s", async (store) => {
     const swings = 8;
     const tasks = SEEDS.map((seed) => ({ task: "swinging", seed, store, swings, by: 600_000 }) as const);
     const runs: Swung[] = await simulate(tasks);

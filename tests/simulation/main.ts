@@ -1,4 +1,4 @@
-/** Tasks from standard input, as JSON, or the whole report. */
+/** Runs tasks from standard input, as JSON, or the complete report. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { adaptive } from "./experiments/adaptive.ts";
@@ -11,7 +11,7 @@ import { summary, withTables } from "./report/markdown.ts";
 import { json, plan, report, type Report } from "./report/report.ts";
 import type { Result, Task } from "./tasks.ts";
 
-/** The one task in which a file is read: the report and the site's tables are made of it. */
+/** The only task that reads a file: the report and the site's tables are made of it. */
 const WORK: { readonly [K in Task["task"]]: (task: Task & { task: K }) => Result[K] | Promise<Result[K]> } = {
   fleet: ({ scenario }) => run(scenario),
   herd: ({ seed, limit, clients, back }) => herd(seed, limit, clients, back),

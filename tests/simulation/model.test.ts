@@ -1,4 +1,4 @@
-/** The model of a Redis server is held to what every store is: the suite of stores, and all vectors. */
+/** The model of a Redis server passes the store suite, and all vectors. */
 import { createHash } from "node:crypto";
 import { afterAll, describe, test } from "vitest";
 import { type RedisLike, redis } from "tidegate/redis";

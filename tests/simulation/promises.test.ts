@@ -1,4 +1,4 @@
-/** What is promised of a fleet, whatever goes wrong. Small runs of the report's own scenarios, on the built package. */
+/** Promises about a fleet, under faults. Small runs of the report's scenarios, on the built package. */
 import { describe, expect, test } from "vitest";
 import { bucket, faulty, hot, MODES, NO_FAULTS, scarce, uneven } from "./fleet/cases.ts";
 import type { Figures } from "./fleet/figures.ts";
@@ -12,7 +12,7 @@ interface Case {
 
 const [EXACT, BATCH, LEASE, SHARDS] = MODES as readonly [Mode, Mode, Mode, Mode];
 
-/** The figures of scenarios. What holds of every run is checked here. */
+/** The results of scenarios, with the checks that hold for every run. */
 async function all(scenarios: readonly Scenario[]): Promise<Case[]> {
   const figures = await simulate(scenarios.map((scenario) => ({ task: "fleet", scenario }) as const));
   return scenarios.map((scenario, i) => {
@@ -44,14 +44,14 @@ const windows = (scenario: Scenario): Scenario => ({
   limit: { ...scenario.limit, windows: true, period: 500 },
 });
 
-describe("processes die, networks part, messages are lost, clocks are off", () => {
+describe("with killed processes, partitions, lost messages and wrong clocks", () => {
   test.each([
     ["a token bucket", (scenario: Scenario) => scenario],
     ["a fixed window", windows],
-  ])("no more than the limit is granted, whatever goes wrong, and every token is accounted for: %s", async (_, as) => {
+  ])("no more than the limit is granted, and every token is accounted for: %s", async (_, as) => {
     const cases = await each((mode) => as(correct(small(mode))));
     for (const { figures } of cases) expect(figures.unanswered).toBeGreaterThan(0);
-    // Some tokens were taken for processes that never got the answer.
+    // Some tokens were taken for processes that never got the response.
     expect(Math.max(...cases.map(({ figures }) => figures.stranded))).toBeGreaterThan(0);
   });
 
@@ -84,7 +84,7 @@ describe("tokens", () => {
       expect(figures.stranded).toBe(0);
   });
 
-  test("no token is granted twice where round trips take as long as tokens", async () => {
+  test("no token is granted twice if round trips take as long as a refill", async () => {
     await each((mode) => {
       const scenario = scarce("small", 10, 100, 3, 2_000, mode);
       return {
@@ -96,14 +96,14 @@ describe("tokens", () => {
     });
   });
 
-  test("large counts are taken from what there is", async () => {
+  test("large counts are granted from the available tokens", async () => {
     await each((mode) => {
       const scenario = hot("small", 5, 2, 2_000, mode);
       return { ...scenario, demand: { ...scenario.demand, most: 200, perSecond: 200 }, limit: bucket(500, 150) };
     });
   });
 
-  test("all that there is is granted where each call reaches the store", async () => {
+  test("all available tokens are granted if each call reaches the store", async () => {
     const scenarios = [EXACT, BATCH, SHARDS].flatMap((mode) =>
       [0.5, 1, 3].map((times) => hot("small", 10, times, 1_000, mode)),
     );
@@ -115,18 +115,18 @@ describe("tokens", () => {
 });
 
 describe("leases", () => {
-  test("one call in four at most reaches the store where there is enough, and none is denied", async () => {
+  test("with enough tokens at most one call in four reaches the store, and none is denied", async () => {
     const [{ figures }] = (await all([hot("small", 20, 0.5, 3_000, LEASE)])) as [Case];
     expect([figures.utilization, figures.denied]).toEqual([1, 0]);
     expect(figures.stepsPerCall).toBeLessThan(0.25);
   });
 
-  test("more than nine tenths of what there is are granted where there is too little", async () => {
+  test("of a scarce limit more than nine tenths are granted", async () => {
     const cases = await all([1.5, 4].map((times) => scarce("small", 20, 200, times, 5_000, LEASE)));
     for (const { figures } of cases) expect(figures.utilization).toBeGreaterThan(0.9);
   });
 
-  test("calls wait for some round trips at most where there is too little", async () => {
+  test("on a scarce limit calls wait for a few round trips at most", async () => {
     const sizes = [
       [1, 1_000],
       [5, 1_000],
@@ -144,7 +144,7 @@ describe("leases", () => {
 });
 
 describe("shares", () => {
-  test("nodes with equal demand get equal shares, but for chance", async () => {
+  test("nodes with equal demand get equal shares, up to chance", async () => {
     for (const { figures } of await each((mode) => hot("small", 10, 2, 1_500, mode), [1]))
       expect(figures.jain).toBeGreaterThan(figures.jainIdeal - 0.05);
   });
@@ -154,10 +154,10 @@ describe("shares", () => {
       expect(figures.smallShare).toBeGreaterThan(0.7 * figures.largeShare);
   });
 
-  test("retryAt is the first ms at which the call is granted, where a node has the limit for itself", async () => {
+  test("retryAt is the first ms at which the call is granted, if one node uses the limit alone", async () => {
     const alone = (mode: Mode): Scenario => {
       const scenario = scarce("small", 1, 20, 3, 10_000, mode);
-      // No call is overtaken by another on its way.
+      // No call is overtaken by another in the network.
       return { ...scenario, network: { median: 10, sigma: 0, loss: 0 } };
     };
     for (const { figures } of await each(alone, [1, 2], [EXACT, BATCH, SHARDS])) {

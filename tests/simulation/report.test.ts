@@ -1,4 +1,4 @@
-/** The committed report is what a run comes to, to the byte, and the site's figures quote it. */
+/** The committed report equals a run, to the byte, and the site's figures quote it. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { faulty, MODES, SEED } from "./fleet/cases.ts";
@@ -11,12 +11,12 @@ const committed = text("report.json");
 const report = JSON.parse(committed) as Report;
 const rows = committed.split("\n").map((line) => line.trim().replace(/,$/, ""));
 
-/** Requests of a run that is cheap enough to be run again here. */
+/** Requests of a run that is small enough to repeat here. */
 const CHEAP = 3_000;
 
 const fleet = (scenario: Scenario) => ({ task: "fleet", scenario }) as const;
 
-test("one seed has one outcome, to the byte, and another seed another one", async () => {
+test("one seed has one result, to the byte, and another seed another", async () => {
   const scenarios = MODES.map((mode) => faulty("small", 5, 20, 500, mode));
   const tasks = scenarios.map(fleet);
   const [once, again] = await Promise.all([lines(tasks), lines(tasks)]);
@@ -25,7 +25,7 @@ test("one seed has one outcome, to the byte, and another seed another one", asyn
   for (const [i, line] of others.entries()) expect(line).not.toBe(once[i]);
 });
 
-test("the committed report has every scenario, and cheap ones come out again to the byte", async () => {
+test("the committed report has every scenario, and small ones are reproduced to the byte", async () => {
   const [plan] = await simulate([{ task: "plan" }]);
   const scenarios = TABLES.flatMap((table) => plan?.[table] ?? []);
   const rowOf = (scenario: Scenario): string | undefined =>
@@ -39,13 +39,13 @@ test("the committed report has every scenario, and cheap ones come out again to 
     expect(rowOf(scenario)).toBe(`{"scenario":${JSON.stringify(scenario)},"figures":${figures[i]}}`);
 });
 
-test("rows about clients that come back come out again to the byte", async () => {
+test("rows about retrying clients are reproduced to the byte", async () => {
   const some = report.herd.filter(({ limit }) => limit.windows);
   const found = await lines(some.map((row) => ({ task: "herd", seed: SEED, ...row }) as const));
   expect(found).toEqual(some.map((row) => JSON.stringify(row)));
 });
 
-test("nothing in the committed report is granted beyond the limit, late or from nowhere", () => {
+test("the committed report has no grant beyond the limit, no late response, and no token from nowhere", () => {
   for (const { scenario, figures } of TABLES.flatMap((table) => report[table])) {
     expect({ scenario, late: figures.late, torn: figures.torn, unaccounted: figures.unaccounted }).toEqual({
       scenario,

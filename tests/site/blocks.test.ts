@@ -52,7 +52,7 @@ const needsRedis = ({ code }: Block): boolean => code.includes("ioredis");
 const noRedis = !isInstalled("redis-server");
 if (noRedis) console.warn("!!! THE SITE'S REDIS BLOCKS ARE NOT RUN: apt-get install redis-server");
 
-describe("run", () => {
+describe("runs", () => {
   let server: RedisServer | undefined;
   beforeAll(async () => {
     if (!noRedis) server = await RedisServer.start();
@@ -62,7 +62,7 @@ describe("run", () => {
   test.each(named(runs.filter((block) => !needsRedis(block))))("%s prints what it says", (_, block) => prints(block));
   // Calls on a store have a deadline, which a busy machine may miss.
   describe.skipIf(noRedis)("on redis-server", { retry: 2 }, () => {
-    test.each(named(runs.filter(needsRedis)))("%s prints what it says", (_, block) => prints(block));
+    test.each(named(runs.filter(needsRedis)))("%s prints what its comments say", (_, block) => prints(block));
   });
 
   async function prints({ file, prints }: Block): Promise<void> {
@@ -73,7 +73,7 @@ describe("run", () => {
   }
 });
 
-describe("a shell's lines name what there is", () => {
+describe("shell commands use existing programs and options", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const lines = all
     .filter(({ language }) => language === "sh")
@@ -83,7 +83,7 @@ describe("a shell's lines name what there is", () => {
         .split("\n")
         .map((line) => ({ ...where, line })),
     );
-  /** What each program's words must be. */
+  /** The valid arguments of each program. */
   const KNOWN: Record<string, (words: readonly string[]) => boolean> = {
     npm: ([command = "", what = ""]) =>
       ["install", "start", "test"].includes(command) || (command === "run" && what in scripts),

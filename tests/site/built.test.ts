@@ -24,7 +24,7 @@ test("has every page", () => {
   for (const crate of ["core", "table", "policy"]) expect(html).toContain(`rust/tidegate_${crate}/index.html`);
 });
 
-test("an API page starts with the function that its entry is for, and ends with types", () => {
+test("an API page starts with the entry's main function, and ends with types", () => {
   const api = join(dist, "..", "api/tidegate");
   for (const [file, first] of Object.entries({
     "../tidegate.md": "defineLimits()",
@@ -43,13 +43,13 @@ test("an API page starts with the function that its entry is for, and ends with 
 test("no link leads to a source file on the web", () => {
   const found = ours.flatMap((page) => {
     const links = [...read(page).matchAll(/href="(https:\/\/github\.com\/tidegate\/tidegate\/(?:blob|tree)\/[^"]+)"/g)];
-    // What a shown file links to is that file's.
+    // Links of a shown file are its own.
     return page.startsWith("source/") ? [] : links.map(([, url]) => `${page}: ${url}`);
   });
   expect(found).toEqual([]);
 });
 
-test("loads nothing from elsewhere", () => {
+test("loads nothing from other hosts", () => {
   const LOADS = [
     /<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\ssrc="((?:https?:)?\/\/[^"]+)"/g,
     /<link\b[^>]*\shref="((?:https?:)?\/\/[^"]+)"/g,
@@ -59,9 +59,9 @@ test("loads nothing from elsewhere", () => {
   const found = files
     .filter((file) => /\.(html|css|js)$/.test(file))
     .flatMap((file) => {
-      // Code that is shown is not run.
+      // Shown code is not run.
       const text = file.endsWith(".html") ? read(file).replace(/<pre[\s\S]*?<\/pre>/g, "") : read(file);
-      // The pages' text is in scripts too, with the requests of examples.
+      // Scripts contain the pages' text too, with the URLs of examples.
       const patterns = /^assets\/.*\.md\./.test(file) ? LOADS.slice(0, 3) : LOADS;
       return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, url]) => `${file}: ${url}`));
     });
@@ -69,7 +69,7 @@ test("loads nothing from elsewhere", () => {
   expect(found.filter((line) => !/theme\.[^/]*\.js: https:\/\/api\.iconify\.design\//.test(line))).toEqual([]);
 });
 
-test("every link leads to a page that exists, and to a heading of it", () => {
+test("every link leads to an existing page and heading", () => {
   const ids = new Map<string, Set<string>>();
   const idsOf = (file: string): Set<string> => {
     let known = ids.get(file);

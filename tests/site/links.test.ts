@@ -1,4 +1,4 @@
-/** Every link of the documents leads to a file that exists, and to a heading of it. */
+/** Every link of the documents leads to an existing file and heading. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { others, pages } from "./pages.ts";
 
 const prose = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "code");
 
-/** A heading's anchor, as GitHub and VitePress both make it where it is plain words. */
+/** A heading's anchor, as both GitHub and VitePress make it from plain words. */
 const slug = (heading: string): string =>
   heading
     .replace(/[`*]/g, "")

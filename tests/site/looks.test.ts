@@ -75,7 +75,7 @@ describe.skipIf(chromium === undefined)("in Chromium", () => {
   test("the playground decides in the page, without a server", async () => {
     await page.goto(`${site.url}/guide/algebra.html`);
     const frame = page.frameLocator("iframe.playground");
-    // One token in 30 s: none comes back while a slow machine sends.
+    // One token in 30 s: none refills while a slow machine sends.
     await frame.getByRole("slider", { name: "rate" }).fill("1");
     await frame.getByRole("slider", { name: "period" }).fill("4");
     await frame.getByRole("button", { name: "Send a burst of 30", exact: true }).click();

@@ -1,4 +1,4 @@
-/** The site's pages, as they are written. */
+/** The sources of the site's pages. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FOLDERS } from "../../npm/site/folders.mjs";
@@ -17,7 +17,7 @@ const inside = (folder: string): string[] =>
     .sort()
     .map((name) => `${folder}/${name}`);
 
-/** The folders of pages that exist. */
+/** The existing folders of pages. */
 export const folders: readonly string[] = Object.keys(FOLDERS).filter((folder) =>
   existsSync(join(root, "npm/site", folder)),
 );

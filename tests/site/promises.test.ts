@@ -1,4 +1,4 @@
-/** Each row of the page of promises names a test that exists. */
+/** Each row of the page of promises names an existing test. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ const promises = [...page.matchAll(/^\| [^|]+ \| `([^`]+)` in \[[^\]]+\]\(([^)]+
 
 test("every promise names a test", () => {
   const [table = ""] = /^\| promise \|[\s\S]*?\n\n/m.exec(page) ?? [];
-  expect(table.match(/^\| /gm)?.length).toBe(promises.length + 1); // and the head
+  expect(table.match(/^\| /gm)?.length).toBe(promises.length + 1); // and the table's head
   expect(promises.length).toBeGreaterThan(40);
 });
 

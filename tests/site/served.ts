@@ -1,4 +1,4 @@
-/** The built site, on a server of files and nothing else. */
+/** Serves the built site: files and nothing else. */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,7 +17,7 @@ const TYPES: Record<string, string> = {
   ".woff2": "font/woff2",
 };
 
-/** The file that a path of the site is, or `undefined`. */
+/** The file of a path, or `undefined`. */
 export function fileOf(pathname: string): string | undefined {
   const path = normalize(join(dist, decodeURIComponent(pathname)));
   if (!path.startsWith(dist)) return undefined;

@@ -13,15 +13,15 @@ export const places: readonly string[] = (process.env["PATH"] ?? "")
   .flatMap((folder) => NAMES.map((name) => join(folder, name)));
 export const INSTALL = "apt-get install -y --no-install-recommends chromium";
 
-// It asks nobody for anything: without these it looks up its maker's hosts at every start.
+// Disables its own requests: without these options it contacts its maker's hosts at every start.
 const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"];
 
 /** Where Chromium is, or `undefined`. */
 export const findChromium = (): string | undefined => places.find((place) => existsSync(place));
 
-/** Starts it; each context of it is a profile of its own, whose pages share what a site stores. */
+/** Starts it; each context is a separate profile, whose pages share storage. */
 export async function launch(executablePath: string): Promise<Browser> {
-  // Not before it is needed: it puts itself in the way of `fs`, and who only asks where Chromium is must not notice.
+  // Loaded on demand: playwright patches `fs`, which must not affect callers that only need the path.
   const { chromium } = await import("playwright-core");
   return chromium.launch({ executablePath, args: ARGS, chromiumSandbox: false, timeout: 120_000 });
 }

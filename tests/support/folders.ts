@@ -1,16 +1,16 @@
-/** Folders that end with a test. */
+/** Temporary folders for tests. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** An empty folder of its own, with its links followed: what runs in it says the same path. */
+/** An empty folder, with links resolved, so that programs in it report the same path. */
 export function temporaryFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), `tidegate-${name}-`));
 }
 
 /**
- * Removes a folder, and never throws: a process that was killed may still write its last, and what is left then is the
- * system's to sweep. A test must not fail of it.
+ * Removes a folder, and never throws: a killed process may still be writing, and what remains is
+ * in the system's temporary folder. Cleaning up must not fail a test.
  */
 export function remove(folder: string): void {
   try {

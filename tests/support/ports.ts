@@ -1,8 +1,8 @@
 /** Ports for servers that tests start. */
 import { createServer } from "node:net";
 
-// Below the range that systems take the ports of outgoing connections from (Linux: 32768, others: 49152), so that a
-// server that is killed finds its port again; with room for a Redis cluster's second port, which is 10,000 higher.
+// Below the ephemeral ports of operating systems (Linux: from 32768, others: from 49152), so that a
+// killed server can use its port again; with room for a Redis cluster's second port, which is 10,000 higher.
 const FIRST = 10_240;
 const COUNT = 12_000;
 
@@ -15,7 +15,7 @@ const isFree = (port: number): Promise<boolean> =>
 
 const given = new Set<number>();
 
-/** A loopback port that nobody listens on, and that this process was not given before. */
+/** A free loopback port that this process was not given before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

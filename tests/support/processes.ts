@@ -3,19 +3,19 @@ import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 
 export interface Running {
   readonly child: ChildProcess;
-  /** All that it wrote so far. */
+  /** Its output so far. */
   output(): string;
   stop(): Promise<void>;
 }
 
-/** Starts it, and waits until what it writes matches. Throws with all of that where it ends before. */
+/** Starts a program, and waits until its output matches. Throws with the output if it exits before. */
 export async function start(
   command: string,
   args: string[],
   ready: RegExp,
   options: SpawnOptions = {},
 ): Promise<Running> {
-  // A group of its own: what it starts in turn ends with it.
+  // A process group, so that its children end with it.
   const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));

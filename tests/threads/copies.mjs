@@ -1,4 +1,4 @@
-// Two copies of the package in one thread take turns on shared() and file(): argv has their folders and one for the state.
+// Two copies of the package in one thread use shared() and file() alternately. argv: their folders, and one for the state.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -33,7 +33,7 @@ for (let turn = 0; turn < 40; turn++) {
         if (value !== left) wrong.push(`${name} ${limit}, copy ${copy}, turn ${turn}: value ${value}, not ${left}`);
       }
     }
-    // An error is about the copy's own call.
+    // An error names the copy's own call.
     for (const [at, count] of [-1, Number.NaN].entries()) {
       try {
         stores[at].limit("five", { key: "ann", count });

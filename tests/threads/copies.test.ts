@@ -12,7 +12,7 @@ const PACKAGE = fileURLToPath(new URL("../../npm/tidegate", import.meta.url));
 const ADDON = packageOf(here());
 const BUILT = dirname(createRequire(join(PACKAGE, "package.json")).resolve(ADDON));
 
-/** Two folders with the package, as npm installs two dependents' copies; the addon beside them or one in each. */
+/** Two folders with the package, as npm installs for two dependents; the addon beside them or one in each. */
 function installed(root: string, addon: "one for both" | "one in each"): string[] {
   const link = (modules: string): void => {
     mkdirSync(dirname(join(modules, ADDON)), { recursive: true });
@@ -30,7 +30,7 @@ function installed(root: string, addon: "one for both" | "one in each"): string[
 }
 
 test.each(["one for both", "one in each"] as const)(
-  "two copies of the package in one thread grant exactly what there is, with %s addon",
+  "two copies of the package in one thread grant exactly the tokens of one limit, with %s addon",
   (addon) => {
     const root = temporaryFolder("copies");
     onTestFinished(() => remove(root));

@@ -1,5 +1,5 @@
-// Defines limits inline, again and again, on shared() and file(); prints how many the addon keeps, before and after.
-// Run with --expose-gc; argv: the package's folder, one for the state, how many calls.
+// Defines limits inline, repeatedly, on shared() and file(); prints how many the addon keeps, before and after.
+// Run with --expose-gc; argv: the package's folder, one for the state, the number of calls.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -18,12 +18,12 @@ const left = [];
 for (const store of [shared(), file(folder)]) {
   const limits = defineLimits({}, { store });
   for (let i = 0; i < Number(calls); i++) {
-    // Inline, with an option of its own: a limit of its own.
+    // An inline config with its own option is a separate limit.
     const config = { kind: "token bucket", rate: 10, period: 60_000, onStoreError: "deny" };
     limits.limit("inline", { key: "ann", config });
   }
   most.push(addon.limits());
-  // A collected limit's callback runs in a later turn; each turn collects, until none is left to.
+  // A collected limit's callback runs in a later turn; collect in each turn until none is left.
   for (let turn = 0; turn < 200 && addon.limits() > 20; turn++) {
     globalThis.gc();
     await setImmediate();

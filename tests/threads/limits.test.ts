@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL("limits.mjs", import.meta.url));
 const PACKAGE = fileURLToPath(new URL("../../npm/tidegate", import.meta.url));
 const CALLS = 3000;
 
-test("the addon keeps no limit that was collected, on shared() and on file()", () => {
+test("the addon frees every limit that was collected, on shared() and on file()", () => {
   const root = temporaryFolder("limits");
   onTestFinished(() => remove(root));
   const run = ["--expose-gc", PROGRAM, PACKAGE, join(root, "state"), String(CALLS)];
@@ -16,7 +16,7 @@ test("the addon keeps no limit that was collected, on shared() and on file()", (
     "most" | "left",
     number[]
   >;
-  // While the loop runs no callback does: each call's limit is kept.
+  // Callbacks do not run during the loop: each call's limit is kept.
   for (const kept of most) expect(kept).toBeGreaterThanOrEqual(CALLS);
   for (const kept of left) expect(kept).toBeLessThanOrEqual(20);
 });

@@ -11,7 +11,7 @@ interface Result {
 
 const NOW = 1_800_000_000_000;
 
-/** What so many threads, taking at the same time, got each. */
+/** The results of so many concurrent threads. */
 async function threads(count: number, data: { calls: number; keys: number; run: string }): Promise<Result[]> {
   const file = new URL("worker.mjs", import.meta.url);
   const one = (): Promise<Result> =>
@@ -27,7 +27,7 @@ const sum = (results: Result[], of: "one" | "all" | "both" | "many"): number =>
   results.reduce((total, one) => total + one[of], 0);
 
 describe("shared(): one table for all threads of the process", () => {
-  test("four threads on the same keys take exactly what there is, whatever their order", async () => {
+  test("four threads on the same keys take exactly their tokens, in any order", async () => {
     const results = await threads(4, { calls: 2000, keys: 50, run: "a" });
     expect(results.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
     expect(sum(results, "one")).toBe(1000);
@@ -36,7 +36,7 @@ describe("shared(): one table for all threads of the process", () => {
     expect(sum(results, "many")).toBe(10 + 4);
   });
 
-  test("a thread that comes later finds what the others have left", async () => {
+  test("a thread that starts later finds the tokens that the others left", async () => {
     const first = await threads(1, { calls: 600, keys: 10, run: "b" });
     const second = await threads(1, { calls: 600, keys: 10, run: "b" });
     expect([first[0]?.one, second[0]?.one]).toEqual([600, 400]);
@@ -52,7 +52,7 @@ describe("shared() without its addon", () => {
     return import("../../npm/tidegate/src/stores/shared.ts");
   }
 
-  test("is this thread's memory, says so once, and names every cause", async () => {
+  test("is this thread's memory, with one warning that lists every reason", async () => {
     const { shared } = await fresh();
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const source = broken(() => {
@@ -69,7 +69,7 @@ describe("shared() without its addon", () => {
     warn.mockRestore();
   });
 
-  test("does not take another module for the addon", async () => {
+  test("does not load another module instead of the addon", async () => {
     const { shared } = await fresh();
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     expect(
@@ -82,7 +82,7 @@ describe("shared() without its addon", () => {
     warn.mockRestore();
   });
 
-  test("does not take an addon of another version", async () => {
+  test("does not load an addon of another version", async () => {
     const { shared } = await fresh();
     const { VERSION } = await import("../../npm/tidegate/src/engine/generated/bounds.ts");
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -99,7 +99,7 @@ describe("shared() without its addon", () => {
     warn.mockRestore();
   });
 
-  test("names the package of each platform as napi does", async () => {
+  test("uses napi's package names of platforms", async () => {
     const { packageOf } = await import("../../npm/tidegate/src/engine/addon.ts");
     const require = (): unknown => undefined;
     const name = (platform: string, arch: string, musl = false): string => packageOf({ platform, arch, musl, require });
@@ -108,7 +108,7 @@ describe("shared() without its addon", () => {
     expect(name("win32", "x64")).toBe("@tidegate/win32-x64-msvc");
   });
 
-  test("refuses a size out of range, and another size than the table has", async () => {
+  test("refuses a size out of range, and a size that differs from the table's", async () => {
     const { shared } = await fresh();
     expect(() => shared({ maxKeys: 0 })).toThrow("`maxKeys` must be a whole number from 1 to 16777216; got 0");
     const store = shared();

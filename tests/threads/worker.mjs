@@ -1,4 +1,4 @@
-// One thread: says how many tokens it got, of one key that all take from and of keys that all share.
+// One thread: reports how many tokens it got, of one key that all take from and of keys that all share.
 import { parentPort, workerData } from "node:worker_threads";
 import { defineLimits } from "tidegate";
 import { shared } from "tidegate/shared";

@@ -1,4 +1,4 @@
-// Writes into the page what the package answers, or why it does not.
+// Writes the package's decisions, or its error, into the page.
 import { defineLimits, MINUTE } from "tidegate";
 
 try {

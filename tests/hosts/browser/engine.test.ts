@@ -1,4 +1,4 @@
-/** Real Chromium: the engine on a plain page with an import map, and under content security policies. */
+/** The engine in Chromium, on a plain page with an import map, and under content security policies. */
 import { afterAll, describe, expect, test } from "vitest";
 import { launch } from "../../support/chromium.ts";
 import { project } from "../project.ts";
@@ -20,7 +20,7 @@ await inRuntime("chromium", async (program) => {
     await page.goto(site.origin + path);
     return page;
   };
-  /** What the page told, under this policy. */
+  /** The page's result under this policy. */
   const under = async (csp: string) => {
     const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
     return page.evaluate<string>("document.body.dataset.result");
@@ -32,11 +32,11 @@ await inRuntime("chromium", async (program) => {
   );
   describe("in memory, on a plain page", () => replay(results));
 
-  test("a content security policy with 'wasm-unsafe-eval' is enough", async () => {
+  test("runs under a content security policy with 'wasm-unsafe-eval'", async () => {
     expect(await under(`${INLINE} 'wasm-unsafe-eval'`)).toBe("[true,true,false]");
   });
 
-  test("without it, the error says what to do", async () => {
+  test("without it, the error names the remedy", async () => {
     expect(await under(INLINE)).toMatch(
       /^Error: WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`/,
     );

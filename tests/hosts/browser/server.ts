@@ -1,4 +1,4 @@
-/** A user's project as a site: its files as they are, under a content security policy where one is asked for. */
+/** Serves a user's project unchanged, with a content security policy if a path requests one. */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-// The store suite on IndexedDB, each test on a database of its own, looked into behind the store's back.
+// The store suite on IndexedDB, with a database per test, which the tests read directly.
 import { webStorage } from "tidegate/web-storage";
 import { report } from "./report.js";
 import vectors from "./vectors.js";

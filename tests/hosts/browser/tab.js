@@ -1,4 +1,4 @@
-// What a tab does: takes from a limit that all tabs share, many calls at once.
+// Runs in a tab: many concurrent calls on a limit that all tabs share.
 import { defineLimits, HOUR, SECOND } from "tidegate";
 import { throttle } from "tidegate/client";
 import { webStorage } from "tidegate/web-storage";
@@ -29,7 +29,7 @@ export const takeAll = async (calls, key) => {
   ];
   return granted(await Promise.all(Array.from({ length: calls }, () => limits.limitAll(requests))));
 };
-/** When calls that this tab throttles by the limit of all tabs did run: epoch ms. */
+/** When the calls that this tab throttles by the shared limit ran: epoch ms. */
 export const paced = (calls, key) => {
   const run = throttle(() => Date.now(), { limiter: limits, name: "paced", key });
   return Promise.all(Array.from({ length: calls }, () => run()));

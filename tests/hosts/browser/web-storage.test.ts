@@ -1,4 +1,4 @@
-/** Real Chromium: one limit for all tabs of an origin. */
+/** One limit for all tabs of an origin, in Chromium. */
 import { afterAll, describe, expect, test } from "vitest";
 import { type BrowserContext, launch, type Page } from "../../support/chromium.ts";
 import { project } from "../project.ts";
@@ -31,7 +31,7 @@ await inRuntime("chromium", async (program) => {
   test.each([
     ["take", 100],
     ["takeAll", 60],
-  ])("three tabs at once take exactly what there is (%s)", async (call, there) => {
+  ])("three concurrent tabs take exactly the tokens of the limit (%s)", async (call, there) => {
     const context = await browser.newContext();
     const tabs = await Promise.all([open(context), open(context), open(context)]);
     const granted = await Promise.all(tabs.map((tab) => evaluate<number>(tab, `${call}(50, "together")`)));
@@ -43,7 +43,7 @@ await inRuntime("chromium", async (program) => {
     await context.close();
   });
 
-  test("a reload forgets nothing, and another profile knows nothing of it", async () => {
+  test("a reload keeps the state, and another profile has its own", async () => {
     const context = await browser.newContext();
     const tab = await open(context);
     expect(await evaluate(tab, "take(70, 'kept')")).toBe(70);
@@ -61,12 +61,12 @@ await inRuntime("chromium", async (program) => {
     const times = await Promise.all(tabs.map((tab) => evaluate<number[]>(tab, "paced(5, 'all')")));
     const sorted = times.flat().sort((a, b) => a - b);
     expect(sorted.length).toBe(15);
-    // One token is there, and one comes every 50 ms: before that, none of them may run, however late others are.
+    // One token is available, and one refills every 50 ms: no call may run earlier, however late others are.
     for (const [i, time] of sorted.entries()) expect(time).toBeGreaterThanOrEqual(began + i * 50);
     await context.close();
   });
 
-  test("without IndexedDB the limit is the tab's own, and says so once", async () => {
+  test("without IndexedDB the limit is the tab's own, and one warning says so", async () => {
     const tab = await open(await browser.newContext());
     await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
     expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);

@@ -1,4 +1,4 @@
-/** The builds that Node.js does not take by itself, in Node.js: every vector, to the bit. */
+/** The builds that Node.js does not load by default, run in Node.js: every vector, to the bit. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { build } from "esbuild";
@@ -9,7 +9,7 @@ import { project } from "../project.ts";
 const PROGRAM = `import { inMemory } from "./memory.js";
 import { onRows } from "./rows.js";
 (async () => console.log(JSON.stringify([await inMemory(), await onRows()])))();`;
-/** Before anything of the package is looked at. */
+/** Runs before the package is loaded. */
 const WITHOUT = "delete globalThis.WebAssembly; delete globalThis.BigInt;";
 
 const BUILDS = {
@@ -29,7 +29,7 @@ beforeAll(() => {
 afterAll(() => user.remove());
 
 describe.each(Object.entries(BUILDS))("the engine compiled %s", (name, { conditions, first, begin }) => {
-  test("keeps the contract of a store, and every vector", async () => {
+  test("passes the store suite, and every vector", async () => {
     const { outputFiles } = await build({
       stdin: { contents: first + PROGRAM, resolveDir: user.folder, loader: "js" },
       bundle: true,
@@ -41,7 +41,7 @@ describe.each(Object.entries(BUILDS))("the engine compiled %s", (name, { conditi
       banner: { js: begin },
     });
     const file = user.write(`${name.replace(/\W/g, "-")}.cjs`, outputFiles[0]?.text ?? "");
-    // Also refuses `eval` and `new Function`.
+    // Refuses `eval` and `new Function` too.
     const args = ["--disallow-code-generation-from-strings", file];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: user.folder, maxBuffer: 2 ** 26 });
     for (const results of JSON.parse(stdout) as { name: string; error?: string }[][]) {

@@ -1,4 +1,4 @@
-/** Real Bun: the engine, and the suite on the in-memory store and on the addon's table. */
+/** Bun: the engine, and the suite on the in-memory store and on the addon's table. */
 import { execFile } from "node:child_process";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
@@ -32,13 +32,13 @@ await inRuntime("bun", async (bun) => {
   };
   describe("shared(), on the native addon", () => replay(native.results));
 
-  test("four threads on one table of the addon take exactly what there is", () => {
+  test("four threads on one table of the addon take exactly its tokens", () => {
     expect(native.threads.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
     expect(native.threads.reduce((sum, { one }) => sum + one, 0)).toBe(1000);
     expect(native.threads.reduce((sum, { all }) => sum + all, 0)).toBe(500);
   });
 
-  test("it is Bun that ran it", async () => {
+  test("runs in Bun", async () => {
     user.write("version.js", "console.log(Bun.version);");
     expect((await run("version.js")).trim()).toMatch(/^1\.\d+\.\d+$/);
   });

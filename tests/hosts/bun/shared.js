@@ -5,7 +5,7 @@ import { report } from "./report.js";
 import vectors from "./vectors.js";
 
 const store = shared();
-/** What was asked about, to be forgotten before the next test: there is one table in a process. */
+/** The keys of a test, which the next one resets: a process has one table. */
 let used = [];
 
 function fresh() {

@@ -1,4 +1,4 @@
-/** The packed tarball through the bundlers that people use, and what they made in real Chromium. */
+/** The packed tarball through widely used bundlers, and their output in Chromium. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -20,7 +20,7 @@ await inRuntime("bundlers", () =>
     });
 
     describe.each(Object.entries(BUNDLERS))("%s", (name, bundle) => {
-      test("takes the package as it is, and what it makes answers on a page", async () => {
+      test("bundles the package without configuration, and its output decides on a page", async () => {
         const folder = `built-${name.replace(" ", "-")}`;
         const out = join(user.folder, folder);
         mkdirSync(out);

@@ -1,4 +1,4 @@
-/** Bundlers, each with the least configuration that a page needs. What they are imported from is installed on demand. */
+/** Bundlers with the smallest configuration that a page needs. They are installed on demand. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";

@@ -1,4 +1,4 @@
-// What every bundler is given: three calls on two tokens.
+// The program for every bundler: three calls on two tokens.
 import { defineLimits, MINUTE } from "tidegate";
 
 const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });

@@ -1,4 +1,4 @@
-/** Real Deno: the engine without a permission, and the store on Deno KV. */
+/** Deno: the engine without permissions, and the store on Deno KV. */
 import { join } from "node:path";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -13,7 +13,7 @@ await inRuntime("deno", async (deno) => {
   afterAll(() => user.remove());
   const env = { ...process.env, DENO_NO_UPDATE_CHECK: "1", DENO_DIR: join(user.folder, ".deno") };
 
-  /** What a program prints, from JSON. */
+  /** A program's output, parsed as JSON. */
   async function run(program: string, permissions: string[], args: string[] = []): Promise<unknown> {
     const flags = ["run", "--no-prompt", "--no-remote", "--node-modules-dir=manual", ...permissions];
     const { stdout } = await exec(deno, [...flags, program, ...args], { cwd: user.folder, env, maxBuffer: 2 ** 26 });
@@ -29,7 +29,7 @@ await inRuntime("deno", async (deno) => {
   describe("Deno KV", () => replay(kv));
 
   describe("Deno KV, several processes on one file", () => {
-    test.each(["one", "all"])("take exactly what there is (%s)", async (kind) => {
+    test.each(["one", "all"])("take exactly the tokens of the limit (%s)", async (kind) => {
       const path = database(`shared-${kind}`);
       const results = (await Promise.all(
         Array.from({ length: 3 }, () => run("taker.js", onKv, [path, "60", kind])),
@@ -39,12 +39,12 @@ await inRuntime("deno", async (deno) => {
       }[];
       const limit = kind === "one" ? 100 : 60;
       expect(results.reduce((sum, { granted }) => sum + granted, 0)).toBe(limit);
-      // Hardly anything comes back within a thousand hours.
+      // Nearly nothing refills within a thousand hours.
       expect(Math.min(...results.map(({ left }) => left))).toBeLessThan(100 - limit + 1);
     });
   });
 
-  test("a denial and a check write nothing; what is no state is reported; more states than a step checks are refused", async () => {
+  test("a denial and a check write nothing; a corrupt entry is reported; more states than a transaction can check are refused", async () => {
     const results = (await run("look.js", onKv, [database("look")])) as Record<string, unknown>;
     expect(results).toMatchObject({ untouched: null, unchanged: true, denied: false });
     expect(results["tooMany"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 101$/);

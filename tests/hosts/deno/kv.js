@@ -1,4 +1,4 @@
-// The store suite on Deno KV, each test on a prefix of its own.
+// The store suite on Deno KV, with a prefix per test.
 import { denoKv } from "tidegate/deno-kv";
 import { report } from "./report.js";
 import vectors from "./vectors.js";
@@ -7,7 +7,7 @@ const kv = await Deno.openKv(Deno.args[0]);
 const prefixes = new WeakMap();
 let stores = 0;
 
-/** Where the identity is no string that UTF-8 can tell from others, its entry is the one that begins with a quote. */
+/** An identity with lone surrogates, which UTF-8 cannot keep apart, has a key that begins with a quote. */
 async function look(prefix, id) {
   if (id.isWellFormed()) return (await kv.get([prefix, id])).value;
   const odd = await Array.fromAsync(kv.list({ start: [prefix, '"'], end: [prefix, "#"] }));

@@ -1,4 +1,4 @@
-// Takes one token after the other, some at once, until nothing is granted; tells how many it got.
+// Takes single tokens, some concurrently, until it is denied; prints how many it got.
 import { defineLimits, HOUR } from "tidegate";
 import { denoKv } from "tidegate/deno-kv";
 

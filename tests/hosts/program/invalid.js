@@ -1,4 +1,4 @@
-// Bad input in whatever runtime this is: each time the sentence that every host says, and nothing is asked of a store.
+// Invalid input in the current runtime: the same message as on every host, and no call of the store.
 import { defineLimits, evaluate, memory } from "tidegate";
 import vectors from "./invalid-vectors.js";
 import { revive } from "./revive.js";
@@ -12,10 +12,10 @@ const thrown = (body) => {
   return "nothing was thrown";
 };
 
-/** Whether this runtime has no such value: there is no bigint to refuse where there is no BigInt. */
+/** Whether this runtime lacks such a value: without BigInt there is no bigint to refuse. */
 const isUnknown = (vector) => typeof BigInt === "undefined" && /"\$":"\d+n"/.test(JSON.stringify(vector));
 
-/** What came of each vector, as the suite tells it. */
+/** The result of each vector, in the suite's format. */
 export function invalid() {
   return vectors.flatMap((vector) => (isUnknown(vector) ? [] : [refused(vector)]));
 }

@@ -1,4 +1,4 @@
-// Every vector, to the bit, through the in-memory store, and the rest of its contract; and every refusal.
+// Every vector, to the bit, through the in-memory store, the rest of the store suite, and every refusal.
 import { memory } from "tidegate";
 import { invalid } from "./invalid.js";
 import { report } from "./report.js";

@@ -1,4 +1,4 @@
-// Every policy document of the shared fixtures, judged inside whatever runtime this is.
+// Every policy document of the shared fixtures, checked in the current runtime.
 import { checkPolicies, definePolicies } from "tidegate/policies";
 import { invalid, valid } from "./documents.js";
 

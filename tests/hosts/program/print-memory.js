@@ -1,4 +1,4 @@
-// For runtimes whose answer is what they print.
+// For runtimes whose result is their output.
 import { inMemory } from "./memory.js";
 import { policies } from "./policies.js";
 

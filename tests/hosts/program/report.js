@@ -1,4 +1,4 @@
-// Runs the store suite inside whatever runtime this is, and tells what came of each test.
+// Runs the store suite in the current runtime, and returns the result of each test.
 import { storeSuite } from "tidegate/testing";
 
 /** @returns {Promise<{ name: string, error?: string }[]>} */

@@ -1,4 +1,4 @@
-// What JSON has no value for is `{ "$": its name }` in the vectors of bad input.
+// In the vectors of invalid input, `{ "$": its name }` stands for a value that JSON lacks.
 
 const NAMED = {
   NaN: () => Number.NaN,
@@ -11,7 +11,7 @@ const NAMED = {
   valueOf: () => ({ valueOf: () => 1 }),
 };
 
-/** The value that was meant; `"1n"` names a bigint. */
+/** The value by its name; `"1n"` names a bigint. */
 export function revive(value) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   if (typeof value.$ === "string") return named(value.$);

@@ -1,4 +1,4 @@
-// Every vector, to the bit, through the calls on a state of one's own: a store over a Map, one transaction after another.
+// Every vector, to the bit, through the calls on a caller's own state: a store over a Map, one transaction after another.
 import { transactional } from "tidegate/store";
 import { report } from "./report.js";
 import vectors from "./vectors.js";

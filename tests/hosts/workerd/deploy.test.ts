@@ -1,4 +1,4 @@
-/** `wrangler deploy --dry-run` on the plainest Worker, and what it would upload. */
+/** `wrangler deploy --dry-run` on a minimal Worker, and what it would upload. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -41,7 +41,7 @@ await inRuntime("workerd", (wrangler) => {
     remove(out);
   });
 
-  test("it deploys without configuration tricks: a script, and the wasm as a module of its own", () => {
+  test("deploys without configuration: a script, and the wasm as a separate module", () => {
     const said = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {
       cwd: user.folder,
       env: { ...process.env, ...QUIET },
@@ -51,9 +51,9 @@ await inRuntime("workerd", (wrangler) => {
     expect(files.filter((file) => file.endsWith(".wasm")).length).toBe(1);
     const sizes = Object.fromEntries(files.map((file) => [file, gzipSync(readFileSync(join(out, file))).length]));
     console.table(sizes);
-    // tests/packaging/sizes.test.ts is closer; this is what wrangler makes of it, with a handler.
+    // tests/packaging/sizes.test.ts has a tighter bound; this is wrangler's bundle, with a handler.
     expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(36_000);
-    // A breaker and a log line for each node, and calls of one key in turn, are 2 kB of it.
+    // 2 kB of it are the breaker and log line of each node, and the queue of each key.
     expect(sizes["worker.js"]).toBeLessThanOrEqual(20_500);
     const script = readFileSync(join(out, "worker.js"), "utf8");
     expect(script).not.toMatch(/["'`]node:/);

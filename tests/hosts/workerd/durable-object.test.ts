@@ -1,4 +1,4 @@
-/** What the contract of a store does not say: what is written, what survives, what is deleted. In workerd. */
+/** Beyond the store suite: what Durable Objects write, what survives, what is deleted. In workerd. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Installed } from "../../packaging/installed.ts";
 import { project } from "../project.ts";
@@ -33,22 +33,22 @@ await inRuntime("workerd", (wrangler) => {
   describe.each(["WATCHED", "CLASSIC"])("%s", (namespace) => {
     const inside = { in: namespace };
 
-    test("requests at once, each a Worker's own, take exactly what there is", async () => {
+    test("concurrent requests, each a Worker's own, take exactly the tokens of the limit", async () => {
       const answers = await Promise.all(Array.from({ length: 150 }, () => limit({ key: "together", ...inside })));
       expect(answers.filter(({ ok }) => ok).length).toBe(100);
     });
 
-    test("what is stored is value, ts and until when it is kept: 24 bytes, little-endian doubles", async () => {
+    test("stores value, ts and the expiry: 24 bytes, little-endian doubles", async () => {
       const { value, ts, resetAt } = await limit({ key: "bytes", count: 2.5, ...inside });
       const bytes = Buffer.from((await call("bytes", "hot:bytes", ["hot:bytes"], namespace)) as number[]);
       expect(bytes.length).toBe(24);
       expect([0, 8].map((at) => bytes.readDoubleLE(at))).toEqual([value, ts]);
-      // Half a minute longer than it takes to be full, by the object's own clock.
+      // Half a minute more than the refill takes, by the object's own clock.
       expect(bytes.readDoubleLE(16)).toBeGreaterThanOrEqual(resetAt + 30_000);
       expect(bytes.readDoubleLE(16)).toBeLessThan(resetAt + 40_000);
     });
 
-    test("a denied or checked call writes nothing, and a grant writes the state and, once, the alarm", async () => {
+    test("a denied or checked call writes nothing; a grant writes the state and, once, the alarm", async () => {
       await limit({ key: "writes", count: 99.5, ...inside });
       expect(await call("writes", "hot:writes", [], namespace)).toBe(2);
       const before = await call("bytes", "hot:writes", ["hot:writes"], namespace);
@@ -68,7 +68,7 @@ await inRuntime("workerd", (wrangler) => {
       expect(await call("writes", "hot:looked at", [], namespace)).toBe(0);
     });
 
-    test("an object that is evicted from memory has lost nothing", async () => {
+    test("an object that is evicted from memory keeps its state", async () => {
       const before = await limit({ key: "evicted", count: 60, ...inside });
       expect(await call("evict", "hot:evicted", [], namespace)).toEqual({ thrown: "evicted by a test" });
       expect(await call("writes", "hot:evicted", [], namespace)).toBe(0);
@@ -77,7 +77,7 @@ await inRuntime("workerd", (wrangler) => {
       expect(after.value).toBeLessThan(before.value + 5);
     });
 
-    test("what is not a state is reported with its identity, and stays", async () => {
+    test("a corrupt state is reported with its identity, and not changed", async () => {
       await call("corrupt", "hot:broken", ["hot:broken", "not bytes"], namespace);
       const { ok, cause } = await limit({ key: "broken", ...inside });
       expect(ok).toBe(false);
@@ -94,7 +94,7 @@ await inRuntime("workerd", (wrangler) => {
   });
 
   test.each(["LIMITS", "LATE", "LATE_CLASSIC"])(
-    "%s: 150 and 300 parallel calls of one request on a capacity of 100 are granted 100",
+    "%s: of 150 and 300 parallel calls of one request on a capacity of 100, 100 are granted",
     async (of) => {
       expect(await worker.get("/burst", { in: of, calls: 150 })).toBe(100);
       expect(await worker.get("/burst", { in: of, calls: 300 })).toBe(100);
@@ -110,19 +110,19 @@ await inRuntime("workerd", (wrangler) => {
     expect(await worker.get("/global")).toEqual([both, both, [false, false]]);
   });
 
-  test("leased: of 50,000 decisions a second in one isolate, one in a hundred reaches the object", async () => {
+  test("leased: of 50,000 decisions per second in one isolate, fewer than one in a hundred reaches the object", async () => {
     const requests = Array.from({ length: 5 }, () => worker.get("/lease", { name: "ample", times: 10_000 }));
     expect(await Promise.all(requests)).toEqual([10_000, 10_000, 10_000, 10_000, 10_000]);
     expect(await call("calls", "ample:hot")).toBeLessThan(500);
   });
 
-  test("leased: requests of one isolate take exactly what there is", async () => {
+  test("leased: requests of one isolate take exactly the tokens of the limit", async () => {
     const requests = Array.from({ length: 5 }, () => worker.get("/lease", { name: "stock", times: 500 }));
     const granted = (await Promise.all(requests)) as number[];
     expect(granted.reduce((sum, one) => sum + one, 0)).toBe(1000);
   });
 
-  test.each([2, 7])("spread: %i shards in objects of their own mint nothing and lose nothing", async (shards) => {
+  test.each([2, 7])("spread: %i shards in objects of their own mint no token and lose none", async (shards) => {
     const of = JSON.stringify({ shards, capacity: 120, callers: 12 });
     const result = (await worker.get("/spread", { of })) as Record<string, number | boolean | string>;
     expect(result["most"]).toBeLessThanOrEqual(120);
@@ -135,7 +135,7 @@ await inRuntime("workerd", (wrangler) => {
     });
   });
 
-  test("an alarm deletes a state that is full, and nothing is left", async () => {
+  test("an alarm deletes a full state completely", async () => {
     await limit({ name: "brief", key: "idle", count: 10 });
     expect(await call("count", "brief:idle")).toBe(1);
     expect(await call("alarmAt", "brief:idle")).toBeGreaterThan(Date.now());
@@ -143,7 +143,7 @@ await inRuntime("workerd", (wrangler) => {
     expect(await call("alarmAt", "brief:idle")).toBeNull();
   }, 90_000);
 
-  test("a restart loses nothing", async () => {
+  test("a restart keeps the state", async () => {
     await limit({ key: "restarted", count: 70 });
     await worker.running.stop();
     worker = await dev(wrangler, user.folder);

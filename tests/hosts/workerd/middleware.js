@@ -1,4 +1,4 @@
-// The middleware for fetch handlers and for Hono, each before a route of its own.
+// The middleware for fetch handlers and for Hono, each before its own route.
 import { Hono } from "hono";
 import { defineLimits, HOUR } from "tidegate";
 import { rateLimit } from "tidegate/fetch";

@@ -11,7 +11,7 @@ const hono = fileURLToPath(new URL("../../../node_modules/hono", import.meta.url
 
 await inRuntime("workerd", (wrangler) => {
   test.each(["fetch", "hono"])(
-    "%s: two of an hour are let through, with their fields, and the third is told when",
+    "%s: two per hour reach the handler, with rate-limit headers; the third response has Retry-After",
     {
       timeout: 120_000,
     },

@@ -1,9 +1,9 @@
-/** `wrangler dev` on a user's project. */
+/** Runs `wrangler dev` on a user's project. */
 import { get } from "node:http";
 import { freePort } from "../../support/ports.ts";
 import { type Running, start } from "../../support/processes.ts";
 
-/** Nothing that asks the network for anything. */
+/** Disables everything that uses the network. */
 export const QUIET = {
   CI: "1",
   WRANGLER_SEND_METRICS: "false",
@@ -14,7 +14,7 @@ export const QUIET = {
 export interface Worker {
   readonly running: Running;
   readonly origin: string;
-  /** What the Worker answers, from JSON. */
+  /** The Worker's response, parsed as JSON. */
   get(path: string, query?: Record<string, string | number>): Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export async function dev(wrangler: string, folder: string, args: string[] = [])
   };
 }
 
-/** Each on a connection of its own: one that has waited long for an answer is not always served again. */
+/** Each on its own connection: one that has waited long for a response is not always served again. */
 function request(url: string): Promise<{ status: number | undefined; text: string }> {
   return new Promise((resolve, reject) => {
     get(url, { agent: false }, (response) => {

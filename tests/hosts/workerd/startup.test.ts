@@ -1,4 +1,4 @@
-/** What a Worker's start costs with the package in it: told, beside one without. Other work on the machine is in it. */
+/** The start of a Worker with the package, beside one without: printed, not asserted, since other load affects it. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -31,7 +31,7 @@ await inRuntime("workerd", (wrangler) => {
   });
   afterAll(() => user.remove());
 
-  /** What would be uploaded, the script first. */
+  /** The files of the upload, the script first. */
   function modules(name: keyof typeof WORKERS): Module[] {
     user.write(`${name}.js`, WORKERS[name]);
     const args = ["deploy", `${name}.js`, "--name", name, "--dry-run", "--outdir", name];
@@ -47,7 +47,7 @@ await inRuntime("workerd", (wrangler) => {
       .map((path) => ({ type: type(path), path, contents: readFileSync(join(folder, path)) }));
   }
 
-  /** Ms from the start of workerd to the first answer. */
+  /** Time from the start of workerd to the first response, ms. */
   async function firstAnswer(from: Module[]): Promise<number> {
     const name = "miniflare";
     const { Miniflare } = (await import(name)) as { Miniflare: new (options: object) => Worker };
@@ -62,7 +62,7 @@ await inRuntime("workerd", (wrangler) => {
     }
   }
 
-  test("a Worker answers its first request, which uses a limit made at global scope", async () => {
+  test("a Worker whose limit is made at global scope answers its first request", async () => {
     const built = { bare: modules("bare"), tidegate: modules("tidegate") };
     const ms = { bare: [] as number[], tidegate: [] as number[] };
     for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-/** Every vector and the whole contract of a store, inside workerd. */
+/** Every vector and the store suite, inside workerd. */
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
@@ -17,7 +17,7 @@ await inRuntime("workerd", async (wrangler) => {
   const user = project("workerd");
   afterAll(() => user.remove());
 
-  /** On a server of its own: `wrangler dev` may leave a request unanswered that follows one of more than ten seconds. */
+  /** With a server per request: `wrangler dev` may not answer a request that follows one of more than ten seconds. */
   async function get(path: string, query: Record<string, string> = {}): Promise<unknown> {
     const worker = await dev(wrangler, user.folder);
     try {
@@ -33,7 +33,7 @@ await inRuntime("workerd", async (wrangler) => {
   }
 
   const kv = await get("/kv");
-  test("Workers KV: writes are gathered, a new isolate begins with what was written, promises it cannot keep are refused", () => {
+  test("Workers KV: writes are batched, a new isolate starts from the written state, and guarantees that KV cannot give are refused", () => {
     expect(kv).toMatchObject({
       granted: 100,
       burst: ["get", "put"],

@@ -1,4 +1,4 @@
-/** The declarations beside Cloudflare's own: a binding of theirs is one of ours, and our class is an object to them. */
+/** The declarations beside Cloudflare's: their binding is assignable to ours, and our class is a Durable Object to them. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Runs the suites inside workerd, and whatever a test asks of objects.
+// Runs the suites inside workerd, and serves the requests of tests on objects.
 import { env as bindings } from "cloudflare:workers";
 import { defineLimits, HOUR } from "tidegate";
 import { durableObject, TidegateObject } from "tidegate/durable-object";
@@ -11,7 +11,7 @@ import vectors from "./vectors.js";
 
 export { TidegateObject };
 
-/** Also tells what is stored, counts writes, and can be made to forget its memory. */
+/** Also returns its storage, counts writes, and can be evicted from memory. */
 export class Watched extends TidegateObject {
   #writes = 0;
   #calls = 0;
@@ -68,7 +68,7 @@ export class Watched extends TidegateObject {
 /** The same on storage that is not SQLite. */
 export class Classic extends Watched {}
 
-/** Waits for something of its own before each call: those that wait for it at one time go on together. */
+/** Awaits something before each call: concurrent calls that wait for it resume together. */
 export class Late extends TidegateObject {
   #loading;
 
@@ -101,7 +101,7 @@ const onBinding = defineLimits(
   { store: durableObject(bindings.WATCHED), timeout: 60_000 },
 );
 
-/** Spent in this isolate; on a clock that passes 1 ms in 50 decisions. */
+/** Spent in this isolate; on a clock that advances 1 ms per 50 decisions. */
 const leased = (() => {
   let decisions = 0;
   return defineLimits(
@@ -191,14 +191,14 @@ async function global() {
 }
 
 let stores = 0;
-/** A store whose objects no other store has. */
+/** A store whose objects no other store uses. */
 function fresh(namespace, options) {
   const own = `${Date.now()} ${stores++} `;
   const { object = (name, key, shard) => JSON.stringify([name, key ?? null, shard ?? null]) } = options;
   return durableObject(namespace, { object: (...of) => own + object(...of) });
 }
 
-/** A KV store with a prefix that no other has. */
+/** A KV store with an unused prefix. */
 const freshKv = (env) => workersKv(env.QUOTAS, { prefix: `${Date.now()} ${stores++} `, approximate: true });
 const coarse = {
   approximate: "KV is eventually consistent",
@@ -214,7 +214,7 @@ const few = { "operations.json": vectors["operations.json"], "limit-all.json": v
 /** @type {Record<string, (env: any) => Promise<unknown>>} */
 const SUITES = {
   memory: async () => [...(await inMemory()), ...policies()],
-  // Every history again would be thousands of objects, each a file here.
+  // Repeating every history would create thousands of objects, each a file here.
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
   "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors, shardsApart }),
   "classic storage, one object for all": (env) => report({ create: () => fresh(env.CLASSIC, together), vectors: few }),
@@ -226,7 +226,7 @@ const SUITES = {
   "Workers KV": (env) => report({ create: () => freshKv(env), vectors, ...coarse }),
 };
 
-/** What a namespace is asked for. */
+/** A namespace that records its calls. */
 function counted(namespace) {
   const calls = [];
   const log =
@@ -238,7 +238,7 @@ function counted(namespace) {
   return { calls, get: log("get"), put: log("put"), delete: log("delete") };
 }
 
-/** What KV is told and when, by an isolate that knows a state and by one that has just begun. */
+/** The reads and writes of KV, by an isolate that has a state cached and by one that has just started. */
 async function onKv(env) {
   const prefix = `${Date.now()} `;
   const limits = (kv, options) =>

@@ -1,4 +1,4 @@
-/** A process's two clocks: one that an operator may set, and one that only runs. */
+/** A process's two clocks: the wall clock, which can be set, and the steady clock. */
 import type { Process } from "./events.ts";
 import { EPOCH_MS, MS } from "./world.ts";
 

@@ -1,4 +1,4 @@
-/** What happens next: events in the order of their times; those of one time in the order in which they were added. */
+/** Events in the order of their times; those of one time in the order in which they were added. */
 
 export interface Event {
   /** Virtual µs. */
@@ -10,7 +10,7 @@ export interface Event {
   run: (() => void | Promise<void>) | undefined;
 }
 
-/** A process of the simulated fleet, from its start to its end. Its events are dropped once it is dead. */
+/** A process of the simulated fleet, from its start to its end. When it dies its events are dropped. */
 export interface Process {
   alive: boolean;
   /** What `Date.now()` shows at this virtual time, integer ms. */

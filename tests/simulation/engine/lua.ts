@@ -1,6 +1,6 @@
 /**
- * A Redis server without the network: the interpreter of Lua itself, compiled to WebAssembly (wasmoon), the commands that the
- * store's script calls, and one table of keys. The script is the one that the store sends.
+ * A Redis server without the network: the Lua interpreter, compiled to WebAssembly (wasmoon), the commands that the
+ * store's script calls, and one table of keys. It runs the script that the store sends.
  */
 import { LuaFactory } from "wasmoon";
 
@@ -12,8 +12,8 @@ export interface Change {
 }
 
 /**
- * Redis has Lua 5.1, where every number is a double. Here integers are a type of their own: whatever the script computes
- * with goes through these functions, which return doubles only.
+ * Redis has Lua 5.1, where every number is a double. This version also has integers: all computations of the script
+ * go through these functions, which return doubles only.
  */
 const COMMANDS = `
 unpack = table.unpack
@@ -93,7 +93,7 @@ const BUFFER_BYTES = 1 << 20;
 /** LUA_REGISTRYINDEX of Lua 5.4. */
 const REGISTRY = -1_001_000;
 
-/** The parts of the module that its types do not list. */
+/** The parts of the module that its types lack. */
 interface Raw {
   readonly HEAPU8: Uint8Array;
   _malloc(bytes: number): number;
@@ -105,7 +105,7 @@ interface Raw {
   _lua_settop(lua: number, at: number): void;
 }
 
-/** Begins to load the interpreter when it is made, with timers: not in virtual time. */
+/** Loads the interpreter when it is constructed, with timers: not in virtual time. */
 let factory: LuaFactory | undefined;
 const text = new TextEncoder();
 const read = new TextDecoder();
@@ -174,12 +174,12 @@ export class RedisServer {
     this.#call("plant", [key, value]);
   }
 
-  /** Drops the keys whose time has come by this clock, ms. */
+  /** Deletes the keys that have expired by this clock, ms. */
   expire(now: number): void {
     this.#call("expire", [now]);
   }
 
-  /** Runs the script by a clock of the server's, ms. */
+  /** Runs the script by the server's clock, ms. */
   run(sha: string, keys: readonly string[], args: readonly string[], now: number): [Uint8Array, Change[]] {
     const seconds = Math.floor(now / 1000);
     const bytes = this.#call("run", [seconds, Math.floor((now - seconds * 1000) * 1000), sha, keys, args]);

@@ -10,7 +10,7 @@ export const SECOND = 1_000_000;
 /** What a correct clock shows at virtual time 0, ms since the Unix epoch. */
 export const EPOCH_MS = 1_700_000_000_000;
 
-/** Node.js runs ticks and promises after each of the immediates that it runs in one turn of its loop. */
+/** Node.js runs ticks and promises after each of the immediates of one turn. */
 const IMMEDIATES = 512;
 
 const real = { setImmediate: globalThis.setImmediate, Date: Date.now, random: Math.random };
@@ -35,7 +35,7 @@ class Timer {
 export class World {
   /** µs since the beginning. */
   now = 0;
-  /** Events that have run. */
+  /** The number of events that have run. */
   events = 0;
   readonly #events = new Events();
   readonly #random: Random;
@@ -54,7 +54,7 @@ export class World {
     return this.#events.add(this.now + us, process, run);
   }
 
-  /** Runs `run` as the process would: with its clocks, and its timers end with it. */
+  /** Runs `run` in the process: with its clocks, and with timers that end with it. */
   within<T>(process: Process, run: () => T): T {
     const before = this.#process;
     this.#process = process;
@@ -65,7 +65,7 @@ export class World {
     }
   }
 
-  /** Runs until nothing more happens. */
+  /** Runs until there are no more events. */
   run(): Promise<void> {
     return new Promise((resolve, reject) => {
       let restore = this.#install();
@@ -92,7 +92,7 @@ export class World {
         }
         if (left === 0 && state === "running") turn();
       };
-      // Something real, such as a database in this process: virtual time stands still until it has answered.
+      // Real work, such as a database in this process: virtual time stops until it is done.
       const outside = (work: Promise<void>): void => {
         state = "outside";
         restore();
@@ -119,7 +119,7 @@ export class World {
     return true;
   }
 
-  /** Puts virtual clocks, timers and random numbers in the place of the host's; returns what puts those back. */
+  /** Replaces the host's clocks, timers and random numbers by virtual ones; returns a function that restores them. */
   #install(): () => void {
     const host = globalThis as Record<string, unknown>;
     const names = ["setTimeout", "clearTimeout", "setInterval", "setImmediate", "clearInterval"];

@@ -6,29 +6,29 @@ import { exponential, stream } from "../engine/random.ts";
 import { EPOCH_MS } from "../engine/world.ts";
 import { jain, quantile, rounded } from "../fleet/figures.ts";
 
-/** ms of each of three phases: all of the capacity, half of it, all of it. The second half of each counts. */
+/** ms of each of three phases: full capacity, half, full again. The second half of each is measured. */
 const PHASE = 60_000;
 /** The server refuses a request that would wait longer than this, ms. */
 const BACKLOG = 1_000;
-/** A request that takes longer is a bad one, ms. */
+/** A longer request counts as failed, ms. */
 const LATENCY = 300;
 
 export interface Adapted {
-  /** Instances with the same demand each: twice the server's capacity together. */
+  /** Instances with equal demand: together twice the server's capacity. */
   readonly instances: number;
-  /** What a good step adds, as a fraction of the way from the floor to the ceiling; `null`: rates do not adapt. */
+  /** The increase of a successful step, as a fraction of the range from floor to ceiling; `null`: rates do not adapt. */
   readonly increase: number | null;
   readonly phases: readonly Phase[];
-  /** Jain's index of the rates at the end; they begin at random. */
+  /** Jain's index of the rates at the end; their initial values are random. */
   readonly jain: number;
 }
 
 export interface Phase {
-  /** Requests per second that the server can carry out. */
+  /** The server's capacity, requests per second. */
   readonly capacity: number;
-  /** What it carried out in time, as a fraction of that. */
+  /** Requests served in time, as a fraction of that. */
   readonly good: number;
-  /** The fraction of its requests that were refused or late. */
+  /** The fraction of requests that were refused or late. */
   readonly bad: number;
   readonly p99: number;
 }

@@ -1,4 +1,4 @@
-/** Clients that were denied together, and when they come back. */
+/** Clients that were denied together, and when they retry. */
 import { type Decision, defineLimits, jitter } from "tidegate";
 import { Events } from "../engine/events.ts";
 import { below, stream } from "../engine/random.ts";
@@ -8,11 +8,11 @@ import { type Bucket, configOf } from "../fleet/scenario.ts";
 
 /** What a denied client does. */
 export type Back =
-  /** It comes back at `retryAt`. */
+  /** Retries at `retryAt`. */
   | "retryAt"
-  /** At the time that `jitter` makes of it, with this `fraction`. */
+  /** Retries at the time that `jitter` returns, with this `fraction`. */
   | { readonly jitter: number }
-  /** It is never denied: it reserves, and runs at its own time. */
+  /** Never denied: it reserves, and runs at its own time. */
   | "reserve";
 
 export interface Herd {
@@ -24,7 +24,7 @@ export interface Herd {
   readonly peakPerMs: number;
   readonly peakPer100Ms: number;
   readonly callsPerToken: number;
-  /** Seconds until the last of them had its token, and the least that this can take. */
+  /** Seconds until the last client had its token, and the least possible time. */
   readonly doneAfter: number;
   readonly atLeast: number;
 }

@@ -1,4 +1,4 @@
-/** One key holds what is not a state, or one server of a cluster is dead: what the calls on other keys get. */
+/** One key holds a corrupt state, or one server of a cluster is down: the outcome of calls on other keys. */
 import { type Decision, defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import { Life } from "../engine/clock.ts";
@@ -14,19 +14,19 @@ export interface Breaking {
   readonly nodes: number;
   /** Requests per second, of all nodes together. */
   readonly perSecond: number;
-  /** The fraction of requests on the key that fails. */
+  /** The fraction of requests on the failing key. */
   readonly share: number;
   readonly seconds: number;
 }
 
 export interface Broken {
-  /** Calls on healthy keys, and those of them that were answered without the store. */
+  /** Calls on healthy keys, and those that were decided without the store. */
   readonly healthy: number;
   readonly healthyDegraded: number;
-  /** The same of keys that fail. */
+  /** The same for failing keys. */
   readonly failing: number;
   readonly failingDegraded: number;
-  /** Why the first healthy call was answered without the store. */
+  /** Why the first healthy call was decided without the store. */
   readonly cause: string | null;
 }
 

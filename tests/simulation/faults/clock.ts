@@ -1,4 +1,4 @@
-/** A clock that swings: set forward, and back again, several times. What it mints. */
+/** Tokens minted by a clock that is set forward and back several times. */
 import { defineLimits, memory } from "tidegate";
 import { redis } from "tidegate/redis";
 import { Life } from "../engine/clock.ts";
@@ -16,16 +16,16 @@ export interface Swinging {
 }
 
 export interface Swung {
-  /** Tokens that the key with the most was granted. */
+  /** Tokens granted on the key with the most. */
   readonly granted: number;
-  /** `capacity` plus what is earned until the highest time that the clock ever showed. */
+  /** `capacity` plus what is earned until the latest time that the clock showed. */
   readonly bound: number;
 }
 
 const CAPACITY = 10;
 const PERIOD = 300_000;
 const LIMIT = { kind: "token bucket", rate: CAPACITY, period: PERIOD } as const;
-/** A state of this limit is full one millisecond after a call: a table without room drops those before any other. */
+/** A state of this limit is full one millisecond after a call: a full table evicts those first. */
 const OTHER = { kind: "token bucket", rate: 1_000_000, period: 1000 } as const;
 /** Keys that are used at the low times, and others at the high ones. */
 const KEYS = 20;

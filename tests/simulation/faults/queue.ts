@@ -1,4 +1,4 @@
-/** A locked table: which calls a process sends after it has already answered them. PGlite runs the store's SQL. */
+/** A locked table: calls that a process sends after their deadline. PGlite runs the store's SQL. */
 import { PGlite } from "@electric-sql/pglite";
 import { type Decision, defineLimits } from "tidegate";
 import { migrate, postgres } from "tidegate/postgres";
@@ -17,11 +17,11 @@ export interface Queueing {
 export interface Queued {
   readonly calls: number;
   readonly granted: number;
-  /** Calls that were answered without the store. */
+  /** Calls that were decided without the store. */
   readonly degraded: number;
-  /** Calls in statements that left after their deadline. */
+  /** Calls in statements that were sent after their deadline. */
   readonly sentLate: number;
-  /** Tokens that the database took, and those of calls whose statement left in time. */
+  /** Tokens that the database took, and those of calls whose statement was sent in time. */
   readonly taken: number;
   readonly sentInTime: number;
 }
@@ -42,7 +42,7 @@ export async function queueing({ seed, perSecond, locked }: Queueing): Promise<Q
   const sent = new Map<string, boolean>();
   const lock = { from: 100 * MS, until: (100 + locked) * MS };
 
-  // A pool: statements that wait for the lock are carried out when it is gone.
+  // A pool: statements that wait for the lock run when it is released.
   const client = {
     query(text: string, values: unknown[]): Promise<unknown> {
       for (const [, key = ""] of JSON.stringify(values).matchAll(IDENTITY)) {

@@ -1,7 +1,7 @@
-/** The scenarios of the report; the tests run the same ones at a small size. */
+/** The scenarios of the report; the tests run them at a small size. */
 import type { Bucket, Faults, Mode, Network, Scenario } from "./scenario.ts";
 
-/** Of every scenario in the report. */
+/** For every scenario of the report. */
 export const SEED = 20_240_229;
 
 /** The four modes of the report. */

@@ -1,4 +1,4 @@
-/** Requests: when the next one arrives, at which node, on which key. */
+/** Requests: when the next one arrives, at which node, for which key. */
 import { below, exponential, type Random, stream, zipf } from "../engine/random.ts";
 import { SECOND } from "../engine/world.ts";
 import type { Scenario } from "./scenario.ts";

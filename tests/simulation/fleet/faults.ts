@@ -1,11 +1,11 @@
-/** Schedules what goes wrong in a scenario. */
+/** Schedules the faults of a scenario. */
 import { below, stream } from "../engine/random.ts";
 import { MS, type World } from "../engine/world.ts";
 import type { Redis } from "./network.ts";
 import type { FleetNode } from "./node.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** How much too fast or slow a node's clock runs at most. */
+/** The largest error of a node's clock rate. */
 const DRIFT = 1e-4;
 
 export function schedule(scenario: Scenario, world: World, nodes: readonly FleetNode[], redis: Redis): void {

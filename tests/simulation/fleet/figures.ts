@@ -1,54 +1,54 @@
-/** What came of a run. */
+/** The results of a run. */
 import { TOLERANCE } from "./meter.ts";
 import { type Scenario, shardsOf } from "./scenario.ts";
 import type { Hot, Tally } from "./tally.ts";
 
 /** Fractions are from 0 to 1, tokens and times have four digits after the point. */
 export interface Figures {
-  /** Requests that arrived at a node that runs. */
+  /** Requests that arrived at a running node. */
   readonly calls: number;
   readonly granted: number;
   readonly denied: number;
   /** Requests that the store did not answer in time, or whose process was killed. */
   readonly unanswered: number;
-  /** Answers after the call's deadline. 0 is the promise. */
+  /** Responses after the call's deadline. Must be 0. */
   readonly late: number;
-  /** Script calls that took from one limit of a pair only. 0 is the promise. */
+  /** Script calls that took from one limit of a pair only. Must be 0. */
   readonly torn: number;
   /**
    * Tokens beyond the limit: taken at the servers in any span, and granted since the beginning; of each shard by itself,
-   * where there are several. 0 is the promise.
+   * if there are several. Must be 0.
    */
   readonly overAdmitted: number;
   /** The same of all shards together: 0 as long as the servers' clock is not set back. */
   readonly overTogether: number;
-  /** The most tokens granted in any span beyond `capacity + rate x time`: what was leased, or on its way. */
+  /** The most tokens granted in any span beyond `capacity + rate x time`: leased or in flight before. */
   readonly burst: number;
   /** Tokens granted, divided by what one bucket in one place would have granted to the same requests. */
   readonly utilization: number;
   /** Of the tokens that left the servers: the fraction that was neither granted, given back nor still leased at the end. */
   readonly stranded: number;
-  /** Tokens granted or leased that never left a server. 0 is the promise. */
+  /** Tokens granted or leased that never left a server. Must be 0. */
   readonly unaccounted: number;
-  /** Jain's index of what nodes were granted of what they requested of the most frequent key. */
+  /** Jain's index of the nodes' granted fraction of their requests for the most frequent key. */
   readonly jain: number;
-  /** The same of one bucket in one place: what chance alone comes to. */
+  /** The same of one bucket in one place: the effect of chance alone. */
   readonly jainIdeal: number;
-  /** What node 0, and what all others were granted of what they requested of the most frequent key. */
+  /** The granted fraction of node 0, and of all others, for the most frequent key. */
   readonly largeShare: number;
   readonly smallShare: number;
   /** Script calls per second, and keys in them (a step is one key in one script call). */
   readonly tripsPerSecond: number;
   readonly stepsPerSecond: number;
   readonly stepsPerCall: number;
-  /** Denials whose `retryAt` was correct, too early or too late; `null` where no observer can decide that. */
+  /** Denials whose `retryAt` was correct, too early or too late; `null` if no observer can decide that. */
   readonly retryAt: { readonly exact: number; readonly early: number; readonly late: number } | null;
-  /** ms from a request's arrival to its answer. */
+  /** ms from a request's arrival to its response. */
   readonly waitP50: number;
   readonly waitP99: number;
 }
 
-/** Jain's index: 1 where all have the same, 1/n where one has all; 1 of none. */
+/** Jain's index: 1 if all have the same, 1/n if one has all; 1 for none. */
 export function jain(shares: readonly number[]): number {
   const sum = shares.reduce((total, share) => total + share, 0);
   const squares = shares.reduce((total, share) => total + share * share, 0);
@@ -61,12 +61,12 @@ export const rounded = (value: number): number => Math.round(value * 1e4) / 1e4 
 const ratio = (a: number, b: number): number => (b === 0 ? 0 : rounded(a / b));
 const beyond = (tokens: number): number => (tokens > TOLERANCE ? rounded(tokens) : 0);
 
-/** The value that a fraction of them does not exceed. */
+/** The quantile: the value that this fraction does not exceed. */
 export function quantile(sorted: Float64Array, fraction: number): number {
   return sorted[Math.max(Math.ceil(sorted.length * fraction) - 1, 0)] ?? 0;
 }
 
-/** The figures of a run that has ended, with so many tokens leased at its end, and as `taken` and `given` were then. */
+/** The results of a finished run, with so many tokens leased at its end, and with `taken` and `given` at that time. */
 export function figuresOf(
   scenario: Scenario,
   tally: Tally,

@@ -1,4 +1,4 @@
-/** Meters that do not use the core: they compare the tokens that were granted with what the limit grants. */
+/** Meters, independent of the core: they compare granted tokens with what the limit grants. */
 import { type Bucket, earned } from "./scenario.ts";
 
 /** What rounding may add up to, in tokens. */
@@ -11,7 +11,7 @@ export class SpanMeter {
 
   /**
    * Adds tokens at `now`, ms; a clock that steps back is taken to stand still. Returns how many more than `capacity` plus
-   * what was earned the worst span that ends now has: at most 0 where the limit is kept.
+   * what was earned the worst span ending now has: at most 0 if the limit holds.
    */
   add(limit: Bucket, tokens: number, now: number): number {
     const at = Math.max(now, this.#at);
@@ -21,7 +21,7 @@ export class SpanMeter {
     return this.#level - limit.capacity;
   }
 
-  /** Tokens were given back. */
+  /** Returns tokens. */
   remove(limit: Bucket, tokens: number, now: number): void {
     this.add(limit, 0, now);
     this.#level = Math.max(this.#level - tokens, 0);

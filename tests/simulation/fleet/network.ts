@@ -1,4 +1,4 @@
-/** The network between nodes and the Redis servers, and the client that a node's store uses. */
+/** The network between nodes and the Redis servers, and the client of a node's store. */
 import { createHash } from "node:crypto";
 import slotOf from "cluster-key-slot";
 import type { RedisLike } from "tidegate/redis";
@@ -10,7 +10,7 @@ import type { Network } from "./scenario.ts";
 
 const SLOTS = 16_384;
 
-/** What a script call did. */
+/** The effect of a script call. */
 export interface Step {
   readonly keys: readonly string[];
   readonly changes: readonly Change[];
@@ -32,7 +32,7 @@ export class Redis {
   readonly #onStep: (step: Step) => void;
   /** ms that the servers' clock is ahead. */
   offset = 0;
-  /** Servers that no longer answer, by number. */
+  /** Servers that are down, by number. */
   readonly dead: Set<number> = new Set();
   readonly servers: number;
 
@@ -69,7 +69,7 @@ export class Redis {
     return EPOCH_MS + this.offset + this.#world.now / MS;
   }
 
-  /** Which server a key lives on: each has an equal range of the slots, as in a cluster. */
+  /** The server of a key: each has an equal range of the slots, as in a cluster. */
   serverOf(key: string): number {
     return this.#serverOfSlot(slotOf(key));
   }
@@ -82,7 +82,7 @@ export class Redis {
     this.#server.plant(key, bytes);
   }
 
-  /** Drops the keys whose time has come, as a server does some times a second. */
+  /** Deletes expired keys, as a server does a few times per second. */
   expire(): void {
     this.#server.expire(this.now());
   }

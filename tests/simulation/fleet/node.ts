@@ -105,13 +105,13 @@ export class FleetNode implements End {
     });
   }
 
-  /** Gives back what it leases. */
+  /** Gives its leases back. */
   release(): void {
     this.#releasing = true;
     void this.#limits?.release();
   }
 
-  /** The store, with the tokens counted that a release gives back. */
+  /** The store, counting the tokens that a release gives back. */
   #watched(store: AsyncStore): AsyncStore {
     return {
       name: store.name,

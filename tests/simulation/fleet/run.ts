@@ -1,4 +1,4 @@
-/** A run: requests and faults until nothing more happens, then every lease is given back. */
+/** A run: requests and faults until there are no more events, then every lease is given back. */
 import type { AllDecision, Decision } from "tidegate";
 import { EPOCH_MS, MS, World } from "../engine/world.ts";
 import { type Request, Requests } from "./demand.ts";
@@ -39,7 +39,7 @@ export async function run(scenario: Scenario): Promise<Figures> {
     if (request.at >= scenario.lasts * MS) return;
     world.at(request.at, undefined, () => {
       const node = nodes[request.node] as FleetNode;
-      // No load balancer sends a request to a process that does not run.
+      // A load balancer sends no request to a stopped process.
       if (node.life !== undefined) {
         tally.arrived(request, Math.floor(EPOCH_MS + world.now / MS));
         // As an event of that process: its clocks and its timers.

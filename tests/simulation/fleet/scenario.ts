@@ -1,9 +1,9 @@
-/** What is simulated: plain numbers, all of them in the report. Runs of equal scenarios have equal figures, to the byte. */
+/** A scenario: plain numbers, all in the report. Runs of equal scenarios have equal results, to the byte. */
 import type { Config, LeaseOptions } from "tidegate";
 
 export interface Scenario {
   readonly name: string;
-  /** Of everything that is random. */
+  /** Seeds all random numbers. */
   readonly seed: number;
   /** ms during which requests arrive. */
   readonly lasts: number;
@@ -18,7 +18,7 @@ export interface Scenario {
   readonly faults: Faults;
 }
 
-/** Requests arrive as a Poisson process, whatever the answers to earlier ones. */
+/** Requests arrive as a Poisson process, independent of earlier decisions. */
 export interface Demand {
   /** Requests per second, of all nodes together. */
   readonly perSecond: number;
@@ -65,9 +65,9 @@ export interface Network {
   readonly loss: number;
 }
 
-/** What goes wrong, at random times. */
+/** Faults, at random times. */
 export interface Faults {
-  /** How many times a node is killed; it starts again, with no leases, after `down` ms. */
+  /** How many times a node is killed; it restarts without leases after `down` ms. */
   readonly crashes: number;
   readonly down: number;
   /** How many times a node is partitioned from the store, for `cut` ms. */
@@ -88,7 +88,7 @@ export function configOf({ windows, rate, period, capacity }: Bucket, shards: nu
   return windows ? { kind: "fixed window", start: 0, ...common } : { kind: "token bucket", ...common };
 }
 
-/** Tokens that a bucket gains between two instants, ms: not the core's formula, but what it has to agree with. */
+/** Tokens that a bucket gains between two instants, ms: an independent formula, which must agree with the core's. */
 export function earned({ windows, rate, period }: Bucket, from: number, to: number): number {
   const periods = windows ? Math.floor(to / period) - Math.floor(from / period) : (to - from) / period;
   return rate * Math.max(periods, 0);

@@ -1,4 +1,4 @@
-/** The counts of a run, by an observer that sees every server and every answer. */
+/** The counts of a run, by an observer of every server and every response. */
 import type { Decision, State } from "tidegate";
 import { decode, Limit } from "tidegate/store";
 import type { Change } from "../engine/lua.ts";
@@ -46,7 +46,7 @@ export class Tally {
   /** Tokens that left the servers, and that were given back. */
   taken = 0;
   given = 0;
-  /** Script calls after which the two limits of `pairs` had not the same tokens taken. */
+  /** Script calls after which the two limits of `pairs` had taken different numbers of tokens. */
   torn = 0;
   over = NEVER;
   overTogether = NEVER;
@@ -71,7 +71,7 @@ export class Tally {
     this.hot = Array.from({ length: nodes }, () => ({ requested: 0, granted: 0, ideal: 0 }));
   }
 
-  /** A request arrived at a node that runs. */
+  /** A request arrived at a running node. */
   arrived({ key, count, node }: Request, now: number): void {
     this.calls++;
     const of = this.#of(key);
@@ -86,7 +86,7 @@ export class Tally {
     }
   }
 
-  /** A script call was carried out. */
+  /** A script call ran. */
   stepped({ keys, changes, now }: Step): void {
     this.trips++;
     this.steps += keys.length;
@@ -102,7 +102,7 @@ export class Tally {
     if (this.#scenario.mode.name === "pairs" && Math.abs(taken.limit - taken.other) > GRAIN * 1e3) this.torn++;
   }
 
-  /** How many tokens a change took: by the algebra's rule, in other words than the core's. */
+  /** How many tokens a change took: the algebra's rule, written independently of the core. */
   #tokens({ key, before, after }: Change, name: Name, now: number): number {
     const { limit, mode } = this.#scenario;
     const rule = shardsOf(mode) > 1 ? this.#shard : name === "other" ? { ...limit, rate: limit.rate / 2 } : limit;
@@ -133,7 +133,7 @@ export class Tally {
     }
   }
 
-  /** A request was answered; `server` is what the servers' clock shows. */
+  /** A request was answered; `server` is the servers' clock. */
   answered(
     request: Request,
     decision: Decision,
@@ -163,12 +163,12 @@ export class Tally {
     if (key === 0) (this.hot[node] as Hot).granted += count;
   }
 
-  /** Whether `retryAt` is the first ms at which the servers would grant it, if no other request came. */
+  /** Whether `retryAt` is the first ms at which the servers would grant it, without other requests. */
   #judge({ key, count }: Request, { retryAt }: Decision, server: number): void {
     const { mode, limit } = this.#scenario;
-    // Parts that are taken from several shards add up to the count within so much: both are granted, and both are right.
+    // Parts that are taken from several shards add up to the count within this tolerance: both times are correct.
     const rounding = shardsOf(mode) > 1 ? shardsOf(mode) * Number.EPSILON * Math.max(limit.capacity, count) : 0;
-    // A lease counts what it holds, which no observer sees.
+    // A lease counts its own tokens, which no observer sees.
     if (retryAt === undefined || mode.name === "lease" || mode.name === "pairs") return;
     const grants = (now: number, count: number): boolean => {
       const call = { op: "take", count, reserve: false } as const;

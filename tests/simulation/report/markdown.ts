@@ -1,4 +1,4 @@
-/** The tables of the site's figures that are made of the report. */
+/** The tables of the site's figures, made of the report. */
 import type { Herd } from "../experiments/herd.ts";
 import type { Report, Run } from "./report.ts";
 
@@ -28,7 +28,7 @@ const STRANDED: Column = ["stranded", ({ figures }) => percent(figures.stranded)
 const LARGE: Column = ["it got", ({ figures }) => percent(figures.largeShare)];
 const SMALL: Column = ["others got", ({ figures }) => percent(figures.smallShare)];
 
-/** Columns of words; all others are numbers. */
+/** Columns of text; all others are numbers. */
 const WORDS = new Set(["demand", "mode", "limit", "a denied client comes back"]);
 
 function lines(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -43,7 +43,7 @@ const table = (columns: readonly Column[], runs: readonly Run[]): string =>
     runs.map((run) => columns.map(([, cell]) => cell(run))),
   );
 
-/** What the page has between its marks. */
+/** The page's text between its marks. */
 export function summary(report: Report): string {
   const largest = (runs: readonly Run[]): Run[] => runs.filter(({ scenario }) => scenario.nodes === 1_000);
   const sizes = [report.fleet, report.hot, report.scarce].flatMap(largest);

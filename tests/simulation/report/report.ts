@@ -11,7 +11,7 @@ export interface Run {
   readonly figures: Figures;
 }
 
-/** Runs, by the table that they are in. */
+/** Runs, by their table. */
 export const TABLES = ["fleet", "hot", "scarce", "uneven", "faulty", "sweep"] as const;
 export type Table = (typeof TABLES)[number];
 export type Plan = Readonly<Record<Table, readonly Scenario[]>>;
@@ -45,14 +45,14 @@ function sweep(nodes: number): Scenario[] {
   );
 }
 
-/** The rows about clients that come back. */
+/** The rows about retrying clients. */
 export function herds(clients: number): Herd[] {
   const ways: Back[] = ["retryAt", { jitter: 0.5 }, "reserve"];
   const limits = [{ ...bucket(200, 200), windows: true }, bucket(200, 200)];
   return limits.flatMap((limit) => ways.map((back) => herd(SEED, limit, clients, back)));
 }
 
-/** The rows about rates that adapt. */
+/** The rows about adaptive rates. */
 export function adapted(): Adapted[] {
   const rows = [2, 10, 100].flatMap((instances) => [0.01, 0.05].map((increase) => ({ instances, increase })));
   return [...rows, { instances: 10, increase: null }].map(({ instances, increase }) =>
@@ -60,7 +60,7 @@ export function adapted(): Adapted[] {
   );
 }
 
-/** Runs all of it; `progress` gets the name of each run that begins. */
+/** Runs everything; `progress` gets the name of each run that begins. */
 export async function report(progress: (name: string) => void): Promise<Report> {
   const tables = {} as Record<Table, Run[]>;
   const scenarios = plan();
@@ -75,7 +75,7 @@ export async function report(progress: (name: string) => void): Promise<Report> 
   return { ...tables, adaptive: adapted(), herd: herds(2_000) };
 }
 
-/** As the file has it: a line for each row. */
+/** The file's text: one line per row. */
 export function json(report: Report): string {
   const tables = Object.entries(report).map(
     ([name, rows]) =>

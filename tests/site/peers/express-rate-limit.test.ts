@@ -1,4 +1,4 @@
-/** express-rate-limit, as its page says that it behaves. */
+/** express-rate-limit behaves as the site's page says. */
 import type { AddressInfo } from "node:net";
 import express from "express";
 import { MemoryStore, type Options, rateLimit as expressRateLimit, type Store } from "express-rate-limit";
@@ -11,7 +11,7 @@ import { suite } from "./rows.ts";
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
 
 describe("express-rate-limit", () => {
-  /** Statuses of so many requests, and what the last answer said. */
+  /** The statuses of so many requests, and the last response. */
   async function statuses(middleware: express.RequestHandler, times: number) {
     const app = express().set("env", "test");
     app.use(middleware, (_request, response) => void response.send("hello"));
@@ -79,7 +79,7 @@ describe("express-rate-limit", () => {
     },
     "`Retry-After`": async () => {
       const there = await statuses(expressRateLimit({ ...settings, validate: false }), 3);
-      // All that is left of the minute, whatever the request needs.
+      // The rest of the minute, whatever the request needs.
       expect(Number(there.last.headers.get("Retry-After"))).toBeGreaterThan(30);
       const limits = defineLimits({ api: six }, { now: () => 0 });
       const here = await statuses(rateLimit(limits, { name: "api", jitter: 0 }), 7);

@@ -1,4 +1,4 @@
-/** rate-limiter-flexible, as its page says that it behaves. */
+/** rate-limiter-flexible behaves as the site's page says. */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible";
 import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
@@ -60,7 +60,7 @@ describe("rate-limiter-flexible", () => {
     },
     "prefix `a:b` with key `c`, and `a` with `b:c`": () => {
       expect(points({ keyPrefix: "a:b" }).getKey("c")).toBe(points({ keyPrefix: "a" }).getKey("b:c"));
-      // A name has no colon, so what comes before the first one is always the name.
+      // Names contain no colon, so the text before the first one is the name.
       expect(refused(() => defineLimits({ "a:b": six }))).toBe(true);
     },
     "points come back": async () => {

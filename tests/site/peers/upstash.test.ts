@@ -1,4 +1,4 @@
-/** @upstash/ratelimit, as its page says that it behaves. */
+/** @upstash/ratelimit behaves as the site's page says. */
 import { Ratelimit } from "@upstash/ratelimit";
 import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
@@ -47,7 +47,7 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
       expect((await ours(six, "raw-ours:").limit("api")).ok).toBe(true);
     },
     "a denied call, fixed window": async () => {
-      // A window of a year: none ends meanwhile.
+      // A window of a year: none ends during the test.
       const there = limiter(Ratelimit.fixedWindow(2, "365 d"), "fixed");
       for (let i = 0; i < 5; i++) expect((await there.limit("a")).success).toBe(i < 2);
       const [key = ""] = await client().keys("fixed:*");
@@ -77,7 +77,7 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
       expect(Math.ceil(retryAfter / 86_400_000)).toBe(3);
     },
     "a bucket refills": async () => {
-      // Its clock is this process's: half an interval later nothing has come.
+      // Its clock is this process's: half an interval later nothing has refilled.
       const there = limiter(Ratelimit.tokenBucket(10, "1 d", 10), "refill");
       await there.limit("a", { rate: 10 });
       const real = Date.now;

@@ -1,9 +1,9 @@
-// What a user's program does with time: the runner's fake timers are all that moves it.
+// A user's program with fake timers: only they move the time.
 import { defineLimits, MINUTE, SECOND } from "tidegate";
 import { concurrent, throttle } from "tidegate/client";
 import { transactional } from "tidegate/store";
 
-/** A store that answers with promises; with `stuck` it never does. */
+/** An asynchronous store; with `stuck` it never responds. */
 function later({ stuck = false } = {}) {
   const states = new Map();
   const tx = {
@@ -18,7 +18,7 @@ function later({ stuck = false } = {}) {
 export function timing({ test, expect, timers }) {
   const send = { kind: "token bucket", rate: 1, period: MINUTE };
 
-  test("tokens come back when time is moved on, and not before", () => {
+  test("tokens refill when the time is advanced, and not before", () => {
     const limits = defineLimits({ send });
     expect(limits.limit("send").ok).toBe(true);
     expect(limits.limit("send").retryAfter).toBe(MINUTE);
@@ -28,12 +28,12 @@ export function timing({ test, expect, timers }) {
     expect(limits.limit("send").ok).toBe(true);
   });
 
-  test("a system time that is set is the time of the limit", () => {
+  test("a limit follows the system time that is set", () => {
     timers.setSystemTime(new Date("2030-01-01T00:00:00Z"));
     expect(defineLimits({ send }).limit("send").now).toBe(Date.UTC(2030, 0));
   });
 
-  test("a store with promises answers although nothing moves the time", async () => {
+  test("an asynchronous store responds without advancing the time", async () => {
     const limits = defineLimits({ send }, { store: later() });
     expect((await limits.limit("send")).ok).toBe(true);
     timers.advanceTimersByTime(MINUTE);
@@ -41,14 +41,14 @@ export function timing({ test, expect, timers }) {
     expect(timers.getTimerCount()).toBe(0);
   });
 
-  test("one that never answers is answered for when its deadline comes", async () => {
+  test("a store that never responds is answered for at the deadline", async () => {
     const limits = defineLimits({ send }, { store: later({ stuck: true }), timeout: 100 });
     const answer = limits.limit("send");
     await timers.advanceTimersByTimeAsync(100);
     expect(await answer).toMatchObject({ ok: false, degraded: true });
   });
 
-  test("what waits for its turn runs when its time is moved to", async () => {
+  test("a throttled call runs when the time is advanced to its turn", async () => {
     const calls = [];
     const limited = throttle((n) => calls.push(n), { kind: "token bucket", rate: 1, period: SECOND });
     const all = Promise.all([limited(1), limited(2), limited(3)]);
@@ -61,7 +61,7 @@ export function timing({ test, expect, timers }) {
     expect(calls).toEqual([1, 2, 3]);
   });
 
-  test("what runs one at a time does so on promises alone", async () => {
+  test("calls with a concurrency of one run on promises alone", async () => {
     const limited = concurrent(async (n) => n, 1);
     expect(await Promise.all([limited(1), limited(2)])).toEqual([1, 2]);
   });
