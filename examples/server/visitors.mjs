@@ -81,8 +81,8 @@ export const sandboxRoutes = {
     seen(id, sandbox);
     const decision = await sandbox.decide({ op, count, reserve, now, random });
     const result = { decision: numbers(decision), rows: sandbox.rows(), clock: Date.now() };
-    const said = answer(decision, {}, decision.ok && decision.reserved ? 202 : 200);
-    return { ...said, body: { ...said.body, ...result } };
+    const response = answer(decision, {}, decision.ok && decision.reserved ? 202 : 200);
+    return { ...response, body: { ...response.body, ...result } };
   }),
 
   "GET /api/sandbox": within(async ({ id, sandbox }) => {

@@ -34,13 +34,13 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
   });
 
   const button = (name: string) => page.getByRole("button", { name, exact: true });
-  const said = () => page.getByRole("status").textContent();
+  const status = () => page.getByRole("status").textContent();
   /** The number of compared decisions; throws if two differed. */
   async function compared(): Promise<number> {
-    const verdict = (await page.locator(".verdict").textContent()) ?? "";
-    if (verdict.includes("No decisions yet")) return 0;
-    const count = /([\d,]+) decisions, identical to the bit/.exec(verdict)?.[1];
-    if (count === undefined) throw new Error(verdict);
+    const text = (await page.locator(".verdict").textContent()) ?? "";
+    if (text.includes("No decisions yet")) return 0;
+    const count = /([\d,]+) decisions, identical to the bit/.exec(text)?.[1];
+    if (count === undefined) throw new Error(text);
     return Number(count.replaceAll(",", ""));
   }
   async function until(true_: () => Promise<boolean>): Promise<void> {
@@ -85,7 +85,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     await button("Reset").click();
     await button("Send a burst of 30").focus();
     await page.keyboard.press("Enter");
-    await until(async () => /^21 granted, 9 denied/.test((await said()) ?? ""));
+    await until(async () => /^21 granted, 9 denied/.test((await status()) ?? ""));
     await until(async () => (await compared()) === 30);
     const rows = await page.locator(".log tbody tr .badge").allTextContents();
     expect(rows.slice(0, 10)).toEqual([...Array(9).fill("429 denied"), "200 granted"]);

@@ -74,7 +74,7 @@ test("another policy keeps the state; another kind or number of shards starts an
 });
 
 describe("an invalid request is refused with a reason, and changes nothing", () => {
-  test.each<[method: string, id: string, body: unknown, status: number, says: RegExp]>([
+  test.each<[method: string, id: string, body: unknown, status: number, error: RegExp]>([
     ["PUT", "wrong", { ...bucket, rate: 0 }, 400, /`rate` must be/],
     ["PUT", "wrong", { ...bucket, rate: "1" }, 400, /`rate` must be/],
     ["PUT", "wrong", { ...bucket, shards: 17 }, 400, /`shards` must be at most 16 here; got 17/],
@@ -96,12 +96,12 @@ describe("an invalid request is refused with a reason, and changes nothing", () 
     ["POST", "sound", { reserve: 1 }, 400, /`reserve` must be/],
     ["POST", "sound", { key: "k" }, 400, /`key` must be absent/],
     ["POST", "sound", "[]", 400, /`body` must be/],
-    ["POST", "nobody", {}, 404, /PUT a policy first/],
-  ])("%s %s %j", async (method, id, body, status, says) => {
+    ["POST", "absent", {}, 404, /PUT a policy first/],
+  ])("%s %s %j", async (method, id, body, status, error) => {
     await request("PUT", "sound", bucket);
     const answer = await request(method, id, body);
     expect(answer.status).toBe(status);
-    expect(answer.body.error).toMatch(says);
+    expect(answer.body.error).toMatch(error);
     expect((await request("GET", "sound")).body.rows).toEqual([]);
     expect((await request("GET", "wrong")).status).toBe(404);
   });

@@ -33,7 +33,7 @@ const WAYS = [
   { module: "node20", moduleResolution: "node16", file: "user.cts" },
   { module: "esnext", moduleResolution: "bundler", file: "user.ts" },
   { module: "preserve", moduleResolution: "bundler", file: "user.ts" },
-  // From before `exports`: classic Nest, and the tsconfig.json that older tools write. TypeScript 6 wants to hear that it is meant.
+  // The resolution from before `exports`, as in older Nest projects. TypeScript 6 requires an option to keep it.
   { module: "commonjs", moduleResolution: "node10", ignoreDeprecations: "6.0", file: "user.ts" },
   { module: "esnext", moduleResolution: "node10", ignoreDeprecations: "6.0", file: "user.ts" },
 ];

@@ -88,10 +88,10 @@ export function complaints(found: readonly Block[]): Map<string, string> {
       typeRoots: [join(root, "node_modules", "@types")],
     },
   );
-  const said = new Map<string, string>();
+  const errors = new Map<string, string>();
   for (const { file, messageText } of ts.getPreEmitDiagnostics(program)) {
     const name = file?.fileName ?? "";
-    said.set(name, `${said.get(name) ?? ""}${ts.flattenDiagnosticMessageText(messageText, "\n")}\n`);
+    errors.set(name, `${errors.get(name) ?? ""}${ts.flattenDiagnosticMessageText(messageText, "\n")}\n`);
   }
-  return said;
+  return errors;
 }

@@ -21,10 +21,10 @@ describe("every block of code runs, and prints what its comments say", () => {
     expect(found.flatMap(({ prints }) => prints).length).toBe(readme.match(/\/\/ →/g)?.length);
   });
 
-  const said = complaints(found);
-  test("the compiler reports no other error", () => expect(said.get("")).toBeUndefined());
+  const errors = complaints(found);
+  test("the compiler reports no other error", () => expect(errors.get("")).toBeUndefined());
   test.each(found)("$under: compiles under strict settings", ({ source }) => {
-    expect(said.get(source) ?? "").toBe("");
+    expect(errors.get(source) ?? "").toBe("");
   });
 
   test("In front of a server: the fourth request gets the response below it", async () => {

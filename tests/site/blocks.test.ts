@@ -21,7 +21,7 @@ const title = ({ path, under }: { path: string; under: string }): string => `${p
 const named = <T extends { path: string; under: string }>(them: readonly T[]) =>
   them.map((it) => [title(it), it] as const);
 
-test("each block says how it is tested", () => {
+test("each block is marked with its test", () => {
   const odd = all.filter(({ language, mark }) => {
     if (mark !== "" && !/^(is|in) \S+$|^not run: .{10}/.test(mark)) return true;
     return mark === "" && !/^(tsx?|js|sh|text)$/.test(language);
@@ -44,7 +44,7 @@ describe("TypeScript", () => {
   const said = complaints(written);
   test("the compiler reports nothing else", () => expect(said.get("")).toBeUndefined());
   const typed = written.filter(({ language }) => /^tsx?$/.test(language));
-  test.each(named(typed))("%s compiles, strictly", (_, { source }) => expect(said.get(source) ?? "").toBe(""));
+  test.each(named(typed))("%s compiles, strictly", (_, { source }) => expect(errors.get(source) ?? "").toBe(""));
 });
 
 const runs = written.filter(({ mark }) => mark === "");

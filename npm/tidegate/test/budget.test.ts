@@ -151,8 +151,8 @@ describe.each<[string, () => Store | undefined]>([
       expect(await left()).toEqual(before);
       const early = new AbortController();
       const second = spend(limits, { ...options, signal: early.signal }, work);
-      early.abort(new Error("at once"));
-      await expect(second).rejects.toThrow("at once");
+      early.abort(new Error("aborted early"));
+      await expect(second).rejects.toThrow("aborted early");
       expect(await left()).toEqual(before);
       await expect(spend(limits, options, work)).rejects.toThrow("the client went away");
       expect(await left()).toEqual(before);

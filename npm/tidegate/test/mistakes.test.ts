@@ -30,8 +30,8 @@ const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
 
 /** The mistake, and its message. */
-type Said = readonly [written: string, run: () => unknown, sentence: string];
-const says = (mistakes: readonly Said[]): void => {
+type Mistake = readonly [written: string, run: () => unknown, sentence: string];
+const throwEach = (mistakes: readonly Mistake[]): void => {
   test.each(mistakes)("%s", (_, run, sentence) => {
     let thrown: unknown;
     try {
@@ -53,7 +53,7 @@ describe("a name", () => {
   const NAMES = '`name` must be one of the limits defined: "sendMessage", "freeTrial"; got ';
   const many = defineLimits(Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`route${i}`, bucket])));
   const twenty = Array.from({ length: 20 }, (_, i) => `"route${i}"`).join(", ");
-  says([
+  throwEach([
     ["misspelt", () => limits.limit(any("sendMesage")), `${NAMES}"sendMesage"; did you mean "sendMessage"?`],
     ["in another case", () => limits.reset(any("freetrial")), `${NAMES}"freetrial"; did you mean "freeTrial"?`],
     [
@@ -82,7 +82,7 @@ describe("a policy", () => {
   const made = (policy: object) => () => defineLimits({ chat: any(policy) });
   const IN = ' (in the limit "chat")';
   const BUCKET = "absent: a token bucket has kind, rate, period, capacity, maxReserved, shards, onStoreError, timeout";
-  says([
+  throwEach([
     [
       "with a field misspelt",
       made({ ...bucket, capcity: 20 }),
@@ -123,7 +123,7 @@ describe("a call", () => {
   const KEY = "`key` must be a string of at most 1024 bytes in UTF-8; got ";
   const COUNT = "`count` must be a finite number of tokens from 0 to 1099511627776; got ";
   const call = (options: unknown) => () => limits.limit("sendMessage", any(options));
-  says([
+  throwEach([
     ["the key alone", call("user 7"), '`options` must be an object, such as { key, count }; got "user 7"'],
     ["null", call(null), "`options` must be an object, such as { key, count }; got null"],
     ["a number as the key", call({ key: 7 }), `${KEY}7`],
@@ -172,7 +172,7 @@ describe("a client", () => {
   const MEMCACHED =
     "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";
   const url = "redis://localhost";
-  says([
+  throwEach([
     ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
     ["Redis: an address", () => redis(any(url)), `${REDIS}"${url}"`],
     ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
@@ -264,7 +264,7 @@ describe("a middleware", () => {
   const LIMITER = "`limiter` must be what defineLimits returns; got ";
   const ITSELF = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
   const [request, response] = [{ headers: {} }, { setHeader: () => {} }];
-  says([
+  throwEach([
     ["Express: app.use(rateLimit)", () => express(any(request), any(response)), LIMITER + ITSELF],
     ["Fastify: addHook(…, rateLimit)", () => fastify(any({ raw: request }), any({})), LIMITER + ITSELF],
     [
@@ -303,7 +303,7 @@ describe("a middleware", () => {
 });
 
 describe("a function that is not part of the limiter", () => {
-  says([
+  throwEach([
     [
       "clientIp: no request",
       () => clientIp(any(null)),

@@ -16,7 +16,7 @@ export async function probe({ contender }) {
       if (answer.ok !== taken <= capacity) throw wrong(`answered request ${taken} of ${capacity} wrongly`, answer);
       if (answer.remaining !== Math.max(capacity - taken, 0)) throw wrong(`counts wrongly at request ${taken}`, answer);
       if (!(answer.resetAt > before && answer.resetAt <= Date.now() + PERIOD_MS + 1)) {
-        throw wrong("tells no time at which the limit is whole again", answer);
+        throw wrong("has no time at which the limit is full again", answer);
       }
     }
   }

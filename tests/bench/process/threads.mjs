@@ -11,13 +11,13 @@ export async function threads({ contender, workers, keys, measureMs }) {
     { length: workers },
     (_, thread) => new Worker(fileURLToPath(import.meta.url), { workerData: { contender, keys, measureMs, thread } }),
   );
-  const said = (worker) =>
+  const message = (worker) =>
     new Promise((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
     });
-  await Promise.all(crew.map(said)); // all are warm
-  const results = crew.map(said);
+  await Promise.all(crew.map(message)); // all are warm
+  const results = crew.map(message);
   for (const worker of crew) worker.postMessage("go");
   const runs = await Promise.all(results);
   return { perSecond: runs.reduce((sum, { calls, ns }) => sum + (calls * 1e9) / ns, 0) };

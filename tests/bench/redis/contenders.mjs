@@ -101,7 +101,7 @@ export const denied = {
   },
   "tidegate, denials not remembered": async (port) => {
     const { client, close } = ioredis(port);
-    const run = limiter(client, { rate: 1, period: HOUR }, { prefix: "asks:", rememberDenials: 0 });
+    const run = limiter(client, { rate: 1, period: HOUR }, { prefix: "uncached:", rememberDenials: 0 });
     await run("hot");
     return { run: () => run("hot"), close };
   },

@@ -16,8 +16,8 @@ export function policies() {
   }
   for (const { about, document, text, sentences } of invalid) {
     const problems = checkPolicies(text ?? JSON.stringify(document));
-    const said = problems.map(({ message }) => message);
-    results.push({ name: `policies > mistakes: ${about}`, ...differs(sentences, said) });
+    const messages = problems.map(({ message }) => message);
+    results.push({ name: `policies > mistakes: ${about}`, ...differs(sentences, messages) });
   }
   return results;
 }

@@ -42,11 +42,11 @@ await inRuntime("workerd", (wrangler) => {
   });
 
   test("deploys without configuration: a script, and the wasm as a separate module", () => {
-    const said = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {
+    const printed = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {
       cwd: user.folder,
       env: { ...process.env, ...QUIET },
     });
-    expect(said).toContain("--dry-run: exiting now.");
+    expect(printed).toContain("--dry-run: exiting now.");
     const files = readdirSync(out).filter((file) => /\.(js|wasm)$/.test(file));
     expect(files.filter((file) => file.endsWith(".wasm")).length).toBe(1);
     const sizes = Object.fromEntries(files.map((file) => [file, gzipSync(readFileSync(join(out, file))).length]));

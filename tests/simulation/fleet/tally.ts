@@ -146,7 +146,7 @@ export class Tally {
       if (decision.ok) this.#grant(request);
       else {
         this.denied++;
-        this.#judge(request, decision, at.server);
+        this.#checkRetryAt(request, decision, at.server);
       }
     }
   }
@@ -164,7 +164,7 @@ export class Tally {
   }
 
   /** Whether `retryAt` is the first ms at which the servers would grant it, without other requests. */
-  #judge({ key, count }: Request, { retryAt }: Decision, server: number): void {
+  #checkRetryAt({ key, count }: Request, { retryAt }: Decision, server: number): void {
     const { mode, limit } = this.#scenario;
     // Parts that are taken from several shards add up to the count within this tolerance: both times are correct.
     const rounding = shardsOf(mode) > 1 ? shardsOf(mode) * Number.EPSILON * Math.max(limit.capacity, count) : 0;

@@ -97,7 +97,7 @@ function Side({ lab, title, how, reserve, reading }: SideProps) {
 function Agreement({ lab }: { lab: Lab }) {
   const { compared, differing, away, remote } = lab;
   const state = away !== undefined ? "away" : differing > 0 ? "differ" : "agree";
-  const said = {
+  const text = {
     away: `${away} This side goes on alone; both begin anew when it is back.`,
     differ: `${differing} of ${compared} decisions differ.`,
     agree: compared === 0 ? "No decisions yet." : `${compared.toLocaleString("en")} decisions, identical to the bit.`,
@@ -107,7 +107,7 @@ function Agreement({ lab }: { lab: Lab }) {
   return (
     <div className={`agreement ${state}`}>
       <p className="verdict" data-state={state}>
-        <span aria-hidden="true">{{ away: "…", differ: "≠", agree: "=" }[state]}</span> {said}
+        <span aria-hidden="true">{{ away: "…", differ: "≠", agree: "=" }[state]}</span> {text}
       </p>
       <p className="quiet">
         {remote.pending > 0 ? `Answers under way: ${remote.pending}. ` : ""}The server's clock is {clock} of this one's,

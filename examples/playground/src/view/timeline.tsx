@@ -42,12 +42,12 @@ export function TimelinePanel({ lab }: { lab: Lab }) {
     plots.current?.draw(clock);
   });
   const { granted, reserved, denied, never } = lab.counts;
-  const said = `So far ${granted} granted, ${reserved} reserved, ${denied + never} denied. The table of decisions has each.`;
+  const summary = `So far ${granted} granted, ${reserved} reserved, ${denied + never} denied. The table of decisions has each.`;
   return (
     <Panel title="Timeline" hint="The last half minute, and the projection without further requests.">
       <figure>
         <figcaption>value, tokens</figcaption>
-        <div ref={above} role="img" aria-label={`The value over time. ${said}`} className="plot" />
+        <div ref={above} role="img" aria-label={`The value over time. ${summary}`} className="plot" />
       </figure>
       <figure>
         <figcaption>
@@ -59,7 +59,7 @@ export function TimelinePanel({ lab }: { lab: Lab }) {
             <li className="retry">retryAt of the last denial</li>
           </ul>
         </figcaption>
-        <div ref={below} role="img" aria-label={`Tokens requested over time. ${said}`} className="plot" />
+        <div ref={below} role="img" aria-label={`Tokens requested over time. ${summary}`} className="plot" />
       </figure>
     </Panel>
   );

@@ -56,9 +56,9 @@ test("calls with equal keys are shared; without `key`, object arguments are refu
 test("a function that throws synchronously rejects, and the next call runs it again", async () => {
   let calls = 0;
   const load = singleFlight(() => {
-    if (++calls === 1) throw new Error("at once");
+    if (++calls === 1) throw new Error("synchronous");
     return "fine";
   });
-  await expect(load()).rejects.toThrow("at once");
+  await expect(load()).rejects.toThrow("synchronous");
   expect(await load()).toBe("fine");
 });

@@ -148,7 +148,7 @@ describe.each<[string, () => Store | undefined]>([
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), spaced, clock.now);
     const throttled = throttle(fn, policy, { clock, maxQueued: 3 });
-    void throttled("runs at once");
+    void throttled("runs immediately");
     await clock.pass(0);
     const calls = ["b", "c", "d"].map((name) => throttled(name));
     const refused = await throttled("e").catch((error) => error);

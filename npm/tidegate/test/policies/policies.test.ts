@@ -76,8 +76,8 @@ describe("which rules", () => {
   });
 
   test("the fallback applies only if no rule matches", () => {
-    const { name: _, ...anybody } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
-    const { took, policies } = start({ ...PLANS, fallback_limit: anybody });
+    const { name: _, ...shared } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
+    const { took, policies } = start({ ...PLANS, fallback_limit: shared });
     expect(took({ address: "192.0.2.1" })).toEqual(["fallback_limit 2"]);
     expect(took({ address: "192.0.2.1", claims: { plan: "free" } })).toEqual(["free 19"]);
     expect(policies.names).toEqual(["enterprise", "pro", "free", "fallback_limit"]);
@@ -217,12 +217,12 @@ describe("reload", () => {
   });
 
   test("a decision in progress keeps the rules that it started with", async () => {
-    let hand: (claims: object) => void = () => {};
-    const claims = () => new Promise<object>((done) => (hand = done));
+    let verify: (claims: object) => void = () => {};
+    const claims = () => new Promise<object>((done) => (verify = done));
     const policies = definePolicies({ rules: [rule({ match: { "jwt:plan": "pro" } })] }, { claims });
-    const selected = policies.select({}, {}, () => "somebody");
+    const selected = policies.select({}, {}, () => "user");
     policies.reload({ rules: [rule({ name: "other" })] });
-    hand({ plan: "pro" });
+    verify({ plan: "pro" });
     expect((await selected).map(({ name }) => name)).toEqual(["api"]);
   });
 });

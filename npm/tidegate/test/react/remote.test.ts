@@ -21,9 +21,9 @@ function server({ ahead = 0, value = 5 } = {}) {
     self.requests++;
     if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
     if (self.fails !== undefined) throw self.fails;
-    const told = { ...self.state, config, now: Date.now() + self.ahead };
+    const reply = { ...self.state, config, now: Date.now() + self.ahead };
     if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
-    return told;
+    return reply;
   }
   return self;
 }

@@ -22,7 +22,7 @@ const SETUPS: [&str; 7] = [
     "lmdb, nosync, writemap",
     "sqlite, page 4096",
     "sqlite, page 1024",
-    "sqlite, page 1024, asks first",
+    "sqlite, page 1024, reads first",
     "sqlite, page 1024, full sync",
 ];
 
@@ -112,7 +112,7 @@ fn main() {
             std::fs::create_dir_all(&folder).expect("a folder");
             let (done, longest) = processes(count, setup, &folder, keys, granted, seconds);
             print!(" {:>10.0} ({:>5.1})", done as f64 / seconds, longest as f64 / 1e3);
-            std::fs::remove_dir_all(&folder).expect("nobody else has it");
+            std::fs::remove_dir_all(&folder).expect("only this run uses it");
         }
         println!();
     }

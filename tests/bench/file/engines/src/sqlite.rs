@@ -8,7 +8,7 @@ use tidegate_core::{Rule, State, decode, encode};
 
 pub struct Sqlite {
     connection: Connection,
-    asks_first: bool,
+    reads_first: bool,
 }
 
 fn read(statement: &mut CachedStatement<'_>, key: &[u8; 16]) -> Option<State> {
@@ -40,7 +40,7 @@ impl Sqlite {
             }))
             .expect("a handler");
         connection.set_prepared_statement_cache_capacity(16);
-        Sqlite { connection, asks_first: setup.contains("asks") }
+        Sqlite { connection, reads_first: setup.contains("reads") }
     }
 }
 
@@ -48,7 +48,7 @@ impl Engine for Sqlite {
     fn take(&mut self, key: [u8; 16], rule: &Rule, now: f64) -> bool {
         let prepare = |sql| self.connection.prepare_cached(sql).expect("a statement");
         let mut select = prepare("SELECT state FROM states WHERE id = ?1");
-        if self.asks_first && !rule.take(read(&mut select, &key), now, 1.0, false).decision.ok {
+        if self.reads_first && !rule.take(read(&mut select, &key), now, 1.0, false).decision.ok {
             return false;
         }
         prepare("BEGIN IMMEDIATE").execute([]).expect("a transaction");
