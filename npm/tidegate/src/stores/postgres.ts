@@ -25,7 +25,6 @@ import { isOneConnection, type PostgresClient, senderOf } from "./postgres/clien
 import { checkSchema, migrate, type MigrationOptions, quoted } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { Pending, type Request } from "./postgres/request.ts";
-import { summed } from "./postgres/statements.ts";
 import { settle } from "./transactional.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
@@ -98,7 +97,7 @@ export class PostgresStore implements AsyncStore {
 
   async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
     if (checkCalls(calls).length === 0) return settle([], now ?? Date.now());
-    return this.#request({ kind: "all", calls: summed(calls) }, now, deadline);
+    return this.#request({ kind: "all", calls }, now, deadline);
   }
 
   async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {

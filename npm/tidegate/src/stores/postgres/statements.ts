@@ -151,7 +151,6 @@ function repeat(pending: Pending, states: Stored[], rows: ReadonlyMap<string, nu
     decisions.push(decision);
     writes.push([row, state]);
   }
-  // Of several calls on one row the last takes for all of them: see `summed`.
   if (decisions.every(({ ok }) => ok)) {
     for (const [row, state] of writes) {
       pending.created ||= states[row] === null && state !== null;
@@ -207,19 +206,4 @@ export function lockedRows(ids: readonly string[], found: (locked: string[]) => 
       found(places.map((place) => ids[Number(place) - 1] ?? ""));
     },
   };
-}
-
-/**
- * Several calls of one limitAll on one limit and key need their sum: each is evaluated with the counts before it, and
- * the last of them takes. The limiter has checked that the sum is a legal count.
- */
-export function summed(calls: readonly Call[]): Call[] {
-  const ids = calls.map(({ limit, key }) => limit.identity(key));
-  const sums = new Map<string, number>();
-  return calls.map((call, i) => {
-    const id = ids[i] as string;
-    const count = (sums.get(id) ?? 0) + call.count;
-    sums.set(id, count);
-    return { ...call, count, op: ids.lastIndexOf(id) === i ? call.op : "check" };
-  });
 }

@@ -79,13 +79,9 @@ export class RedisStore implements AsyncStore {
       const got = calls.map(({ limit, key }) => limit.identity(key)).join(", ");
       throw new InputError("requests", "about limits of one hash slot: give `redis` a `tag` that they share", got, got);
     }
-    // Of several requests on one state, each counts those before it.
-    const sums = new Map<string, number>();
-    const requests = calls.map(({ op, limit, key, reserve, ...call }, i): Request => {
-      const redisKey = redisKeys[i] as string;
-      const count = (sums.get(redisKey) ?? 0) + call.count;
-      sums.set(redisKey, count);
-      return { limit, key, redisKey, rule: new Rule(limit.policy, op, count, reserve, limit.start(key), false) };
+    const requests = calls.map(({ op, limit, key, count, reserve }, i): Request => {
+      const rule = new Rule(limit.policy, op, count, reserve, limit.start(key), false);
+      return { limit, key, redisKey: redisKeys[i] as string, rule };
     });
     const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
       this.#pipeline.send({ requests, deadline, resolve, reject }, integer(passed)),
