@@ -89,9 +89,9 @@ describe("the package for this platform", () => {
     try {
       const { stdout, stderr, status } = run("shared.mjs");
       expect(status).toBe(0);
-      const told =
+      const reported =
         "memory\nTIDEGATE_ADDON tidegate's addon is not installed, so shared() is this thread's own memory: ";
-      expect(stdout.slice(0, told.length)).toBe(told);
+      expect(stdout.slice(0, reported.length)).toBe(reported);
       expect(stdout.match(/TIDEGATE_ADDON/g)).toHaveLength(1);
       expect(stdout.slice(reported.length)).toMatch(cause);
       expect(stdout).toContain(`It is the package ${name}; install it`);

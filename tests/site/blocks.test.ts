@@ -41,8 +41,8 @@ test.each(named(all.filter(({ mark }) => mark.startsWith("in "))))("%s is in the
 });
 
 describe("TypeScript", () => {
-  const said = complaints(written);
-  test("the compiler reports nothing else", () => expect(said.get("")).toBeUndefined());
+  const errors = complaints(written);
+  test("the compiler reports nothing else", () => expect(errors.get("")).toBeUndefined());
   const typed = written.filter(({ language }) => /^tsx?$/.test(language));
   test.each(named(typed))("%s compiles, strictly", (_, { source }) => expect(errors.get(source) ?? "").toBe(""));
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { inRuntime, retell } from "../../hosts/runtimes.ts";
+import { inRuntime, replay } from "../../hosts/runtimes.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { vectors } from "../vectors.ts";
 import { RedisServer } from "./server.ts";
@@ -28,5 +28,5 @@ await inRuntime("bun", async (bun) => {
   test("the first calls are answered by the server, and those after SCRIPT FLUSH", () => {
     expect(rest).toEqual({ bun: expect.stringMatching(/^1\./), granted: 10, afterFlush: true });
   });
-  retell(suite);
+  replay(suite);
 });

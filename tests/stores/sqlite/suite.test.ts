@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { inRuntime, retell } from "../../hosts/runtimes.ts";
+import { inRuntime, replay } from "../../hosts/runtimes.ts";
 import { remove } from "../../support/folders.ts";
 
 const run = promisify(execFile);
@@ -31,7 +31,7 @@ for (const [runtime, [client]] of Object.entries(CLIENTS)) {
   await inRuntime(runtime as keyof typeof CLIENTS, async (program) => {
     const path = join(folder, `${runtime}.db`);
     const results = JSON.parse(await output(program, "suite.mjs", client, path)) as { name: string; error?: string }[];
-    describe(client, () => retell(results));
+    describe(client, () => replay(results));
 
     // libSQL loses writes of two processes on one local file: plain `UPDATE`s of a counter, too.
     describe.skipIf(client === "@libsql/client")(`${client}, two processes on one file`, () => {
