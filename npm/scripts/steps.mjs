@@ -119,6 +119,7 @@ export const nodeSteps = () => [
   vitest("bench", { prepare: installPeers, ...OUTSIDE }),
   vitest("works", OUTSIDE, "works with other tools"),
   check("biome", "biome check --error-on-warnings"),
+  check("spelling and wording of the documents", "cspell lint --no-progress --quiet"),
   check("packages as npm takes them", "node npm/scripts/publish.mjs --dry-run", OUTSIDE),
   check("nothing generated is stale", "git diff --exit-code --stat"),
 ];
