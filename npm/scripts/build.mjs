@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { installWorkspace } from "./install.mjs";
-import { ask, once, root, run, stop } from "./run.mjs";
+import { output, once, root, run, stop } from "./run.mjs";
 import { GENERATED, optimizeReplay, optimizeWasm, REPLAY } from "./wasm.mjs";
 
 const LEAST_NODE = [20, 19];
@@ -25,10 +25,10 @@ export async function setup() {
   if (major < LEAST_NODE[0] || (major === LEAST_NODE[0] && minor < LEAST_NODE[1])) {
     stop(`Node.js ${LEAST_NODE.join(".")} or newer is needed; this is ${process.version}: https://nodejs.org`);
   }
-  if (ask("cargo", ["--version"]) === undefined) stop("Rust is needed. Install it with rustup: https://rustup.rs");
-  const sysroot = ask("rustc", ["--print", "sysroot"]);
+  if (output("cargo", ["--version"]) === undefined) stop("Rust is needed. Install it with rustup: https://rustup.rs");
+  const sysroot = output("rustc", ["--print", "sysroot"]);
   if (sysroot === undefined || !existsSync(join(sysroot, "lib", "rustlib", WASM, "lib"))) {
-    if (ask("rustup", ["--version"]) === undefined) {
+    if (output("rustup", ["--version"]) === undefined) {
       stop(`this Rust cannot build for ${WASM}, and rustup, which adds it, is missing: https://rustup.rs`);
     }
     await run("rustup", ["target", "add", WASM]);

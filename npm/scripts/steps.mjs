@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { docs } from "./docs.mjs";
 import { installPeers, installRuntimes, installStranger } from "./install.mjs";
 import { playground } from "./playground.mjs";
-import { ask, root } from "./run.mjs";
+import { output, root } from "./run.mjs";
 import { STORES } from "./stores.mjs";
 
 /**
@@ -61,7 +61,7 @@ const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.inc
 
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
-const nextest = () => ask("cargo", ["nextest", "--version"]) !== undefined;
+const nextest = () => output("cargo", ["nextest", "--version"]) !== undefined;
 
 /** The steps that cargo runs: one after another, since cargo locks its folder. @returns {Step[]} */
 export const cargoSteps = () => [
