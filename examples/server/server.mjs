@@ -68,16 +68,16 @@ server.on("listening", () => {
   Try, each of them several times in a row:
 
     curl -i '${url}/api/message?cost=15'
-      your own bucket of 20 tokens, one more a second: 200 with RateLimit: "message";r=5;t=5,
-      then at once 429 with Retry-After, and 200 again when that has passed
+      your own bucket of 20 tokens, one more per second: 200 with RateLimit: "message";r=5;t=5,
+      then 429 with Retry-After, and 200 again after that time
 
     curl -i '${url}/api/trial'
-      three for everybody in each window of 30 seconds: 200, 200, 200, then 429
+      three for all clients together in each window of 30 seconds: 200, 200, 200, then 429
       until the window's end
 
     curl -i -X POST '${url}/api/chat?tokens=500'
-      500 tokens, 100 more a second, 1000 promised ahead: 200, then 202 with the time
-      at which it is paid for (runAt), 202 for later still, then 429
+      500 tokens, 100 more per second, 1000 reserved ahead: 200, then 202 with the time
+      at which it may run (runAt), 202 for a later time, then 429
 
   Ctrl-C stops it.
 `);

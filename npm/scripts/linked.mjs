@@ -22,7 +22,7 @@ export const PLATFORMS = {
 };
 
 const WASM = "wasm32-unknown-unknown";
-/** The packages of WebAssembly, each in a folder of its own name, and their crates. */
+/** The WebAssembly packages, named like their folders, and their crates. */
 const OF_WASM = {
   "tidegate-replay": ["tidegate-replay"],
   tidegate: ["tidegate-wasm", "tidegate-policy-wasm"],

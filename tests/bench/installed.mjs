@@ -1,4 +1,4 @@
-// What is installed here, and what is not yet.
+// Which peers are installed.
 import { existsSync, readFileSync } from "node:fs";
 
 const here = new URL("./", import.meta.url);

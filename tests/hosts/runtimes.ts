@@ -35,7 +35,7 @@ const RUNTIMES = {
   },
   libsql: { places: inInstalled("@libsql/client"), install: FROM_NPM },
   bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
-  // Beside a vitest of its own, in a folder where only its user finds it.
+  // Installed with its own vitest, in a folder that no other test resolves.
   "pool-workers": {
     places: [join(here, "pool-workers/node_modules/vitest/vitest.mjs")],
     install: `${FROM_NPM}/pool-workers`,

@@ -28,7 +28,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("with-require.cjs", text))).toBe(ANSWERS);
   });
 
-  test("a process has one copy: what `require` made works with what `import` loaded, in every entry", () => {
+  test("`require` and `import` share one copy per process, in every entry", () => {
     const text = `import { createRequire } from "node:module";
       import { defineLimits, InputError, MINUTE } from "tidegate";
       import { MemoryStore } from "tidegate/pure";
@@ -42,7 +42,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("both.mjs", text))).toBe("true false true true");
   });
 
-  /** Another copy of the package, such as an app's dependency may have installed. */
+  /** Another copy of the package, as a dependency of an app may install. */
   const copyOf = (name: string, version: string): string => {
     const copy = join(user.folder, "node_modules", name);
     cpSync(join(user.folder, "node_modules/tidegate"), copy, { recursive: true });
@@ -71,7 +71,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("other.mjs", text)).split("\n")).toEqual([error, error]);
   });
 
-  test("the hook for React says so where React is not installed, and loads where it is", () => {
+  test("without React installed the hook's error says so; with React it loads", () => {
     const text = `import("tidegate/react").then(
       ({ useRateLimit }) => console.log(typeof useRateLimit),
       ({ message }) => console.log(message));`;
@@ -95,7 +95,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("entries.mjs", text))).toBe("[]");
   });
 
-  test("`npx tidegate` runs, and exits as its help says", () => {
+  test("`npx tidegate` runs, and its exit codes are those of its help", () => {
     const bin = join(user.folder, "node_modules", ".bin", process.platform === "win32" ? "tidegate.cmd" : "tidegate");
     expect(output(bin, ["--version"]).trim()).toBe(user.packed.version);
     expect(output(bin, ["headers", "--rate", "10", "--period", "60000"])).toContain('RateLimit: "default";r=9;t=54');
@@ -108,7 +108,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("inside.mjs", text))).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });
 
-  test("a worker thread has its own", () => {
+  test("a worker thread has its own copy", () => {
     const worker = `${use('import { defineLimits, MINUTE } from "tidegate";')}
       import { parentPort } from "node:worker_threads"; parentPort.postMessage(globalThis.answers);`;
     user.write("worker.mjs", worker);

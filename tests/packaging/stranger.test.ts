@@ -29,7 +29,7 @@ const COMPILERS: Readonly<Record<string, string>> = {
 
 /** Entries whose declarations use web types, such as `AbortSignal` and `Request`. */
 const NOT_BARE = ["file", "hono", "fetch", "budget", "client", "client/node"].map((name) => `tidegate/${name}`);
-/** With Node.js types every entry compiles; with web types, those for pages; without both, those that need neither. */
+/** The entries that compile with Node.js types (all), with web types, and with neither. */
 const LIBRARIES: Readonly<Record<string, { lib: string[]; types: string[]; but: readonly string[] }>> = {
   "Node.js": { lib: ["es2022"], types: ["node"], but: [] },
   "a page": { lib: ["es2022", "dom"], types: [], but: ["tidegate/client/node"] },

@@ -62,7 +62,7 @@ redis = { call = command, pcall = command }
 local scripts = {}
 function install(sha, text) scripts[sha] = assert(load(text, 'script')) end
 function plant(key, value) data[key], expires[key] = value, nil end
--- What Redis does some times a second: keys whose time has come are dropped, whether they are read or not.
+-- Redis deletes expired keys several times per second, whether they are read or not.
 function expire(at)
   for key, time in pairs(expires) do
     if time <= at then data[key], expires[key] = nil, nil end

@@ -91,7 +91,7 @@ export class Redis {
     this.#server.close();
   }
 
-  /** A client with the shape of ioredis, or of its `Cluster` where there are several servers. */
+  /** A client with the shape of ioredis, or of its `Cluster` if there are several servers. */
   client(process: Process, end: End): RedisLike {
     const send = (run: () => unknown, place: number): Promise<unknown> =>
       new Promise((resolve, reject) => {

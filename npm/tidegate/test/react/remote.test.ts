@@ -229,7 +229,7 @@ describe("after the page was in the background", () => {
     return { turn, window };
   }
 
-  test("it is requested once when the page is visible again, and neither while hidden nor without subscribers", async () => {
+  test("the state is requested once when the page is visible again, and never while hidden or without subscribers", async () => {
     const { turn, window } = page();
     const far = server();
     const { stop } = show(new RemoteLimits(far.load), ["ok"]);
