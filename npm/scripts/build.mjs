@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { installWorkspace } from "./install.mjs";
-import { output, once, root, run, stop } from "./run.mjs";
+import { once, output, root, run, stop } from "./run.mjs";
 import { GENERATED, optimizeReplay, optimizeWasm, REPLAY } from "./wasm.mjs";
 
 const LEAST_NODE = [20, 19];

@@ -1,4 +1,4 @@
-// The small examples: each is one command, and tells where it listens.
+// The small examples: each is one command, and prints its address.
 import { join } from "node:path";
 import { build } from "esbuild";
 import { root } from "./process.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrate } from "tidegate/postgres";
-import { measured, options, tell } from "../tables.mjs";
+import { measured, options, publish } from "../tables.mjs";
 import { program, startServer } from "./server.mjs";
 
 const given = options(9);
@@ -67,6 +67,6 @@ for (let round = 0; round < given.rounds; round++) {
 }
 const [base] = Object.keys(CALLS);
 const title = "8 clients of pgbench on one key";
-tell(given, [measured({ title, unit: "calls a second", base, rounds: found })], {
+publish(given, [measured({ title, unit: "calls a second", base, rounds: found })], {
   server: `PostgreSQL ${rows[0].version}`,
 });

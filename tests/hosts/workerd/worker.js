@@ -284,16 +284,16 @@ const CONFIGS = {
 export default {
   async fetch(request, env) {
     const { pathname, searchParams } = new URL(request.url);
-    const asked = Object.fromEntries(searchParams);
-    const tell = (answer) => Response.json(answer ?? null);
-    if (pathname === "/suite") return tell(await SUITES[asked.name](env));
-    if (pathname === "/lease") return tell(await spend(asked.name, Number(asked.times)));
-    if (pathname === "/spread") return tell(await spread(env, JSON.parse(asked.of)));
-    if (pathname === "/late") return tell(await late(env));
-    if (pathname === "/global") return tell(await global());
-    if (pathname === "/kv") return tell(await onKv(env));
-    const namespace = env[asked.in ?? "WATCHED"];
-    if (pathname === "/burst") return tell(await burst(namespace, Number(asked.calls)));
+    const query = Object.fromEntries(searchParams);
+    const respond = (answer) => Response.json(answer ?? null);
+    if (pathname === "/suite") return respond(await SUITES[query.name](env));
+    if (pathname === "/lease") return respond(await spend(query.name, Number(query.times)));
+    if (pathname === "/spread") return respond(await spread(env, JSON.parse(query.of)));
+    if (pathname === "/late") return respond(await late(env));
+    if (pathname === "/global") return respond(await global());
+    if (pathname === "/kv") return respond(await onKv(env));
+    const namespace = env[query.in ?? "WATCHED"];
+    if (pathname === "/burst") return respond(await burst(namespace, Number(query.calls)));
     if (pathname === "/limit") {
       const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
       const { cause, ...decision } = await limits[query.op ?? "limit"](query.name, {

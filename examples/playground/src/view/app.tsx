@@ -61,7 +61,7 @@ export function App({ lab }: { lab: Lab }) {
   /** Manual requests are announced to screen readers; traffic is not. */
   const send = async (times: number): Promise<void> => {
     const entries = await Promise.all(
-      Array.from({ length: times }, () => lab.ask("limit", shape.count, shape.reserve)),
+      Array.from({ length: times }, () => lab.call("limit", shape.count, shape.reserve)),
     );
     const ok = entries.filter(({ here }) => here.ok).length;
     const left = entries.at(-1)?.here.value ?? 0;
@@ -82,7 +82,7 @@ export function App({ lab }: { lab: Lab }) {
     say(`${title}: begun.`);
   };
   const give = async (): Promise<void> => {
-    const { here } = await lab.ask("give", shape.count, false);
+    const { here } = await lab.call("give", shape.count, false);
     say(`Given back; the value is ${here.value.toFixed(1)}.`);
   };
 
