@@ -48,7 +48,8 @@ describe("bundled", () => {
     const keys = await bundle('export { clientIp, statusOf, tupleKey } from "tidegate/http";', ["browser"]);
     expect(keys).not.toContain("WebAssembly.Module");
     expect(whole).toContain("WebAssembly.Module");
-    expect(keys.length).toBeLessThan(whole.length / 4);
+    // Most of it is ipaddr.js, which a server's `clientIp` needs.
+    expect(keys.length).toBeLessThan(whole.length / 2);
   });
 
   test("the size of each entry, for the record", async () => {

@@ -77,7 +77,7 @@ interface Manifest {
 /** Every entry with code: `tidegate`, `tidegate/redis`, … */
 export function entries(manifest: Manifest): string[] {
   return Object.keys(manifest.exports)
-    .filter((path) => !path.endsWith(".json"))
+    .filter((path) => !/\.(json|sql|lua)$/.test(path))
     .map((path) => `tidegate${path.slice(1)}`);
 }
 
