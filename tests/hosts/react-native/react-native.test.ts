@@ -1,4 +1,4 @@
-/** Engines of apps: Metro with React Native's preset bundles the packed package; Hermes and QuickJS run it, with no polyfill. */
+/** Engines of apps: Metro with React Native's preset bundles the packed package; Hermes and QuickJS run it without a polyfill. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -47,7 +47,7 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   describe("Hermes, bundled by Metro", () => replay(inHermes));
 
   buildSync({
-    entryPoints: [join(user.folder, "index.js")],
+    entryPoints: [join(user.folder, "memory-only.js")],
     outfile: join(user.folder, "script.js"),
     bundle: true,
     format: "iife",
@@ -56,5 +56,5 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   });
   const quickjs = pathToFileURL(join(modules, "quickjs-emscripten/dist/index.mjs")).href;
   const inQuickJs = JSON.parse(await run(process.execPath, "quickjs.mjs", quickjs, "script.js")) as typeof inHermes;
-  describe("QuickJS", () => replay(inQuickJs));
+  describe("QuickJS, in memory", () => replay(inQuickJs));
 });
