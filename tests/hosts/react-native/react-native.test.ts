@@ -47,7 +47,7 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   describe("Hermes, bundled by Metro", () => replay(inHermes));
 
   buildSync({
-    entryPoints: [join(user.folder, "memory-only.js")],
+    entryPoints: [join(user.folder, "index.js")],
     outfile: join(user.folder, "script.js"),
     bundle: true,
     format: "iife",
@@ -56,5 +56,5 @@ module.exports = mergeConfig(getDefaultConfig(__dirname), {
   });
   const quickjs = pathToFileURL(join(modules, "quickjs-emscripten/dist/index.mjs")).href;
   const inQuickJs = JSON.parse(await run(process.execPath, "quickjs.mjs", quickjs, "script.js")) as typeof inHermes;
-  describe("QuickJS, in memory", () => replay(inQuickJs));
+  describe("QuickJS", () => replay(inQuickJs));
 });
