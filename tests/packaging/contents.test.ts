@@ -83,7 +83,7 @@ describe("the tarball", () => {
   test("arethetypeswrong finds nothing in any of its four resolutions", () => {
     const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
     // Its exit code says whether there are problems; the report says which.
-    const args = [attw, user.tarball, "--format", "json"];
+    const args = [attw, user.tarball, "--format", "json", "--exclude-entrypoints", "postgres.sql", "redis.lua"];
     // To a file: the program ends before a pipe has taken all of it.
     const path = user.write("attw.json", "");
     const file = openSync(path, "w");
