@@ -64,8 +64,9 @@ const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.inc
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
 const nextest = () => output("cargo", ["nextest", "--version"]) !== undefined;
 
-/** Cargo keeps what an earlier dry run unpacked under the same version, and would compile that again. */
+/** Cargo keeps what an earlier dry run unpacked and compiled under the same version, and would use that again. */
 const forgetCrates = async () => {
+  rmSync(join(root, "target/publish"), { recursive: true, force: true });
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
   for (const registry of existsSync(sources) ? readdirSync(sources) : []) {
     // That of crates.io has a name; a dry run's has none before the dash.

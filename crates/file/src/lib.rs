@@ -14,7 +14,7 @@
 //! * Its copies are readable by other users: all files of a folder have mode 600, whatever the umask, and those that
 //!   other users can read are set to it when the folder is opened. A folder that is made has mode 700.
 //!
-//! A decision is planned by [`tidegate_table::states`], as in memory, and carried out in the same transaction.
+//! A decision is made by [`tidegate_table`], as in memory, and written in the same transaction.
 
 // Memory maps and two system calls need it.
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -46,7 +46,7 @@ pub struct Limit {
 
 impl Limit {
     /// Prepares `policy` under `name` for the table with this secret. The name must have passed
-    /// [`check_name`](tidegate_core::check_name).
+    /// [`is_name`](tidegate_core::is_name).
     #[must_use]
     pub fn new(secret: [u64; 2], name: impl AsRef<[u8]>, policy: Policy) -> Limit {
         let name = name.as_ref();
