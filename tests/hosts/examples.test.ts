@@ -110,7 +110,7 @@ await inRuntime("chromium", (program) => {
           shown.push(await page.evaluate<string>("document.querySelector('output').value"));
         }
       }
-      expect(shown.slice(0, 3)).toEqual(["asked; 2 left", "asked; 1 left", "asked; 0 left"]);
+      expect(shown.slice(0, 3)).toEqual(["allowed; 2 left", "allowed; 1 left", "allowed; 0 left"]);
     } finally {
       await browser.close();
       await running.stop();
