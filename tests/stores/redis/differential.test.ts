@@ -197,10 +197,11 @@ test("and limitAll, with limits of several shards, which are one bucket here", {
       // Each entry is sent in one turn; those of several requests are all granted or none.
       const entries = Array.from({ length: 1 + random.below(5) }, (): Call[] => {
         if (random.chance(0.5)) return [request(random, random.pick(limits), key())];
-        return Array.from({ length: 2 + random.below(3) }, () => ({
-          ...request(random, random.pick(limits), key()),
-          op: "take" as const,
-        }));
+        const calls = Array.from({ length: 2 + random.below(3) }, (): Call => {
+          return { ...request(random, random.pick(limits), key()), op: "take" };
+        });
+        // A limiter adds up requests on one limit and key before a store has them.
+        return [...new Map(calls.map((call) => [call.limit.identity(call.key), call])).values()];
       });
       const answers = await Promise.all(
         entries.map(async ([first, ...rest]) =>

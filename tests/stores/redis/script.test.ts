@@ -67,18 +67,19 @@ function plan(file: string): Expected[] {
       const requests = step.requests ?? [alone];
       if (requests.length === 0 || requests.some((request) => (request.config?.shards ?? 1) > 1)) continue;
       const prefix = `${file}:${vector.name.replaceAll(/[{}]/g, "")}:`;
-      const keys = requests.map(({ limit, key }) => redisKeyOf(prefix, limit, undefined, key, undefined));
+      const each = requests.map(({ limit, key }) => redisKeyOf(prefix, limit, undefined, key, undefined));
+      // Requests on one key are one request for their sum, which the caller of the script makes.
+      const keys = [...new Set(each)];
       if (step.requests === undefined) {
         const args = ["decision", "", ...rule(alone, step.op), `${step.now}`];
         const held = [(step.state as { bits?: string } | null)?.bits ?? null];
         all.push({ about, call: { keys, args }, decisions: [decisionOf(step.expect, step.now)], held });
         continue;
       }
-      const sums = new Map<string, number>();
-      const rules = requests.flatMap((request, i) => {
-        const count = (sums.get(keys[i] as string) ?? 0) + (request.count ?? 1);
-        sums.set(keys[i] as string, count);
-        return rule({ ...request, count }, "takeAll");
+      const rules = keys.flatMap((key) => {
+        const same = requests.filter((_, i) => each[i] === key);
+        const count = same.reduce((sum, request) => sum + (request.count ?? 1), 0);
+        return rule({ ...(same[0] as VectorRequest), count, reserve: same.every(({ reserve }) => reserve) }, "takeAll");
       });
       const size = `${keys.length}`;
       const args = [
@@ -93,8 +94,9 @@ function plan(file: string): Expected[] {
         ...keys.map((_, i) => `${i + 1}`),
       ];
       const { decisions } = step.expect as { decisions: Readonly<Record<string, unknown>>[] };
-      const held = keys.map((_, i) => (step.states?.[i] as { bits?: string } | null)?.bits ?? null);
-      all.push({ about, call: { keys, args }, decisions: decisions.map((one) => decisionOf(one, step.now)), held });
+      const held = keys.map((key) => (step.states?.[each.indexOf(key)] as { bits?: string } | null)?.bits ?? null);
+      const distinct = keys.map((key) => decisions[each.indexOf(key)] as Readonly<Record<string, unknown>>);
+      all.push({ about, call: { keys, args }, decisions: distinct.map((one) => decisionOf(one, step.now)), held });
     }
   }
   return all;
