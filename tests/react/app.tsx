@@ -1,12 +1,12 @@
 // The components of the tests, for a page and for a rendering server.
 import { memo, type ReactElement, StrictMode } from "react";
-import { type RateLimit, remoteLimits, type Told, useRateLimit } from "tidegate/react";
+import { type RateLimit, remoteLimits, type ServerState, useRateLimit } from "tidegate/react";
 
 export type Field = Exclude<keyof RateLimit, "check" | "learn" | "refresh">;
 
 export interface ShownProps {
   readonly fields: readonly Field[];
-  readonly initial?: Told | undefined;
+  readonly initial?: ServerState | undefined;
   readonly count?: number;
   readonly tick?: number;
 }
@@ -15,11 +15,11 @@ export interface ShownProps {
 export const renders: Record<string, number> = {};
 
 /** Responses of the server. */
-export const answers: Told[] = [];
+export const answers: ServerState[] = [];
 
 const from = remoteLimits(async (name) => {
   const response = await fetch(`/limits/${name}`);
-  const answer = (await response.json()) as Told;
+  const answer = (await response.json()) as ServerState;
   answers.push(answer);
   return answer;
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Config, evaluate, MINUTE, SECOND } from "../../npm/tidegate/src/index.ts";
-import type { Told } from "../../npm/tidegate/src/react/remote.ts";
+import type { ServerState } from "../../npm/tidegate/src/react/remote.ts";
 import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
 import type { Field, ShownProps } from "./app.tsx";
 import { bundle, imported, VERSIONS } from "./bundle.ts";
@@ -23,7 +23,7 @@ interface Server {
 interface Window {
   renders: Record<string, number>;
   errors: string[];
-  answers: Told[];
+  answers: ServerState[];
   show(all: readonly ShownProps[]): void;
   send(): void;
   hydrate(all: readonly ShownProps[]): void;
@@ -31,7 +31,7 @@ interface Window {
 declare const window: Window;
 
 /** An empty bucket that gains one token every three seconds, as the server returns it. */
-const empty: Told = { value: 0, ts: SERVER, config, now: SERVER };
+const empty: ServerState = { value: 0, ts: SERVER, config, now: SERVER };
 
 describe.each(VERSIONS)("with React %s", (version, alias) => {
   let made: Promise<Server> | undefined;
@@ -63,7 +63,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     let browser: Browser;
     let page: Page;
     let script: string;
-    let answer: Told;
+    let answer: ServerState;
     let requests: number;
     const complaints: string[] = [];
 

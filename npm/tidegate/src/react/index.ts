@@ -10,10 +10,10 @@ import { checkFields, fieldTable, numberError } from "../limit/config.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError } from "../limit/errors.ts";
 import { Observer } from "./observer.ts";
-import type { Learned, RemoteLimits, Told } from "./remote.ts";
+import type { Learned, RemoteLimits, ServerState } from "./remote.ts";
 import { decide, type View, type Wish } from "./view.ts";
 
-export { type Learned, type RemoteLimits, remoteLimits, type Told } from "./remote.ts";
+export { type Learned, type RemoteLimits, remoteLimits, type ServerState } from "./remote.ts";
 export type { View } from "./view.ts";
 
 /** Settings of {@link useRateLimit}. */
@@ -27,7 +27,7 @@ export interface UseRateLimitOptions {
   /** How often `retryAfter` and `value` change: ms, 10 to 3,600,000; default 1000. */
   tick?: number | undefined;
   /** The state that the server had when it rendered the page: shown by the first render of server and browser, until newer state arrives. */
-  initial?: Told | undefined;
+  initial?: ServerState | undefined;
 }
 
 /** What {@link RateLimit.check} returns: the decision of the server's limiter, with times on this machine's clock. */
@@ -105,10 +105,10 @@ function actions(from: RemoteLimits, name: string, usual: Wish): Actions {
     check(wish = {}) {
       checkFields(wish, WISH, "check");
       const asked = wishOf(wish.count ?? usual.count, wish.reserve ?? usual.reserve);
-      const told = from.told(name);
-      if (told === undefined) return undefined;
+      const state = from.state(name);
+      if (state === undefined) return undefined;
       const now = from.now();
-      const { ok, remaining, value, retryAt, retryAfter } = decide(told, asked, now);
+      const { ok, remaining, value, retryAt, retryAfter } = decide(state, asked, now);
       return { ok, remaining, value, retryAt: retryAt === undefined ? undefined : from.here(retryAt), retryAfter };
     },
     learn: (learned) => from.learn(name, learned),

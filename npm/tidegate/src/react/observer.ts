@@ -1,4 +1,4 @@
-import type { RemoteLimits, Told } from "./remote.ts";
+import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type View, viewAt, type Wish } from "./view.ts";
 
 /** The longest that a timer takes. */
@@ -10,7 +10,7 @@ export interface Watched {
   readonly name: string;
   readonly wish: Wish;
   readonly tick: number;
-  readonly initial: Told | undefined;
+  readonly initial: ServerState | undefined;
 }
 
 /**
@@ -32,8 +32,8 @@ export class Observer {
     this.#watched = watched;
     const { wish, tick, initial } = watched;
     const clocks = { here: (at: number): number => at };
-    this.#first = viewAt(initial?.now ?? 0, { told: initial, error: undefined, wish, tick, clocks });
-    this.#view = watched.from.told(watched.name) === undefined ? this.#first : this.#look();
+    this.#first = viewAt(initial?.now ?? 0, { state: initial, error: undefined, wish, tick, clocks });
+    this.#view = watched.from.state(watched.name) === undefined ? this.#first : this.#look();
   }
 
   readonly view = (): View => this.#view;
@@ -65,8 +65,8 @@ export class Observer {
 
   #look(): View {
     const { from, name, wish, tick, initial } = this.#watched;
-    const told = from.told(name) ?? initial;
-    return viewAt(from.now(), { told, error: from.error(name), wish, tick, clocks: from });
+    const state = from.state(name) ?? initial;
+    return viewAt(from.now(), { state, error: from.error(name), wish, tick, clocks: from });
   }
 
   readonly #update = (): void => {
@@ -85,7 +85,7 @@ export class Observer {
     this.#known = this.#fields.size;
     const { from, name, wish, tick } = this.#watched;
     const now = from.now();
-    const next = nextChange(now, { told: from.told(name), wish, tick, fields: this.#fields });
+    const next = nextChange(now, { state: from.state(name), wish, tick, fields: this.#fields });
     if (next === Number.POSITIVE_INFINITY || this.#changed === undefined) return;
     this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_MS));
   }

@@ -5,14 +5,14 @@ import { project } from "../limit/evaluate.ts";
 import { ServerClock } from "./server-clock.ts";
 
 /** A limit's state on the server: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */
-export interface Told extends State {
+export interface ServerState extends State {
   /** The complete limit, as `getValue` returns it. */
   config: Config;
   /** Epoch ms on the server when it read the state. */
   now: number;
 }
 
-/** What {@link RemoteLimits.learn} takes: a {@link Told}, or a decision of the server's, whose limit is known by then. */
+/** What {@link RemoteLimits.learn} takes: a {@link ServerState}, or a decision of the server's, whose limit is known by then. */
 export interface Learned extends State {
   config?: Config | undefined;
   now: number;
@@ -20,14 +20,14 @@ export interface Learned extends State {
 }
 
 interface Entry {
-  told: Told | undefined;
+  state: ServerState | undefined;
   error: unknown;
   readonly watchers: Set<() => void>;
   running: Promise<void> | undefined;
   again: boolean;
 }
 
-const TOLD = "{ value, ts, config, now }, as a server tells it";
+const STATE = "{ value, ts, config, now }, as a server sends it";
 /** The first exchange opens a connection, which takes longer one way than the other: so there are a few, where they are slow. */
 const EXCHANGES = 3;
 /** Nobody sees the clock off by so little. */
@@ -37,19 +37,19 @@ const OVERTAKEN_MS = 60_000;
 
 /** Limits that a server keeps, as this page has them. Made by {@link remoteLimits}; one for a page. */
 export class RemoteLimits {
-  readonly #load: (name: string) => Told | Promise<Told>;
+  readonly #load: (name: string) => ServerState | Promise<ServerState>;
   readonly #clock: ServerClock = new ServerClock();
   readonly #entries = new Map<string, Entry>();
   #watchers = 0;
 
-  constructor(load: (name: string) => Told | Promise<Told>) {
+  constructor(load: (name: string) => ServerState | Promise<ServerState>) {
     if (typeof load !== "function") throw new InputError("load", "a function that asks the server for a limit", load);
     this.#load = load;
   }
 
   /** The newest state from the server. */
-  told(name: string): Told | undefined {
-    return this.#entries.get(name)?.told;
+  state(name: string): ServerState | undefined {
+    return this.#entries.get(name)?.state;
   }
 
   /** Why the last request failed; `undefined` after the next response. */
@@ -68,13 +68,13 @@ export class RemoteLimits {
   }
 
   /**
-   * Takes what the server told in some other answer, such as a decision in the body of a response: no question is needed
-   * then. What is older than what is known is passed over, and so is a denial that read no state.
+   * Takes the state from another response of the server, such as a decision in its body, which saves a request. State
+   * that is older than the present one is ignored, and so is a denial that read no state.
    */
   learn(name: string, learned: Learned): void {
     const entry = this.#entry(name);
-    if (typeof learned !== "object" || learned === null) throw new InputError("learned", TOLD, learned);
-    const config = learned.config ?? entry.told?.config;
+    if (typeof learned !== "object" || learned === null) throw new InputError("learned", STATE, learned);
+    const config = learned.config ?? entry.state?.config;
     if (config === undefined || learned.reason === "exceeds capacity") return;
     this.#take(entry, { ...learned, config });
     this.#clock.heard(learned.now);
@@ -110,7 +110,7 @@ export class RemoteLimits {
     let entry = this.#entries.get(name);
     if (entry === undefined) {
       if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
-      entry = { told: undefined, error: undefined, watchers: new Set(), running: undefined, again: false };
+      entry = { state: undefined, error: undefined, watchers: new Set(), running: undefined, again: false };
       this.#entries.set(name, entry);
     }
     return entry;
@@ -124,9 +124,9 @@ export class RemoteLimits {
       const sentAt = performance.now();
       try {
         // In a promise even where it throws at once, so that this is still running when its caller keeps it.
-        const told = await (async () => this.#load(name))();
-        this.#take(entry, told);
-        this.#clock.exchanged(told.now, performance.now() - sentAt);
+        const state = await (async () => this.#load(name))();
+        this.#take(entry, state);
+        this.#clock.exchanged(state.now, performance.now() - sentAt);
         entry.error = undefined;
       } catch (error) {
         entry.error = error;
@@ -138,12 +138,12 @@ export class RemoteLimits {
   }
 
   /** Checks it by projecting it, which throws an `InputError` where something is wrong. */
-  #take(entry: Entry, told: Told): void {
-    if (typeof told !== "object" || told === null) throw new InputError("told", TOLD, told);
-    const { value, ts, config, now } = told;
+  #take(entry: Entry, state: ServerState): void {
+    if (typeof state !== "object" || state === null) throw new InputError("state", STATE, state);
+    const { value, ts, config, now } = state;
     project({ value, ts }, config, now);
-    const behind = (entry.told?.now ?? 0) - now;
-    if (behind <= 0 || behind > OVERTAKEN_MS) entry.told = { value, ts, config, now };
+    const behind = (entry.state?.now ?? 0) - now;
+    if (behind <= 0 || behind > OVERTAKEN_MS) entry.state = { value, ts, config, now };
   }
 
   #tell(entry: Entry): void {
@@ -184,6 +184,6 @@ export class RemoteLimits {
  *
  * On a server that renders it asks nothing and keeps nothing, so it can be shared by all requests.
  */
-export function remoteLimits(load: (name: string) => Told | Promise<Told>): RemoteLimits {
+export function remoteLimits(load: (name: string) => ServerState | Promise<ServerState>): RemoteLimits {
   return new RemoteLimits(load);
 }

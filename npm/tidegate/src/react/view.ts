@@ -1,6 +1,6 @@
 import type { Decision } from "../limit/decision.ts";
 import { evaluate } from "../limit/evaluate.ts";
-import type { Told } from "./remote.ts";
+import type { ServerState } from "./remote.ts";
 
 /** What a component can show of a limit. All `undefined` until the server has sent the limit's state. */
 export interface View {
@@ -34,11 +34,11 @@ export interface Clocks {
 }
 
 /** The answer to a wish, by the engine, on the server's clock. */
-export const decide = ({ value, ts, config }: Told, { count, reserve }: Wish, now: number): Decision =>
+export const decide = ({ value, ts, config }: ServerState, { count, reserve }: Wish, now: number): Decision =>
   evaluate({ value, ts }, config, { now, count, reserve }).decision;
 
 /** The state as a check shows it: what there is, not what would be left. */
-const shown = (told: Told, now: number): Decision => decide(told, { count: 0, reserve: false }, now);
+const shown = (state: ServerState, now: number): Decision => decide(state, { count: 0, reserve: false }, now);
 
 const NOTHING: View = {
   ok: undefined,
@@ -53,16 +53,16 @@ const NOTHING: View = {
 export function viewAt(
   now: number,
   {
-    told,
+    state,
     error,
     wish,
     tick,
     clocks,
-  }: { told: Told | undefined; error: unknown; wish: Wish; tick: number; clocks: Pick<Clocks, "here"> },
+  }: { state: ServerState | undefined; error: unknown; wish: Wish; tick: number; clocks: Pick<Clocks, "here"> },
 ): View {
-  if (told === undefined) return { ...NOTHING, error };
-  const { ok, retryAt } = decide(told, wish, now);
-  const { value, remaining } = shown(told, now);
+  if (state === undefined) return { ...NOTHING, error };
+  const { ok, retryAt } = decide(state, wish, now);
+  const { value, remaining } = shown(state, now);
   if (retryAt === undefined) return { ...NOTHING, ok, value, remaining, error };
   const retryAfter = Math.ceil((retryAt - now) / tick) * tick;
   return { ok, value, remaining, retryAt: clocks.here(retryAt), retryAfter, error };
@@ -71,21 +71,26 @@ export function viewAt(
 /** The next instant of the server's at which one of these fields shows something else; infinite where none will. */
 export function nextChange(
   now: number,
-  { told, wish, tick, fields }: { told: Told | undefined; wish: Wish; tick: number; fields: ReadonlySet<keyof View> },
+  {
+    state,
+    wish,
+    tick,
+    fields,
+  }: { state: ServerState | undefined; wish: Wish; tick: number; fields: ReadonlySet<keyof View> },
 ): number {
   let next = Number.POSITIVE_INFINITY;
-  if (told === undefined) return next;
+  if (state === undefined) return next;
   const sooner = (at: number | undefined): void => {
     if (at !== undefined && at > now && at < next) next = at;
   };
-  const { retryAt } = decide(told, wish, now);
-  const { remaining, resetAt } = shown(told, now);
+  const { retryAt } = decide(state, wish, now);
+  const { remaining, resetAt } = shown(state, now);
   if (retryAt !== undefined) {
     if (fields.has("ok") || fields.has("retryAt") || fields.has("retryAfter")) sooner(retryAt);
     // Rounded up, it is one tick less from that very instant on.
     if (fields.has("retryAfter")) sooner(retryAt - (Math.ceil((retryAt - now) / tick) - 1) * tick);
   }
-  if (fields.has("remaining")) sooner(decide(told, { count: remaining + 1, reserve: false }, now).retryAt);
+  if (fields.has("remaining")) sooner(decide(state, { count: remaining + 1, reserve: false }, now).retryAt);
   if (fields.has("value") && now < resetAt) sooner(Math.min(now + tick, resetAt));
   return next;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { evaluate, SECOND } from "../../src/index.ts";
 import { Observer } from "../../src/react/observer.ts";
-import { RemoteLimits, type Told } from "../../src/react/remote.ts";
+import { RemoteLimits, type ServerState } from "../../src/react/remote.ts";
 import type { View } from "../../src/react/view.ts";
 import { passTime, settled, setWall, useClocks } from "./clocks.ts";
 
@@ -17,7 +17,7 @@ const config = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5 } as
 function server({ ahead = 0, value = 5 } = {}) {
   const state = { value, ts: Date.now() + ahead };
   const self = { requests: 0, state, fails: undefined as Error | undefined, delay: 0, ahead, load };
-  async function load(): Promise<Told> {
+  async function load(): Promise<ServerState> {
     self.requests++;
     if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
     if (self.fails !== undefined) throw self.fails;
@@ -32,7 +32,7 @@ function server({ ahead = 0, value = 5 } = {}) {
 function show(
   from: RemoteLimits,
   fields: readonly (keyof View)[],
-  { count = 1, tick = 1000, initial = undefined as Told | undefined } = {},
+  { count = 1, tick = 1000, initial = undefined as ServerState | undefined } = {},
 ) {
   const observer = new Observer({ from, name: "message", wish: { count, reserve: false }, tick, initial });
   const read = () => fields.map((field) => observer.read(observer.view(), field));
@@ -159,7 +159,7 @@ describe("the state", () => {
     expect(last()).toEqual([0, false]);
     // A denial for its size read no state.
     from.learn("message", { value: 0, ts: now + 2, now: now + 2, reason: "exceeds capacity" });
-    expect(from.told("message")?.value).toBe(0.5);
+    expect(from.state("message")?.value).toBe(0.5);
     stop();
   });
 
@@ -193,15 +193,15 @@ describe("the state", () => {
   });
 
   test.each([
-    [null, "`told` must be"],
+    [null, "`state` must be"],
     [{ value: Number.NaN, ts: 0, config, now: 0 }, "`value` must be"],
     [{ value: 1, ts: 0, config: { kind: "bucket" }, now: 0 }, "`kind` must be"],
     [{ value: 1, ts: 0, config }, "`now` must be"],
   ])("an invalid response, %j, is an error that names the field", async (answer, message) => {
-    const from = new RemoteLimits(() => answer as Told);
+    const from = new RemoteLimits(() => answer as ServerState);
     await from.refresh("message");
     expect((from.error("message") as Error).message).toContain(message);
-    expect(from.told("message")).toBeUndefined();
+    expect(from.state("message")).toBeUndefined();
   });
 
   test("a `load` that throws synchronously sets `error` too, and is called again later", async () => {
