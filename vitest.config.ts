@@ -32,7 +32,6 @@ export default defineConfig({
         },
       },
       ...[
-        "vectors",
         "convex",
         "threads",
         "hosts",

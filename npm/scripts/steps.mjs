@@ -107,7 +107,6 @@ export const nodeSteps = () => [
   check("types of the tests", "tsc", EVERYDAY),
   check("types of the playground", "tsc --project examples/playground"),
   vitest("unit", EVERYDAY),
-  vitest("vectors", EVERYDAY),
   vitest("hosts", EVERYDAY, "builds", ["tests/hosts/builds"]),
   vitest("threads", EVERYDAY),
   vitest("packaging", EVERYDAY, "package", PACKAGE),
