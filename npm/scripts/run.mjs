@@ -17,17 +17,24 @@ export function output(command, args, options = {}) {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** Runs a program with this terminal; ends this process where it fails. */
+/** A program that did not end well. Where nothing catches it, its message is printed without a stack trace. */
+class Failure extends Error {}
+process.on("uncaughtException", (error) => {
+  if (!(error instanceof Failure)) console.error(error);
+  stop(error.message);
+});
+
+/** Runs a program with this terminal. @throws where it fails */
 export async function run(command, args, options = {}) {
   console.log(`> ${[command, ...args].join(" ")}`);
   const child = spawn(command, args, { cwd: root, env, shell, stdio: "inherit", ...options });
-  const [status, signal] = await new Promise((done) => {
-    child.once("error", (error) => stop(`${command} did not start: ${error.message}`));
+  const [status, signal] = await new Promise((done, fail) => {
+    child.once("error", (error) => fail(new Failure(`${command} did not start: ${error.message}`)));
     child.once("close", (...ended) => done(ended));
   });
   // Ctrl-C reaches both: that is an end, not a failure of the program.
   if (signal === "SIGINT" || signal === "SIGTERM") process.exit(130);
-  if (status !== 0) stop(`${command} failed (exit code ${status})`);
+  if (status !== 0) throw new Failure(`${command} failed (exit code ${status})`);
 }
 
 /** Exits with a message instead of a stack trace. */

@@ -40,7 +40,12 @@ async function runStep(step) {
     for (const [program, install] of absent) console.log(`!!! ${step.name} needs ${program}: ${install}`);
     return { ...add([]), [requireAll ? "failed" : "skipped"]: 1 };
   }
-  await step.prepare?.();
+  try {
+    await step.prepare?.();
+  } catch (error) {
+    console.log(`\n=== ${step.name}\n!!! not run: ${error.message}`);
+    return single(1);
+  }
   const name = step.name.replaceAll(/\W+/g, "-");
   const first = await attempt(step, name);
   if (first.failed === 0 || !step.outside) return first;
