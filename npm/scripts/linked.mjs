@@ -1,4 +1,5 @@
-// What is linked into the published packages: crates, the C code that some of them build, and Rust's standard library.
+// What is linked into the published packages: crates, the C code that some of them build, Rust's standard library, and
+// bundled npm packages. Own lines, because cargo-about and cargo-cyclonedx list crates only, and compile for minutes.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

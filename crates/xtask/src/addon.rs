@@ -1,4 +1,5 @@
-//! The Node.js addon, one folder per platform, named as napi names them.
+//! The Node.js addon, one folder per platform, named as napi names them. `@napi-rs/cli` would also generate a loader and
+//! typings, and the package uses neither: what is left is one cargo command and a copy.
 
 use crate::{cargo, files};
 use anyhow::{Result, bail};
