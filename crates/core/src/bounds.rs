@@ -16,7 +16,7 @@ pub enum Field {
     Capacity = 2,
     /// Most tokens that may be owed.
     MaxReserved = 3,
-    /// Offset of the window grid from 0 UTC, ms.
+    /// Offset of the window grid from 0 UTC, ms; or [`FIRST_REQUEST`].
     Start = 4,
     /// Independent parts that share the limit.
     Shards = 5,
@@ -54,6 +54,10 @@ const LARGEST: f64 = 1_099_511_627_776.0;
 /// 2^52: the clock's end, about the year 144,680. Whole ms up to here are exact, and so are their differences.
 pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
 
+/// As the `start` of a fixed window: each key's window begins at its first request, and the next one at the first request
+/// after the key is full again.
+pub const FIRST_REQUEST: f64 = f64::INFINITY;
+
 const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
     // The small build writes no texts: JavaScript does.
     let (name, expects) = if cfg!(feature = "small") { ("", "") } else { (name, expects) };
@@ -72,7 +76,7 @@ pub const BOUNDS: [Bound; 10] = [
     row(
         Field::Start,
         "start",
-        "a whole number of ms from -4503599627370496 to 4503599627370496",
+        "\"first request\", or a whole number of ms from -4503599627370496 to 4503599627370496",
         -CLOCK_END,
         CLOCK_END,
         true,

@@ -1,27 +1,35 @@
 //! Tokens that come back at the start of each window.
 
-use crate::bounds::CLOCK_END;
-use crate::number::{floor, max, min};
+use crate::bounds::{CLOCK_END, FIRST_REQUEST};
+use crate::number::{ceil, floor, max, min};
 use crate::rule::Rule;
 use crate::search::least;
 use crate::state::State;
 
+/// Where the grid begins that the windows of a state with this `ts` are on: `ts` itself where the first request opened it.
+#[inline]
+fn grid(rule: &Rule, ts: f64) -> f64 {
+    if rule.start == FIRST_REQUEST { ts } else { rule.start }
+}
+
 /// Which window `t` falls in. Exact for whole numbers: the difference is at most 2^53 and the period at most 2^40, so
 /// a quotient just below a whole number cannot round up to it.
 #[inline]
-fn index(rule: &Rule, t: f64) -> f64 {
-    floor((t - rule.start) / rule.period)
+fn index(rule: &Rule, start: f64, t: f64) -> f64 {
+    floor((t - start) / rule.period)
 }
 
 /// Where the window of that number begins. From `start` each time, never accumulated, so windows do not drift.
 #[inline]
-fn start_of_index(rule: &Rule, index: f64) -> f64 {
-    rule.start + index * rule.period
+fn start_of_index(rule: &Rule, start: f64, index: f64) -> f64 {
+    start + index * rule.period
 }
 
+/// Where the window of a key without a state begins.
 #[inline]
 pub(crate) fn start_of(rule: &Rule, now: f64) -> f64 {
-    start_of_index(rule, index(rule, now))
+    let start = grid(rule, now);
+    start_of_index(rule, start, index(rule, start, now))
 }
 
 /// What `state` holds after `windows` (more than none) have begun.
@@ -32,22 +40,37 @@ fn value_after(rule: &Rule, state: State, windows: f64) -> f64 {
 
 #[inline]
 pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
-    let current = index(rule, now);
-    let windows = current - index(rule, state.ts);
-    if windows <= 0.0 {
-        return State { value: min(state.value, rule.capacity), ts: state.ts };
+    let start = grid(rule, state.ts);
+    let current = index(rule, start, now);
+    let windows = current - index(rule, start, state.ts);
+    let refilled = if windows <= 0.0 {
+        State { value: min(state.value, rule.capacity), ts: state.ts }
+    } else {
+        State { value: value_after(rule, state, windows), ts: start_of_index(rule, start, current) }
+    };
+    if rule.start == FIRST_REQUEST && now > state.ts && opens(rule, refilled, now) {
+        return State { ts: now, ..refilled };
     }
-    State { value: value_after(rule, state, windows), ts: start_of_index(rule, current) }
+    refilled
+}
+
+/// Whether the next request opens a new window, because the key is full, as one without a state is. The other condition is
+/// for a `ts` from outside that is no integer of at most 2^53: where its window begins is not exact then.
+#[inline]
+fn opens(rule: &Rule, refilled: State, now: f64) -> bool {
+    refilled.value >= rule.capacity || refilled.ts > now
 }
 
 #[inline]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
-    let first = index(rule, state.ts);
-    let (none, last) = (max(index(rule, now) - first, 0.0), index(rule, CLOCK_END) - first);
+    let start = grid(rule, state.ts);
+    let first = index(rule, start, state.ts);
+    let (none, last) = (max(index(rule, start, now) - first, 0.0), index(rule, start, CLOCK_END) - first);
     let windows = least(none, last, estimate(rule, state, count, floor), |windows| {
         value_after(rule, state, windows) - count >= floor
     })?;
-    Some(start_of_index(rule, first + windows))
+    // A `ts` from outside may have a fraction.
+    Some(ceil(start_of_index(rule, start, first + windows)))
 }
 
 /// After how many windows `state` holds `count` tokens above `floor`, but for rounding.

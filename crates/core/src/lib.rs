@@ -53,7 +53,7 @@ mod state;
 mod take;
 mod token_bucket;
 
-pub use bounds::{BOUNDS, Bound, Field, check_count, check_now};
+pub use bounds::{BOUNDS, Bound, FIRST_REQUEST, Field, check_count, check_now};
 pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};
 pub use error::InputError;

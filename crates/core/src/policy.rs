@@ -1,6 +1,6 @@
 //! What a limit is: checked once, then only read.
 
-use crate::bounds::{Bound, Field};
+use crate::bounds::{Bound, FIRST_REQUEST, Field};
 use crate::error::InputError;
 use crate::rule::Rule;
 
@@ -40,7 +40,8 @@ pub struct Config {
     pub capacity: Option<f64>,
     /// Most tokens that may be owed: 0 to 2^40; default without end.
     pub max_reserved: Option<f64>,
-    /// Fixed window only: offset of the window grid from 0 UTC, whole ms; default derived from the key.
+    /// Fixed window only: offset of the window grid from 0 UTC, integer ms; or [`FIRST_REQUEST`]; default derived from the
+    /// key.
     pub start: Option<f64>,
     /// Rows that share the limit where rows live apart: 1 to 65,536; default 1. Elsewhere it changes nothing.
     pub shards: Option<f64>,
@@ -88,7 +89,10 @@ impl Policy {
             period,
             capacity: optional(Field::Capacity, config.capacity)?.unwrap_or(rate),
             max_reserved: optional(Field::MaxReserved, config.max_reserved)?.unwrap_or(f64::INFINITY),
-            start: optional(Field::Start, config.start)?,
+            start: match config.start {
+                Some(FIRST_REQUEST) => config.start,
+                start => optional(Field::Start, start)?,
+            },
             shards: optional(Field::Shards, config.shards)?.unwrap_or(1.0) as u32,
             ms_per_token: period / rate,
         })
@@ -124,7 +128,7 @@ impl Policy {
         self.max_reserved
     }
 
-    /// The window grid's offset, where the config gave one.
+    /// The window grid's offset, or [`FIRST_REQUEST`], where the config has one.
     #[must_use]
     pub fn start(&self) -> Option<f64> {
         self.start

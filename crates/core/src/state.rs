@@ -33,7 +33,7 @@ impl State {
         self.value
     }
 
-    /// Whole ms since the Unix epoch. Token bucket: when `value` was computed. Fixed window: the start of the window
+    /// Integer ms since the Unix epoch. Token bucket: when `value` was computed. Fixed window: the start of the window
     /// that `value` belongs to.
     #[must_use]
     #[inline]

@@ -4,7 +4,7 @@
 
 mod whole;
 
-use tidegate_core::{Config, Kind, Outcome, Policy, Rule, State};
+use tidegate_core::{Config, FIRST_REQUEST, Kind, Outcome, Policy, Rule, State};
 use whole::{Answer, Limit, Numbers};
 
 const NOW: i64 = 1_000_000;
@@ -113,7 +113,7 @@ impl Walk {
                 if grant.reserved {
                     most = most.max(grant.count * self.limit.period + self.limit.last_bit());
                 }
-                assert!(sum <= most + self.limit.earned(from.at, grant.at), "bound: {}", told());
+                assert!(sum <= most + self.limit.earned_at_most(from.at, grant.at), "bound: {}", told());
             }
         }
     }
@@ -153,7 +153,7 @@ impl Walk {
     }
 }
 
-fn every_sequence(kind: Kind, periods: &[i64]) {
+fn every_sequence(kind: Kind, start: Option<i64>, periods: &[i64]) {
     let mut steps = 0;
     for &period in periods {
         for rate in [1, 3] {
@@ -166,14 +166,14 @@ fn every_sequence(kind: Kind, periods: &[i64]) {
                         max_reserved: max_reserved.map(|n: i64| n as f64),
                         ..Config::new(kind)
                     };
-                    let rule = Policy::new(&config).unwrap().rule(1.0);
+                    let rule = Policy::new(&config).unwrap().rule(start.map_or(FIRST_REQUEST, |start| start as f64));
                     let limit = Limit {
                         window: kind == Kind::FixedWindow,
                         rate,
                         period,
                         capacity: capacity * period,
                         floor: max_reserved.map(|n| -n * period),
-                        start: 1,
+                        start,
                     };
                     let mut walk = Walk { limit, rule, grants: Vec::new(), steps: 0 };
                     walk.go(&mut Vec::new(), None, NOW, true);
@@ -187,10 +187,15 @@ fn every_sequence(kind: Kind, periods: &[i64]) {
 
 #[test]
 fn every_sequence_on_token_buckets() {
-    every_sequence(Kind::TokenBucket, &[2, 4]);
+    every_sequence(Kind::TokenBucket, Some(1), &[2, 4]);
 }
 
 #[test]
 fn every_sequence_on_fixed_windows() {
-    every_sequence(Kind::FixedWindow, &[2, 4]);
+    every_sequence(Kind::FixedWindow, Some(1), &[2, 4]);
+}
+
+#[test]
+fn every_sequence_on_windows_that_begin_at_the_first_request() {
+    every_sequence(Kind::FixedWindow, None, &[2, 4]);
 }

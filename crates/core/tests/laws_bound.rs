@@ -41,7 +41,7 @@ fn bounded(limit: &Limit, grants: &[Grant], largest: f64) -> Result<(), TestCase
             if grant.reserved {
                 most = most.max(rational(grant.count) + &last_bit);
             }
-            let earned = exact.earned(from.at as i128, grant.at as i128);
+            let earned = exact.earned_at_most(from.at as i128, grant.at as i128);
             prop_assert!(sum <= &most + &earned + &slack, "from {} to {}: {}", from.at, grant.at, sum);
         }
     }

@@ -27,14 +27,17 @@ proptest! {
     ) {
         let (rule, exact) = (rule(&limit), Exact::new(&limit));
         let (mut now, mut highest, mut stored): (f64, f64, Option<State>) = (1.7e12, 1.7e12, None);
-        let mut granted = rational(0.0);
+        let (mut granted, mut forward) = (rational(0.0), 0);
         let mut most = rational(limit.most());
         let mut tolerance = Tolerance::default();
         for (periods, ms, share) in moves {
             let step = if by_period { periods * limit.period } else { ms };
             // Not further behind the highest reading than the skew: a state of that reading would be a broken clock's.
             let next = (now + step).floor().clamp(highest - MAX_SKEW_MS, CLOCK_END / 2.0);
-            if next > now {
+            if limit.opens() {
+                forward += (next - now).max(0.0) as i128;
+                most = rational(limit.most()) + exact.earned(0, forward);
+            } else if next > now {
                 most += exact.earned(now as i128, next as i128);
             }
             now = next;

@@ -81,6 +81,7 @@ macro_rules! histories {
 histories! {
     token_buckets: "token-bucket",
     fixed_windows: "fixed-window",
+    first_request_windows: "first-request",
     reservations: "reserve",
     clocks: "clock",
     config_changes: "config-change",

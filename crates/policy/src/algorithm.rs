@@ -4,7 +4,7 @@ use crate::fields::Fields;
 use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
-use tidegate_core::{Bound, Config, Field, Kind, Policy, Shown};
+use tidegate_core::{Bound, Config, FIRST_REQUEST, Field, Kind, Policy, Shown};
 
 /// The names that a document has for the kinds.
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
@@ -22,6 +22,8 @@ pub(crate) const NUMBERS: [(Field, &str); 9] = [
     (Field::Start, "start"),
     (Field::Shards, "shards"),
 ];
+/// The `start` of windows that begin at a key's first request.
+pub(crate) const FIRST: &str = "first request";
 /// Names of a rate that is tokens a second.
 pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
 /// ms.
@@ -65,6 +67,7 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
         first = Some(name);
         let bound = Bound::of(field);
         match tree {
+            Tree::Text(text) if field == Field::Start && text == FIRST => found = Some((name, FIRST_REQUEST)),
             Tree::Number(value) => match bound.check(*value) {
                 Ok(value) => found = Some((name, value)),
                 Err(_) => report.wrong(&fields.at(name), bound.expects, Some(tree)),

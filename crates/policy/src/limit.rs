@@ -1,7 +1,8 @@
 //! A policy of the core with the most tokens that a rule can get from it.
 
+use crate::algorithm::FIRST;
 use serde::{Serialize, Serializer};
-use tidegate_core::{Bound, Field, Kind, Policy};
+use tidegate_core::{Bound, FIRST_REQUEST, Field, Policy};
 
 /// The limit of a rule or of a tier. It is serialized as `{ config, grantable }`, with the fields of the package's `Config`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,21 +31,25 @@ struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_reserved: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<f64>,
+    start: Option<Start>,
     shards: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Start {
+    Ms(f64),
+    Text(&'static str),
 }
 
 fn config<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
     let config = Config {
-        kind: match policy.kind() {
-            Kind::TokenBucket => "token bucket",
-            Kind::FixedWindow => "fixed window",
-        },
+        kind: policy.kind().as_str(),
         rate: policy.rate(),
         period: policy.period(),
         capacity: policy.capacity(),
         max_reserved: Some(policy.max_reserved()).filter(|most| most.is_finite()),
-        start: policy.start(),
+        start: policy.start().map(|ms| if ms == FIRST_REQUEST { Start::Text(FIRST) } else { Start::Ms(ms) }),
         shards: f64::from(policy.shards()),
     };
     config.serialize(serializer)

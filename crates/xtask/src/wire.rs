@@ -84,7 +84,7 @@ mod tests {
         }
         for (place, field) in wire::POLICY.into_iter().enumerate() {
             let mut numbers = [1.0; wire::POLICY.len()];
-            numbers[place] = f64::INFINITY;
+            numbers[place] = f64::NEG_INFINITY;
             assert_eq!(wire::policy(0, numbers).map_err(|error| error.field), Err(field));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Numbers, limits and keys out of the fuzzer's bytes. Where they end, all that is drawn is zero.
 
 use arbitrary::Unstructured;
-use tidegate_core::{Config, Kind, Policy};
+use tidegate_core::{Config, FIRST_REQUEST, Kind, Policy};
 use tidegate_oracle::Limit;
 
 const MOST: f64 = 1_099_511_627_776.0;
@@ -113,7 +113,10 @@ impl<'a> Draw<'a> {
         let window = self.yes();
         let capacity = if self.byte() < 16 { Some(0.0) } else { times(self) };
         let max_reserved = if self.byte() < 16 { Some(0.0) } else { times(self) };
-        let start = window.then(|| (self.share() * period).floor() - period);
+        let start = window.then(|| match self.share() {
+            0.0 => FIRST_REQUEST,
+            share => (share * period).floor() - period,
+        });
         let limit = if window { Limit::window(rate, period) } else { Limit::bucket(rate, period) };
         Limit { capacity, max_reserved, start, ..limit }
     }

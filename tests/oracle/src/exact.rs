@@ -51,7 +51,8 @@ pub struct Exact {
     pub(crate) period: i128,
     pub(crate) capacity: BigRational,
     pub(crate) max_reserved: Option<BigRational>,
-    pub(crate) start: i128,
+    /// Offset of the window grid; `None`: each key's window begins at its first request.
+    pub(crate) start: Option<i128>,
 }
 
 /// What a call answers, and what is to be written.
@@ -83,7 +84,7 @@ impl Exact {
             period: limit.period as i128,
             capacity: rational(limit.most()),
             max_reserved: limit.max_reserved.map(rational),
-            start: limit.start.unwrap_or(0.0) as i128,
+            start: (!limit.opens()).then(|| limit.start.unwrap_or(0.0) as i128),
         }
     }
 
@@ -99,8 +100,16 @@ impl Exact {
         }
     }
 
-    fn index(&self, t: i128) -> i128 {
-        Integer::div_floor(&(t - self.start), &self.period)
+    /// The windows that end after one instant and not after another.
+    fn windows(&self, from: i128, to: i128) -> i128 {
+        let grid = self.start.unwrap_or(from);
+        Integer::div_floor(&(to - grid), &self.period) - Integer::div_floor(&(from - grid), &self.period)
+    }
+
+    /// Where the window of an instant begins, on the grid of another.
+    fn window(&self, of: i128, t: i128) -> i128 {
+        let grid = self.start.unwrap_or(of);
+        grid + Integer::div_floor(&(t - grid), &self.period) * self.period
     }
 
     fn known(state: Option<&State>, now: i128) -> Option<&State> {
@@ -112,24 +121,43 @@ impl Exact {
     pub fn earned(&self, from: i128, to: i128) -> BigRational {
         match self.kind {
             Kind::TokenBucket => whole((to - from).max(0)) * &self.rate / whole(self.period),
-            Kind::FixedWindow => whole((self.index(to) - self.index(from)).max(0)) * &self.rate,
+            Kind::FixedWindow => whole(self.windows(from, to).max(0)) * &self.rate,
+        }
+    }
+
+    /// The most tokens that come back between two instants: windows that begin at a request may begin at any of them.
+    #[must_use]
+    pub fn earned_at_most(&self, from: i128, to: i128) -> BigRational {
+        let opens = self.kind == Kind::FixedWindow && self.start.is_none();
+        if opens {
+            whole(Integer::div_ceil(&(to - from).max(0), &self.period)) * &self.rate
+        } else {
+            self.earned(from, to)
         }
     }
 
     /// The state at `now`.
     #[must_use]
     pub fn refill(&self, state: Option<&State>, now: i128) -> State {
-        let begun = match self.kind {
+        let begun = |of: i128| match self.kind {
             Kind::TokenBucket => now,
-            Kind::FixedWindow => self.start + self.index(now) * self.period,
+            Kind::FixedWindow => self.window(of, now),
         };
-        let Some(s) = Self::known(state, now) else { return State { value: self.capacity.clone(), ts: begun } };
+        let Some(s) = Self::known(state, now) else { return State { value: self.capacity.clone(), ts: begun(now) } };
         let ahead = match self.kind {
             Kind::TokenBucket => now <= s.ts,
-            Kind::FixedWindow => self.index(now) <= self.index(s.ts),
+            Kind::FixedWindow => self.windows(s.ts, now) <= 0,
         };
         let value = (&s.value + self.earned(s.ts, now)).min(self.capacity.clone());
-        State { value, ts: if ahead { s.ts } else { begun } }
+        let opens = self.kind == Kind::FixedWindow && self.start.is_none() && value >= self.capacity;
+        let ts = if opens && now > s.ts {
+            now
+        } else if ahead {
+            s.ts
+        } else {
+            begun(s.ts)
+        };
+        State { value, ts }
     }
 
     /// Whether the state holds `tokens` at `now`, and else the least whole ms at which it does.
@@ -141,7 +169,7 @@ impl Exact {
         let lacking = tokens - &s.value;
         let t = match self.kind {
             Kind::TokenBucket => s.ts + ceil(&(lacking * whole(self.period) / &self.rate))?,
-            Kind::FixedWindow => self.start + (self.index(s.ts) + ceil(&(lacking / &self.rate))?) * self.period,
+            Kind::FixedWindow => self.window(s.ts, s.ts) + ceil(&(lacking / &self.rate))? * self.period,
         };
         (t <= CLOCK_END).then_some(t)
     }

@@ -26,7 +26,7 @@ pub struct Limit {
     pub capacity: Option<f64>,
     /// Most tokens that may be owed; default without end.
     pub max_reserved: Option<f64>,
-    /// Offset of the window grid, ms; default from the key.
+    /// Offset of the window grid, ms; infinite: each key's window begins at its first request; default from the key.
     pub start: Option<f64>,
     /// Parts that share the limit; default 1.
     pub shards: Option<f64>,
@@ -62,6 +62,18 @@ impl Limit {
     #[must_use]
     pub const fn start(self, ms: f64) -> Limit {
         Limit { start: Some(ms), ..self }
+    }
+
+    /// With windows that begin at a key's first request.
+    #[must_use]
+    pub const fn first_request(self) -> Limit {
+        self.start(f64::INFINITY)
+    }
+
+    /// Whether windows begin at a key's first request.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.kind == Kind::FixedWindow && self.start == Some(f64::INFINITY)
     }
 
     /// In this many parts.
@@ -127,7 +139,7 @@ impl Limit {
         ];
         for (name, given) in numbers {
             if let Some(x) = given {
-                fields.insert(name.into(), number(x));
+                fields.insert(name.into(), if x.is_infinite() { "first request".into() } else { number(x) });
             }
         }
         Value::Object(fields)

@@ -58,6 +58,8 @@ pub fn known(state: Option<State>, now: f64) -> Option<State> {
 pub fn refill(limit: &Limit, state: Option<State>, now: f64) -> State {
     let capacity = limit.most();
     match (limit.kind, known(state, now)) {
+        (Kind::FixedWindow, Some(s)) if limit.opens() => opened(limit, s, now),
+        (Kind::FixedWindow, None) if limit.opens() => State { value: capacity, ts: now },
         (Kind::TokenBucket, None) => State { value: capacity, ts: now },
         (Kind::FixedWindow, None) => State { value: capacity, ts: window(limit, index(limit, now)) },
         (Kind::TokenBucket, Some(s)) if now <= s.ts => State { value: min(s.value, capacity), ts: s.ts },
@@ -73,6 +75,17 @@ pub fn refill(limit: &Limit, state: Option<State>, now: f64) -> State {
             State { value, ts: window(limit, current) }
         }
     }
+}
+
+/// The window that the first request opened, and those after it until the key is full: then the next request opens one.
+fn opened(limit: &Limit, s: State, now: f64) -> State {
+    let capacity = limit.most();
+    if now <= s.ts {
+        return State { value: min(s.value, capacity), ts: s.ts };
+    }
+    let ended = ((now - s.ts) / limit.period).floor();
+    let value = min(if ended > 0.0 { s.value + limit.rate * ended } else { s.value }, capacity);
+    State { value, ts: if value >= capacity { now } else { s.ts + ended * limit.period } }
 }
 
 /// The least whole ms from `from` to the clock's end at which `holds`: plain bisection.

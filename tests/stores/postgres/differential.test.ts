@@ -33,7 +33,9 @@ function policy(random: () => number): Config {
   };
   if (random() < 0.6) config.capacity = one([0, 1, 10, 20, 0.5, 1000, 2 ** 40, random() * 50]);
   if (random() < 0.5) config.maxReserved = one([0, 1, 5, 100, 2 ** 40]);
-  if (config.kind === "fixed window" && random() < 0.5) config.start = Math.floor((random() - 0.5) * 1e9);
+  if (config.kind === "fixed window" && random() < 0.6) {
+    config.start = random() < 0.5 ? "first request" : Math.floor((random() - 0.5) * 1e9);
+  }
   // On one server a limit with shards is one bucket.
   if (random() < 0.25) config.shards = one([2, 3, 10]);
   return config;

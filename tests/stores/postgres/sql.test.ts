@@ -23,7 +23,8 @@ const decide = async (
   now: number | null,
 ): Promise<Row> => {
   const { rate, period, capacity, maxReserved } = config;
-  const start = config.kind === "fixed window" ? (config.start ?? 0) : null;
+  const given = config.kind === "fixed window" ? (config.start ?? 0) : null;
+  const start = given === "first request" ? Number.POSITIVE_INFINITY : given;
   const text = "SELECT * FROM tidegate.decide($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
   const values = [op, name, key, rate, period, capacity ?? null, start, count, reserve, maxReserved ?? null, now];
   return (await fixture.rows(text, values))[0] as unknown as Row;
@@ -38,6 +39,7 @@ test("decide in SQL returns what the core does, with an exact retry_at", async (
     { kind: "token bucket", rate: 5, period: 60_000, capacity: 0 },
     { kind: "fixed window", rate: 5, period: 60_000, start: -123_457, maxReserved: 12 },
     { kind: "fixed window", rate: 0.3, period: 7, capacity: 9.9, start: 0 },
+    { kind: "fixed window", rate: 5, period: 700, capacity: 9.5, maxReserved: 12, start: "first request" },
   ];
   const ops: Op[] = ["take", "take", "check", "give", "charge"];
   let now = 1_763_640_000_000;

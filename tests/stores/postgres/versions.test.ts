@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
 import { remove } from "../../support/folders.ts";
 import { stock, take, withServer } from "./fixture.ts";
 
@@ -49,7 +50,7 @@ test.each([["pg"], ["postgres"]])("tidegate migrate makes the schema with the pr
   for (let turn = 0; turn < 2; turn++) {
     expect(await tidegate([name], "migrate", "--store", url)).toMatchObject({
       code: 0,
-      stdout: "the schema tidegate has version 2\n",
+      stdout: "the schema tidegate has version 3\n",
       stderr: "",
     });
   }
@@ -109,10 +110,33 @@ test("version 1 is brought to this version: states are kept, rows of shards are 
   expect((await pool.query("SELECT ok FROM tidegate.decide('take', 'a', 'k', 1, 1)")).rows).toEqual([{ ok: true }]);
 });
 
+test("version 2 serves calls that it knows, and refuses windows that begin at the first request until it is migrated", async () => {
+  await fresh("second");
+  const pool = fixture.pool({ database: "second" });
+  // Version 2 differs in these: its functions have no argument `since`.
+  await pool.query(
+    migration()
+      .replaceAll(/,\s+since int DEFAULT 2/g, "")
+      .replace("SELECT 3", "SELECT 2"),
+  );
+  const store = postgres(pool);
+  const own = new Limit("own", { kind: "fixed window", rate: 5, period: 60_000, start: "first request" });
+  expect((await store.decide(take(limit, "k", 3))).ok).toBe(true);
+  const refused = { message: expect.stringContaining("npx tidegate migrate") };
+  await expect(store.decide(take(own, "k", 5), 1000)).rejects.toMatchObject(refused);
+  await expect(store.decideAll([take(own, "k"), take(own, "j")], 1000)).rejects.toMatchObject(refused);
+  await store.migrate();
+  expect(await store.decide(take(own, "k", 5), 1000)).toMatchObject({ ok: true, resetAt: 61_000 });
+  expect(await store.decide(take(own, "k"), 60_999)).toMatchObject({ ok: false, retryAt: 61_000 });
+  // A process of version 2.
+  const { rows } = await pool.query("SELECT tidegate.take_row('versions:k', 10, 1000, 10, NULL, 1) AS reply");
+  expect(rows).toEqual([{ reply: expect.stringMatching(/^\d+,[\d.]+,\d+$/) }]);
+});
+
 test("a schema that is newer than the package is left alone: the error says to update the package", async () => {
   await fresh("newer");
   const pool = fixture.pool({ database: "newer" });
   await migrate(pool);
-  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 3'");
-  await expect(migrate(pool)).rejects.toThrow("the schema has version 3, and this package has 2: update the package");
+  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 4'");
+  await expect(migrate(pool)).rejects.toThrow("the schema has version 4, and this package has 3: update the package");
 });

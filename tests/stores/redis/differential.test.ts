@@ -52,6 +52,7 @@ function policy(random: Random): Config {
   if (config.capacity !== undefined) config.capacity = Math.min(config.capacity, MOST);
   if (config.maxReserved !== undefined) config.maxReserved = Math.min(config.maxReserved, MOST);
   if (random.chance(0.5)) return { kind: "token bucket", ...config };
+  if (random.chance(0.3)) return { kind: "fixed window", ...config, start: "first request" };
   const start = random.chance(0.5) ? {} : { start: Math.round((random.next() - 0.5) * 2e12) };
   return { kind: "fixed window", ...config, ...start };
 }

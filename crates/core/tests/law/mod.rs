@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each law uses a part")]
 
 use proptest::prelude::*;
-use tidegate_core::{Config, Decision, Kind, Outcome, Policy, Rule, State};
+use tidegate_core::{Config, Decision, FIRST_REQUEST, Kind, Outcome, Policy, Rule, State};
 use tidegate_oracle::{Limit, naive};
 
 pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
@@ -35,7 +35,10 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
         |(windows, rate, period, cap, owed, at)| Limit {
             capacity: cap.map(|times: f64| (rate * times).min(MOST)),
             max_reserved: owed.map(|times: f64| (rate * times).min(MOST)),
-            start: windows.then(|| (f64::floor(at * 3.0 * period) - period).clamp(-CLOCK_END, CLOCK_END)),
+            start: windows.then(|| match at {
+                0.0..0.3 => FIRST_REQUEST,
+                _ => (f64::floor(at * 3.0 * period) - period).clamp(-CLOCK_END, CLOCK_END),
+            }),
             ..if windows { Limit::window(rate, period) } else { Limit::bucket(rate, period) }
         },
     )
@@ -54,8 +57,13 @@ pub(crate) fn legal_limits() -> impl Strategy<Value = Limit> {
             powers(1e-9, MOST).prop_map(Some)
         ]
     };
-    let starts =
-        prop_oneof![Just(0.0), Just(CLOCK_END), Just(-CLOCK_END), (-CLOCK_END..CLOCK_END).prop_map(f64::floor)];
+    let starts = prop_oneof![
+        Just(0.0),
+        Just(CLOCK_END),
+        Just(-CLOCK_END),
+        Just(FIRST_REQUEST),
+        (-CLOCK_END..CLOCK_END).prop_map(f64::floor)
+    ];
     (any::<bool>(), rates, periods, tokens(), tokens(), starts).prop_map(
         |(windows, rate, period, capacity, max_reserved, start)| {
             let limit = if windows { Limit::window(rate, period).start(start) } else { Limit::bucket(rate, period) };

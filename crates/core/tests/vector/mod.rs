@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
-use tidegate_core::{Config, Decision, InputError, Kind, Policy, State};
+use tidegate_core::{Config, Decision, FIRST_REQUEST, InputError, Kind, Policy, State};
 
 /// A key's bytes in generalized UTF-8: the only strings here that may hold a lone surrogate.
 #[derive(Debug)]
@@ -84,7 +84,11 @@ pub(crate) fn config(written: &Value) -> Option<Config> {
         period: given(written, "period")??,
         capacity: given(written, "capacity")?,
         max_reserved: given(written, "maxReserved")?,
-        start: given(written, "start")?,
+        start: match &written["start"] {
+            Value::String(text) if text == "first request" => Some(FIRST_REQUEST),
+            // Only JavaScript refuses the number that stands for it here.
+            _ => given(written, "start").filter(|start| *start != Some(FIRST_REQUEST))?,
+        },
         shards: given(written, "shards")?,
     })
 }

@@ -9,7 +9,8 @@ pub(crate) struct Limit {
     pub(crate) period: i64,
     pub(crate) capacity: i64,
     pub(crate) floor: Option<i64>,
-    pub(crate) start: i64,
+    /// Offset of the window grid; `None`: windows begin at the first request.
+    pub(crate) start: Option<i64>,
 }
 
 /// A state; `value` is scaled.
@@ -44,13 +45,29 @@ impl Limit {
         scaled as i64
     }
 
-    fn index(&self, t: i64) -> i64 {
-        (t - self.start).div_euclid(self.period)
+    /// The number of the window that an instant is in, on the grid of a state.
+    fn index(&self, ts: i64, t: i64) -> i64 {
+        (t - self.start.unwrap_or(ts)).div_euclid(self.period)
+    }
+
+    /// Where that window begins.
+    fn begun(&self, ts: i64, t: i64) -> i64 {
+        if self.window { self.start.unwrap_or(ts) + self.index(ts, t) * self.period } else { t }
     }
 
     /// What comes back from one instant to another.
-    pub(crate) fn earned(&self, from: i64, to: i64) -> i64 {
-        if self.window { (self.index(to) - self.index(from)) * self.last_bit() } else { (to - from) * self.rate }
+    fn earned(&self, from: i64, to: i64) -> i64 {
+        if self.window {
+            (self.index(from, to) - self.index(from, from)) * self.last_bit()
+        } else {
+            (to - from) * self.rate
+        }
+    }
+
+    /// The most that comes back in a span: windows that begin at a request may begin at any of its instants.
+    pub(crate) fn earned_at_most(&self, from: i64, to: i64) -> i64 {
+        let opens = self.window && self.start.is_none();
+        if opens { divided_up(to - from, self.period) * self.last_bit() } else { self.earned(from, to) }
     }
 
     /// What one millisecond, or one window, brings.
@@ -59,19 +76,21 @@ impl Limit {
     }
 
     fn refill(&self, state: Option<Numbers>, now: i64) -> Numbers {
-        let begun = |t: i64| if self.window { self.start + self.index(t) * self.period } else { t };
-        let Some(s) = state else { return Numbers { value: self.capacity, ts: begun(now) } };
+        let Some(s) = state else { return Numbers { value: self.capacity, ts: self.begun(now, now) } };
         let earned = self.earned(s.ts, now);
+        if self.window && self.start.is_none() && now > s.ts && s.value + earned >= self.capacity {
+            return Numbers { value: self.capacity, ts: now };
+        }
         if earned <= 0 {
             return Numbers { value: s.value.min(self.capacity), ts: s.ts };
         }
-        Numbers { value: (s.value + earned).min(self.capacity), ts: begun(now) }
+        Numbers { value: (s.value + earned).min(self.capacity), ts: self.begun(s.ts, now) }
     }
 
     /// The least instant, at least `now`, at which the state is `target`, which is no more than the capacity.
     fn reaches(&self, s: Numbers, now: i64, target: i64) -> i64 {
         let steps = divided_up((target - s.value).max(0), self.last_bit());
-        let at = if self.window { self.start + (self.index(s.ts) + steps) * self.period } else { s.ts + steps };
+        let at = if self.window { self.begun(s.ts, s.ts) + steps * self.period } else { s.ts + steps };
         at.max(now)
     }
 

@@ -10,6 +10,9 @@ import { meant } from "./nearest.ts";
  */
 export type OnStoreError = "deny" | "allow" | { readonly local: number };
 
+/** Where the windows of a fixed window start. */
+export type Start = number | "first request";
+
 /** What both kinds of limit have. */
 export interface CommonConfig {
   /** Tokens added per period: above 0, up to 2^40; fractions are fine. */
@@ -40,10 +43,11 @@ export interface TokenBucketConfig extends CommonConfig {
 export interface FixedWindowConfig extends CommonConfig {
   kind: "fixed window";
   /**
-   * Offset of the window grid from 0 UTC: whole ms; default derived from name and key, so that the windows of
-   * different keys do not all open at once.
+   * Where windows start. `"first request"`: at the key's first request; the next window opens at the first request after
+   * the limit is full again. A number: the offset of a fixed grid from 0 UTC, integer ms. Default: a grid derived from name
+   * and key, so that the windows of different keys do not all open at the same time.
    */
-  start?: number | undefined;
+  start?: Start | undefined;
 }
 
 /** A limit, as a caller writes it. */
@@ -57,9 +61,14 @@ export interface Policy {
   readonly period: number;
   readonly capacity: number;
   readonly maxReserved?: number;
-  readonly start?: number;
+  readonly start?: Start;
   readonly shards: number;
 }
+
+export const FIRST_REQUEST = "first request";
+
+/** A start as the engine reads it: infinite for the first request. */
+export const startNumber = (start: Start): number => (start === FIRST_REQUEST ? Number.POSITIVE_INFINITY : start);
 
 const SETTINGS = ["onStoreError", "timeout"] as const;
 
@@ -125,22 +134,27 @@ export function readConfig(
     if (!legal.includes(field)) throw notAField(field, legal, `a ${kind}`, read[field]);
   }
   const numbers: Partial<Record<Field, number>> = {};
+  let first = {};
   for (const field of numbersFor(kind)) {
     const value = field === "period" ? inMs(read[field]) : read[field];
     if (value === undefined && field !== "rate" && field !== "period") continue;
-    // The engine takes NaN for an absent number.
-    if (typeof value !== "number" || Number.isNaN(value)) throw numberError(field, value);
-    numbers[field] = value + 0;
+    if (field === "start" && value === FIRST_REQUEST) first = { start: FIRST_REQUEST };
+    // The engine takes NaN for an absent number, and an infinite start for the first request.
+    else if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
+      throw numberError(field, value);
+    } else numbers[field] = value + 0;
   }
   const { rate, capacity = rate, shards = 1 } = numbers;
-  const policy = Object.freeze({ name, kind, ...numbers, capacity, shards } as Policy);
+  const policy = Object.freeze({ name, kind, ...numbers, ...first, capacity, shards } as Policy);
   const settings = { onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
   return { policy, settings };
 }
 
 /** A policy as the engine and the addon read it. */
 export const numbersOf = (policy: Policy): PolicyNumbers =>
-  POLICY.map((field) => policy[field] ?? Number.NaN) as unknown as PolicyNumbers;
+  POLICY.map((field) =>
+    field === "start" ? startNumber(policy.start ?? Number.NaN) : (policy[field] ?? Number.NaN),
+  ) as unknown as PolicyNumbers;
 
 type NumberEach<Tuple extends readonly unknown[]> = { readonly [Place in keyof Tuple]: number };
 type PolicyNumbers = NumberEach<typeof POLICY>;

@@ -1,5 +1,5 @@
 import type { State } from "./decision.ts";
-import { type Config, checkFields, fieldTable, numberError } from "./config.ts";
+import { type Config, checkFields, FIRST_REQUEST, fieldTable, numberError, type Start, startNumber } from "./config.ts";
 import { InputError } from "./errors.ts";
 import { type Evaluation, Limit } from "./limit.ts";
 
@@ -17,7 +17,8 @@ const OPTIONS = fieldTable("now", "count", "reserve");
 const LIMITS = 1000;
 const limits = new Map<string, Limit>();
 
-const isNumber = (value: unknown): boolean => value === undefined || typeof value === "number";
+const isPlain = (value: unknown): boolean =>
+  value === undefined || typeof value === "number" || value === FIRST_REQUEST;
 
 const made = new WeakMap<Config, Limit>();
 
@@ -34,11 +35,11 @@ export function limitOf(name: string, config: Config): Limit {
   if (known !== undefined && known.name === name) return known;
   if (typeof config !== "object" || config === null) return new Limit(name, config);
   // Read once: getters may return something else the next time.
-  const read = { ...config } as Config & { start?: number };
+  const read = { ...config } as Config & { start?: Start };
   const { kind, rate, period, capacity, maxReserved, start, shards } = read;
   const numbers = [rate, period, capacity, maxReserved, start, shards];
   const count = 1 + numbers.filter((number) => number !== undefined).length;
-  const plain = typeof name === "string" && typeof kind === "string" && numbers.every(isNumber);
+  const plain = typeof name === "string" && typeof kind === "string" && numbers.every(isPlain);
   if (!plain || Object.keys(read).length !== count) return new Limit(name, read);
   const id = `${name}|${kind}|${numbers.join("|")}`;
   let limit = limits.get(id);
@@ -83,7 +84,7 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
   if (count !== undefined && typeof count !== "number") throw numberError("count", count);
   if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
   const call = { op: "take", count: count ?? 1, reserve: reserve === true } as const;
-  const evaluated = limit.evaluate(read, call, now, { start: limit.policy.start ?? 0 });
+  const evaluated = limit.evaluate(read, call, now, { start: startNumber(limit.policy.start ?? 0) });
   return evaluated.state === read ? { ...evaluated, state } : evaluated;
 }
 
@@ -95,5 +96,5 @@ export function project(state: State | null, config: Config, now: number): State
   const limit = limitOf("evaluate", config);
   const read = checkState(state);
   if (typeof now !== "number") throw numberError("now", now);
-  return limit.project(read, now, limit.policy.start ?? 0);
+  return limit.project(read, now, startNumber(limit.policy.start ?? 0));
 }

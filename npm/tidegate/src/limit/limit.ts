@@ -1,4 +1,4 @@
-import { type Config, numbersOf, type OnStoreError, type Policy, readConfig } from "./config.ts";
+import { type Config, numbersOf, type OnStoreError, type Policy, readConfig, startNumber } from "./config.ts";
 import type { Decision, Operation, State } from "./decision.ts";
 import { decisionOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
@@ -73,11 +73,15 @@ export class Limit {
     return key === undefined ? part : `${part}:${key}`;
   }
 
-  /** Where the key's window grid starts: the policy's `start`, else derived from name and key. 0 for a token bucket. */
+  /**
+   * Where the key's window grid starts: the policy's `start`, else derived from name and key. Infinite: at the first request.
+   * 0 for a token bucket.
+   */
   start(key: string | undefined): number {
     const { kind, start } = this.policy;
     if (kind === "token bucket") return 0;
-    return start ?? this.#engine.wasm.start(this.#handle, this.#engine.writeKey(key));
+    if (start !== undefined) return startNumber(start);
+    return this.#engine.wasm.start(this.#handle, this.#engine.writeKey(key));
   }
 
   /**

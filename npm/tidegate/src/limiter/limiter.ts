@@ -81,8 +81,8 @@ function define(name: string, config: Config): Limit {
 
 /** The limit's complete config, for `project`. */
 function configOf(limit: Limit, key: string | undefined): Config {
-  const { name: _, kind, start: __, ...numbers } = limit.policy;
-  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: limit.start(key) };
+  const { name: _, kind, start, ...numbers } = limit.policy;
+  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: start ?? limit.start(key) };
 }
 
 /** Limits by name, on one store. Made by {@link defineLimits}. */

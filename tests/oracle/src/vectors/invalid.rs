@@ -11,7 +11,7 @@ const FIELDS: [(&str, &str); 8] = [
     ("period", "a whole number of ms from 1 to 1099511627776"),
     ("capacity", TOKENS),
     ("maxReserved", TOKENS),
-    ("start", "a whole number of ms from -4503599627370496 to 4503599627370496"),
+    ("start", "\"first request\", or a whole number of ms from -4503599627370496 to 4503599627370496"),
     ("shards", "a whole number from 1 to 65536"),
     ("count", TOKENS),
     ("now", "a number of ms since the Unix epoch from 0 to 4503599627370496"),

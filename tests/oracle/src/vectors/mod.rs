@@ -4,6 +4,7 @@ mod clock;
 mod config_change;
 mod convex;
 mod defaults;
+mod first_request;
 mod fixed_window;
 mod invalid;
 mod limit_all;
@@ -25,6 +26,7 @@ pub fn files() -> Vec<(&'static str, String)> {
     vec![
         ("token-bucket.json", file(token_bucket::ABOUT, &token_bucket::vectors())),
         ("fixed-window.json", file(fixed_window::ABOUT, &fixed_window::vectors())),
+        ("first-request.json", file(first_request::ABOUT, &first_request::vectors())),
         ("reserve.json", file(reserve::ABOUT, &reserve::vectors())),
         ("clock.json", file(clock::ABOUT, &clock::vectors())),
         ("config-change.json", file(config_change::ABOUT, &config_change::vectors())),

@@ -143,7 +143,7 @@ export class Executor {
     if (kind === "read") return readRows(requests);
     if (kind === "reset") return forgetRows(requests);
     const [first] = requests as [Pending];
-    return requests.length === 1 && first.takes && !committed ? takeRow(first) : callRows(requests);
+    return requests.length === 1 && first.takes && !committed ? takeRow(first) : callRows(requests, committed);
   }
 
   /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */

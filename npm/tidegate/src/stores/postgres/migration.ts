@@ -13,7 +13,7 @@ import table from "./schema/table.sql";
  * Processes of the version before keep working on a new schema, so that you can migrate first and deploy then: a function
  * whose arguments or reply change gets a new name, and the old one goes a version later.
  */
-export const VERSION = 2;
+export const VERSION = 3;
 
 /** Settings of {@link migration} and {@link migrate}. */
 export interface MigrationOptions {
@@ -95,6 +95,13 @@ IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${litera
   DROP FUNCTION IF EXISTS ${name}.id(text, text, int);
   DELETE FROM ${name}.states WHERE position('/'::bytea IN id) > 0
     AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
+END IF;
+-- Functions of version 2 that have one more argument now: with both, calls of the old one would be ambiguous.
+IF present = 2 THEN
+  DROP FUNCTION IF EXISTS ${name}.take_row(bytea, float8, float8, float8, float8, float8, float8);
+  DROP FUNCTION IF EXISTS ${name}.call_rows(bytea[], int[], int[], int[], int[], int[], float8[], float8[], float8[], float8[],
+    float8[], float8[], float8);
+  DROP FUNCTION IF EXISTS ${name}.refill_ts(float8, float8, float8, float8, float8);
 END IF;
 ${body}
 END ${outer};

@@ -30,7 +30,13 @@ const clockOf = (pending: Pending): string | null => (pending.now === undefined 
 const callsOf = ({ request }: Pending): readonly Call[] =>
   request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
 
-/** The window grid's offset, or `null` for a token bucket. */
+/** The version of the schema that calls on windows which begin at the first request need. */
+const SINCE = 3;
+
+/** The last argument of calls that need more than version 2 of the schema: an older one has no function with it. */
+const sinceOf = (needs: boolean) => (needs ? { types: ["int"], values: [String(SINCE)] } : { types: [], values: [] });
+
+/** The window grid's offset, infinite for the first request, or `null` for a token bucket. */
 const startOf = (limit: Limit, key: string | undefined): number | null =>
   limit.policy.kind === "token bucket" ? null : limit.start(key);
 
@@ -66,9 +72,10 @@ export function takeRow(pending: Pending): FunctionCall {
   const call = callsOf(pending)[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
+  const since = sinceOf(start === Number.POSITIVE_INFINITY);
   return {
     name: "take_row",
-    types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8"],
+    types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8", ...since.types],
     values: [
       byteaOf(pending.ids[0] as string),
       String(rate),
@@ -77,6 +84,7 @@ export function takeRow(pending: Pending): FunctionCall {
       start === null ? null : String(start),
       String(call.count),
       clockOf(pending),
+      ...since.values,
     ],
     resolve(reply) {
       const [clock, value, ts, note] = partsOf(reply, ",", 3);
@@ -88,8 +96,11 @@ export function takeRow(pending: Pending): FunctionCall {
   };
 }
 
-/** Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that. */
-export function callRows(batch: readonly Pending[]): FunctionCall {
+/**
+ * Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that.
+ * `committed`: for the procedure, which is called where the function was found before.
+ */
+export function callRows(batch: readonly Pending[], committed = false): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
   const specs = new Map<string, number>();
@@ -122,10 +133,25 @@ export function callRows(batch: readonly Pending[]): FunctionCall {
     }
   }
   const [ops, ...floats] = numbers as [number[], ...number[][]];
+  const since = sinceOf(!committed && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
   return {
     name: "call_rows",
-    types: ["bytea[]", ...entries.map(() => "int[]"), "int[]", ...floats.map(() => "float8[]"), "float8"],
-    values: [byteasOf(ids), ...entries.map(list), list(ops), ...floats.map(list), clockOf(batch[0] as Pending)],
+    types: [
+      "bytea[]",
+      ...entries.map(() => "int[]"),
+      "int[]",
+      ...floats.map(() => "float8[]"),
+      "float8",
+      ...since.types,
+    ],
+    values: [
+      byteasOf(ids),
+      ...entries.map(list),
+      list(ops),
+      ...floats.map(list),
+      clockOf(batch[0] as Pending),
+      ...since.values,
+    ],
     resolve(reply) {
       const { now, at } = rowsOf(reply);
       const states = ids.map((_, i) => at(i));

@@ -31,7 +31,7 @@ export function statementOf(
   bounds?: Bounds,
   committed = false,
 ): Statement {
-  const key = `${schema} ${name} ${bounds === undefined} ${committed}`;
+  const key = `${schema} ${name} ${types.length} ${bounds === undefined} ${committed}`;
   let text = texts.get(key);
   if (text === undefined) {
     const typed = types.map((type, i) => (type === "text" ? `$${i + 1}::text` : `$${i + 1}::text::${type}`)).join(", ");

@@ -8,7 +8,7 @@ import SCRIPT from "./tidegate.lua";
 export { SCRIPT };
 
 /** Its digest, by which it is called; a test compares the two. */
-export const SCRIPT_SHA1 = "d176c7ec06e6c84c3ba5091df3ccd704074e388f";
+export const SCRIPT_SHA1 = "cdfdf5423e6de40191f40fc32d965d0b7067b185";
 
 /** How it replies: with bytes, or for clients that carry none with decimals of 17 digits. */
 export type Form = "bytes" | "text";
@@ -22,7 +22,7 @@ export class Rule {
   readonly op: Op | "reset";
   readonly count: number;
   readonly reserve: boolean;
-  /** Start of the window grid, ms; read only for a fixed window. */
+  /** Start of the window grid, ms; infinite: the first request. Read only for a fixed window. */
   readonly start: number;
   /** Whether the numbers are those of one shard. */
   readonly shard: boolean;
@@ -36,7 +36,8 @@ export class Rule {
     const { kind, rate, period, capacity, maxReserved } = policy;
     const parts = shard ? policy.shards : 1;
     const owed = maxReserved === undefined ? "unlimited" : `${maxReserved / parts}`;
-    const optional = [op, reserve ? owed : "", kind === "fixed window" ? `${start}` : ""];
+    const grid = start === Number.POSITIVE_INFINITY ? "first request" : `${start}`;
+    const optional = [op, reserve ? owed : "", kind === "fixed window" ? grid : ""];
     this.args = [`${count}`, `${rate / parts}`, `${period}`, `${capacity / parts}`, ...optional];
     this.shortArgs = optional[2] || optional[1] ? this.args : this.args.slice(0, op === "take" ? 4 : 5);
   }

@@ -7,7 +7,7 @@
 --   and, each of them optional from here on ("" is the default):
 --         7 "take" (default), "check", "give", "charge" or "reset"
 --         8 tokens that may be owed afterwards: a number, or "unlimited"; default 0
---         9 start of the window grid, ms: makes the limit a fixed window; default: a token bucket
+--         9 start of the window grid, ms, or "first request": makes the limit a fixed window; default: a token bucket
 --        10 now, ms: replaces the server's clock
 -- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
 --   ARGV  1 and 2 as above   3 "many"   4 now, or ""   5 number of rules; then each rule as 3 to 9 above; then runs:
@@ -24,7 +24,7 @@
 -- order of operations on the same doubles; tests compare the two bit for bit.
 local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
 local floor, ceil, pack = math.floor, math.ceil, struct.pack
-local END, SKEW = 4503599627370496, 3600000
+local END, SKEW, FIRST_REQUEST = 4503599627370496, 3600000, math.huge
 
 local many = argv[3] == 'many'
 local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
@@ -66,9 +66,10 @@ end
 -- ends before. The closed form is where the search starts.
 local function first_ms(v, t, count, least, rate, period, capacity, start)
   local from, last, at, index
-  if start then
-    index = floor((t - start) / period)
-    from, last = floor((now - start) / period) - index, floor((END - start) / period) - index
+  local grid = start == FIRST_REQUEST and t or start
+  if grid then
+    index = floor((t - grid) / period)
+    from, last = floor((now - grid) / period) - index, floor((END - grid) / period) - index
     if from < 0 then from = 0 end
     at = (count + least - v) / rate
   else
@@ -98,7 +99,7 @@ local function first_ms(v, t, count, least, rate, period, capacity, start)
     if middle <= from or middle >= at then break end
     if enough(middle) then at = middle else from = middle end
   end
-  return start and start + (index + at) * period or at
+  return grid and ceil(grid + (index + at) * period) or at
 end
 
 -- The first ms from which on a state, which amounts to `value` now, is as good as none.
@@ -113,11 +114,15 @@ end
 local function step(v, t, op, count, rate, period, capacity, least, start)
   local fresh = not v or t - now > SKEW
   if fresh then
-    v, t = capacity, start and start + floor((now - start) / period) * period or now
+    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((now - start) / period) * period or now
   elseif start then
-    local index = floor((now - start) / period)
-    local windows = index - floor((t - start) / period)
-    if windows > 0 then v, t = v + rate * windows, start + index * period end
+    local own = start == FIRST_REQUEST and now > t
+    local grid = start == FIRST_REQUEST and t or start
+    local index = floor((now - grid) / period)
+    local windows = index - floor((t - grid) / period)
+    if windows > 0 then v, t = v + rate * windows, grid + index * period end
+    -- The next request on a full key opens a window.
+    if own and (v >= capacity or t > now) then t = now end
   elseif now > t then
     v, t = v + ((now - t) * rate) / period, now
   end
@@ -198,7 +203,8 @@ end
 local function rule(count, rate, period, capacity, op, owed, start)
   local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
   op = op and op ~= '' and op or 'take'
-  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, tonumber(start or '')
+  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
+  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start
 end
 
 if not many then

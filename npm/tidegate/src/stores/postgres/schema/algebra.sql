@@ -1,7 +1,8 @@
 -- The algebra in SQL: the core's operations, in its order, on the same doubles. The tests compare the two bit for bit.
 --
 -- `LEAST(b, a)` is the core's `min(a, b)`: it keeps its first argument where the two are equal. A `start` that is NULL
--- means a token bucket, a `value` that is NULL no state, and a floor of -1.8e308 no floor.
+-- means a token bucket, an infinite one windows that begin at the first request; a `value` that is NULL no state, and a
+-- floor of -1.8e308 no floor.
 
 CREATE OR REPLACE FUNCTION tidegate.clock() RETURNS float8 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)
@@ -29,6 +30,12 @@ RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   END
 $$;
 
+-- Where the grid begins that the windows of a state are on; NULL for a token bucket.
+CREATE OR REPLACE FUNCTION tidegate.grid(start float8, ts float8)
+RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN start = 'Infinity'::float8 THEN ts ELSE start END
+$$;
+
 -- refill: the value, then the ts.
 CREATE OR REPLACE FUNCTION tidegate.refill_value(
   rate float8, period float8, capacity float8, start float8, value float8, ts float8, now float8
@@ -39,20 +46,28 @@ CREATE OR REPLACE FUNCTION tidegate.refill_value(
       WHEN now <= ts THEN LEAST(capacity, value)
       ELSE LEAST(capacity, value + tidegate.returned(now - ts, rate, period))
     END
-    WHEN floor((now - start) / period) - floor((ts - start) / period) <= 0::float8 THEN LEAST(capacity, value)
-    ELSE LEAST(capacity, value + rate * (floor((now - start) / period) - floor((ts - start) / period)))
+    WHEN floor((now - tidegate.grid(start, ts)) / period) - floor((ts - tidegate.grid(start, ts)) / period) <= 0::float8
+      THEN LEAST(capacity, value)
+    ELSE LEAST(capacity, value + rate
+      * (floor((now - tidegate.grid(start, ts)) / period) - floor((ts - tidegate.grid(start, ts)) / period)))
   END
 $$;
 
 CREATE OR REPLACE FUNCTION tidegate.refill_ts(
-  period float8, start float8, value float8, ts float8, now float8
+  rate float8, period float8, capacity float8, start float8, value float8, ts float8, now float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN value IS NULL OR ts - now > 3600000::float8 THEN
-      CASE WHEN start IS NULL THEN now ELSE start + floor((now - start) / period) * period END
+      CASE WHEN start IS NULL OR start = 'Infinity'::float8 THEN now
+        ELSE start + floor((now - start) / period) * period END
     WHEN start IS NULL THEN CASE WHEN now <= ts THEN ts ELSE now END
-    WHEN floor((now - start) / period) - floor((ts - start) / period) <= 0::float8 THEN ts
-    ELSE start + floor((now - start) / period) * period
+    -- The next request on a full key opens a window.
+    WHEN start = 'Infinity'::float8 AND now > ts
+      AND (tidegate.refill_value(rate, period, capacity, start, value, ts, now) >= capacity
+        OR ts + floor((now - ts) / period) * period > now) THEN now
+    WHEN floor((now - tidegate.grid(start, ts)) / period) - floor((ts - tidegate.grid(start, ts)) / period) <= 0::float8
+      THEN ts
+    ELSE tidegate.grid(start, ts) + floor((now - tidegate.grid(start, ts)) / period) * period
   END
 $$;
 
@@ -64,9 +79,12 @@ CREATE OR REPLACE FUNCTION tidegate.is_payable(
     WHEN start IS NULL THEN
       now < 4503599627370496::float8 AND ts < 4503599627370496::float8
       AND value + tidegate.returned(4503599627370496::float8 - ts, rate, period) >= 0::float8
-    WHEN floor((4503599627370496::float8 - start) / period) - floor((ts - start) / period)
-      <= GREATEST(0::float8, floor((now - start) / period) - floor((ts - start) / period)) THEN false
-    ELSE value + rate * (floor((4503599627370496::float8 - start) / period) - floor((ts - start) / period)) >= 0::float8
+    WHEN floor((4503599627370496::float8 - tidegate.grid(start, ts)) / period)
+        - floor((ts - tidegate.grid(start, ts)) / period)
+      <= GREATEST(0::float8, floor((now - tidegate.grid(start, ts)) / period)
+        - floor((ts - tidegate.grid(start, ts)) / period)) THEN false
+    ELSE value + rate * (floor((4503599627370496::float8 - tidegate.grid(start, ts)) / period)
+      - floor((ts - tidegate.grid(start, ts)) / period)) >= 0::float8
   END
 $$;
 

@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION tidegate.least_time(
 DECLARE
   -- Steps of 1 ms from ts, or of one window from its own.
   unit float8 := CASE WHEN start IS NULL THEN 1 ELSE period END;
-  origin float8 := CASE WHEN start IS NULL THEN 0 ELSE start + floor((ts - start) / period) * period END;
+  origin float8 := CASE WHEN start IS NULL THEN 0 ELSE tidegate.grid(start, ts)
+    + floor((ts - tidegate.grid(start, ts)) / period) * period END;
   least_no float8 := CASE WHEN start IS NULL THEN GREATEST(ts, now) ELSE GREATEST(0, floor((now - origin) / period)) END;
   last float8 := CASE WHEN start IS NULL THEN 4503599627370496 ELSE floor((4503599627370496 - origin) / period) END;
   at float8;
@@ -43,7 +44,7 @@ BEGIN
       at := middle;
     END IF;
   END LOOP;
-  RETURN origin + at * unit;
+  RETURN ceil(origin + at * unit);
 END $$;
 
 -- Raises the error that names the argument of "decide" that is wrong.
@@ -62,8 +63,8 @@ DECLARE
       THEN '"capacity" must be a finite number of tokens from 0 to 1099511627776; got ' || capacity
     WHEN (count >= 0 AND count <= 1099511627776) IS NOT TRUE
       THEN '"count" must be a finite number of tokens from 0 to 1099511627776; got ' || coalesce(count::text, 'NULL')
-    WHEN NOT (abs(start) <= 4503599627370496 AND floor(start) = start)
-      THEN '"start" must be a whole number of ms from -4503599627370496 to 4503599627370496; got ' || start
+    WHEN NOT (start = 'Infinity' OR abs(start) <= 4503599627370496 AND floor(start) = start)
+      THEN '"start" must be ''Infinity'' (the first request), or a whole number of ms from -4503599627370496 to 4503599627370496; got ' || start
     WHEN NOT (max_reserved >= 0 AND max_reserved <= 1099511627776)
       THEN '"max_reserved" must be a finite number of tokens from 0 to 1099511627776; got ' || max_reserved
     ELSE '"name" must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got ' || quote_nullable(name)
@@ -73,7 +74,7 @@ BEGIN
 END $$;
 
 -- One call on one limit and key: op "take", "check", "give" or "charge". Without a key: the limit as a whole. A fixed
--- window has a "start", a token bucket has none. retry_at is exact. Call it in FROM.
+-- window has a "start", a token bucket has none; a "start" of 'Infinity' is the key's first request. retry_at is exact. Call it in FROM.
 CREATE OR REPLACE FUNCTION tidegate.decide(
   op text, name text, key text, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
   count float8 DEFAULT 1, reserve boolean DEFAULT false, max_reserved float8 DEFAULT NULL, at float8 DEFAULT NULL,
@@ -113,7 +114,7 @@ BEGIN
   IF (number_of_op >= 0 AND rate > 0 AND rate <= 1099511627776
     AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
     AND size >= 0 AND size <= 1099511627776 AND count >= 0 AND count <= 1099511627776
-    AND (start IS NULL OR abs(start) <= 4503599627370496 AND floor(start) = start)
+    AND (start IS NULL OR start = 'Infinity' OR abs(start) <= 4503599627370496 AND floor(start) = start)
     AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)
     AND name ~ '^[A-Za-z0-9_.-]{1,64}$') IS NOT TRUE
   THEN PERFORM tidegate.refuse_arguments(op, name, rate, period, size, start, count, max_reserved);
@@ -140,7 +141,7 @@ BEGIN
   END IF;
   ok := did.ok;
   value := coalesce(did.new_value, tidegate.refill_value(rate, period, size, start, before_v, before_t, now));
-  ts := coalesce(did.new_ts, tidegate.refill_ts(period, start, before_v, before_t, now));
+  ts := coalesce(did.new_ts, tidegate.refill_ts(rate, period, size, start, before_v, before_t, now));
   IF NOT ok AND size - count < floor_value THEN
     value := 0;
     ts := now;

@@ -2,7 +2,8 @@
 -- of the ids, so that no two calls ever wait for each other.
 --
 -- A function whose arguments or reply change gets a new name: a process finds the functions of its own version, or an
--- error that says to migrate.
+-- error that says to migrate. A call that functions of an older version would misread has one more argument, "since": the
+-- version of the schema that it needs.
 --
 -- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
 -- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
@@ -11,7 +12,8 @@
 -- written (",new" after it where there was no row), or "now,value,ts,denied" with what is stored where that denies or is not
 -- a state.
 CREATE OR REPLACE FUNCTION tidegate.take_row(
-  key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
+  key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL,
+  since int DEFAULT 2
 ) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
@@ -33,7 +35,7 @@ BEGIN
     SELECT s.value, s.ts INTO v, t FROM tidegate.states s WHERE s.id = key;
     IF NOT FOUND THEN
       v := capacity - count;
-      t := tidegate.refill_ts(period, start, NULL, NULL, now);
+      t := tidegate.refill_ts(rate, period, capacity, start, NULL, NULL, now);
       INSERT INTO tidegate.states VALUES (key, v, t, tidegate.full_at(rate, period, capacity, start, v, t))
       ON CONFLICT (id) DO NOTHING;
       IF FOUND THEN RETURN now || ',' || v || ',' || t || ',new'; END IF;
@@ -43,10 +45,10 @@ BEGIN
     ELSE
       UPDATE tidegate.states s
       SET value = tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) - count,
-        ts = tidegate.refill_ts(period, start, s.value, s.ts, now),
+        ts = tidegate.refill_ts(rate, period, capacity, start, s.value, s.ts, now),
         full_at = tidegate.full_at(rate, period, capacity, start,
           tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) - count,
-          tidegate.refill_ts(period, start, s.value, s.ts, now))
+          tidegate.refill_ts(rate, period, capacity, start, s.value, s.ts, now))
       WHERE s.id = key AND tidegate.is_state(s.value, s.ts)
         AND tidegate.refill_value(rate, period, capacity, start, s.value, s.ts, now) >= count
       RETURNING s.value, s.ts INTO v, t;
@@ -63,7 +65,7 @@ CREATE OR REPLACE FUNCTION tidegate.apply_op(
 ) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   x float8 := tidegate.refill_value(rate, period, capacity, start, v, t, now);
-  at float8 := tidegate.refill_ts(period, start, v, t, now);
+  at float8 := tidegate.refill_ts(rate, period, capacity, start, v, t, now);
 BEGIN
   ok := true;
   IF op = 2 THEN
@@ -91,7 +93,7 @@ END $$;
 -- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
 CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
-  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
+  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL, since int DEFAULT 2
 ) RETURNS text LANGUAGE plpgsql VOLATILE
 SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
@@ -139,7 +141,7 @@ BEGIN
           x := tidegate.refill_value(rates[s], periods[s], capacities[s], start, v[k], t[k], now);
           left_over := times[i];
           IF x >= counts[s] THEN
-            t[k] := tidegate.refill_ts(periods[s], start, v[k], t[k], now);
+            t[k] := tidegate.refill_ts(rates[s], periods[s], capacities[s], start, v[k], t[k], now);
             WHILE left_over > 0 AND x >= counts[s] LOOP
               x := x - counts[s];
               left_over := left_over - 1;
