@@ -35,6 +35,7 @@ export default defineConfig({
         "convex",
         "threads",
         "hosts",
+        "platforms",
         "stores",
         "react",
         "examples",

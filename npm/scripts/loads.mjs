@@ -1,4 +1,4 @@
-// `node npm/scripts/loads.mjs linux-x64-gnu`: loads an addon, and calls both of its tables. Requires only Node.js,
+// `node npm/scripts/loads.mjs linux-x64-gnu`: loads an addon, and calls both of its stores. Requires only Node.js,
 // `npm/scripts` and the platform's folder.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,36 +16,33 @@ function expect(what, got, wanted) {
 }
 
 const numbers = new Float64Array(new ArrayBuffer(64));
-// The arguments of src/engine: a token bucket without optional fields; take one token; the lowest bit is `ok`.
-const [BUCKET, NONE_GIVEN, TAKE, OK] = [0, 0, 0, 1];
-const THREE_IN_30_SECONDS = [3, 30_000];
+// What src/stores/addon-store.ts passes: a token bucket of three in 30 s, whose other numbers are absent; take one token.
+const [BUCKET, TAKE, OK] = [0, 0, 1];
+const THREE_IN_30_SECONDS = [3, 30_000, NaN, NaN, NaN, NaN];
 const now = Date.now();
 
-/** Three are granted, and a fourth ten seconds later. */
-function answers(table, decide) {
+/** Three are granted, a fourth is denied for ten seconds. */
+function decides(what, store) {
+  numbers.set(THREE_IN_30_SECONDS);
+  const limit = addon.limitNew(store, "api", BUCKET);
   const call = () => {
     numbers.set([now, 1]);
-    return decide() & OK;
+    return addon.decide(limit, TAKE, "ann") & OK;
   };
-  for (const wanted of [1, 1, 1, 0]) expect(table, call(), wanted);
-  expect(`${table}, retryAt`, numbers[3], now + 10_000);
+  for (const wanted of [1, 1, 1, 0]) expect(what, call(), wanted);
+  expect(`${what}, retryAt`, numbers[3], now + 10_000);
 }
 
 expect("version", addon.version(), version);
-addon.open(numbers, 1000);
-numbers.set(THREE_IN_30_SECONDS);
-const limit = addon.limitNew("api", BUCKET, NONE_GIVEN);
-answers("memory", () => addon.decide(limit, TAKE, "ann"));
+decides("shared", addon.openShared(numbers, 1000));
 
 const place = mkdtempSync(join(tmpdir(), "tidegate-loads-"));
-const store = addon.fileOpen(numbers, join(place, "limits"), 1000, -1);
-numbers.set(THREE_IN_30_SECONDS);
-const inFile = addon.fileLimitNew(store, "api", BUCKET, NONE_GIVEN);
-answers("file", () => addon.fileDecide(inFile, TAKE, "ann", store));
-addon.fileClose(store);
+const store = addon.openFile(numbers, join(place, "limits"), 1000, -1);
+decides("file", store);
+addon.close(store);
 try {
   rmSync(place, { recursive: true, force: true });
 } catch {
   // Windows may keep a closed map open for a moment; the system clears its temporary folder.
 }
-console.log(`${platform} ${version} answers on ${process.version}, ${process.platform} ${process.arch}`);
+console.log(`${platform} ${version} decides on ${process.version}, ${process.platform} ${process.arch}`);

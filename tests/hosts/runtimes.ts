@@ -1,6 +1,6 @@
 /** The runtimes that the package is tested in: where their programs are, and the command that installs missing ones. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
 import * as chromium from "../support/chromium.ts";
@@ -16,6 +16,9 @@ const inModules = (...paths: string[]): string[] => paths.map((path) => join(her
 /** This Node.js, where a package is installed that it runs. */
 const inInstalled = (name: string): string[] =>
   inModules(name).some((path) => existsSync(path)) ? [process.execPath] : [];
+
+const inPath = (...names: string[]): string[] =>
+  (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
 
 const FROM_NPM = "npm install --no-save --ignore-scripts --prefix tests/hosts";
 
@@ -45,9 +48,10 @@ const RUNTIMES = {
     install: `${FROM_NPM}/react-native`,
   },
   convex: { places: inModules("convex-test/package.json"), install: FROM_NPM },
-  chromium: {
-    places: chromium.places,
-    install: chromium.INSTALL,
+  chromium: { places: chromium.places, install: chromium.INSTALL },
+  firefox: {
+    places: inPath("firefox-esr", "firefox"),
+    install: "apt-get install -y --no-install-recommends firefox-esr",
   },
 };
 

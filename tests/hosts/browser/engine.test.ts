@@ -1,44 +1,46 @@
-/** The engine in Chromium, on a plain page with an import map, and under content security policies. */
+/** The engine in browsers, on a plain page with an import map, and under content security policies. */
 import { afterAll, describe, expect, test } from "vitest";
-import { launch } from "../../support/chromium.ts";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
+import { browsers } from "./browsers.ts";
 import { serve } from "./server.ts";
 
 const INLINE = "script-src 'self' 'unsafe-inline'";
-await inRuntime("chromium", async (program) => {
-  const user = project("browser");
-  const site = await serve(user.folder);
-  const browser = await launch(program);
-  afterAll(async () => {
-    await browser.close();
-    site.stop();
-    user.remove();
-  });
-  const open = async (path: string) => {
-    const page = await (await browser.newContext()).newPage();
-    await page.goto(site.origin + path);
-    return page;
-  };
-  /** The page's result under this policy. */
-  const under = async (csp: string) => {
-    const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
-    return page.evaluate<string>("document.body.dataset.result");
-  };
+for (const [name, launch] of browsers) {
+  await inRuntime(name, async (program) => {
+    const user = project("browser");
+    const site = await serve(user.folder);
+    const browser = await launch(program);
+    afterAll(async () => {
+      await browser.close();
+      site.stop();
+      user.remove();
+    });
+    const open = async (path: string) => {
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(site.origin + path);
+      return page;
+    };
+    /** The page's result under this policy. */
+    const under = async (csp: string) => {
+      const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
+      return page.evaluate<string>("document.body.dataset.result");
+    };
 
-  const page = await open("/page.html");
-  const results = await page.evaluate<{ name: string; error?: string }[]>(
-    `import("/memory.js").then((m) => m.inMemory())`,
-  );
-  describe("in memory, on a plain page", () => replay(results));
-
-  test("runs under a content security policy with 'wasm-unsafe-eval'", async () => {
-    expect(await under(`${INLINE} 'wasm-unsafe-eval'`)).toBe("[true,true,false]");
-  });
-
-  test("without it, the error names the remedy", async () => {
-    expect(await under(INLINE)).toMatch(
-      /^Error: WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`/,
+    const page = await open("/page.html");
+    const results = await page.evaluate<{ name: string; error?: string }[]>(
+      `import("/memory.js").then((m) => m.inMemory())`,
     );
+    describe(`${name}: in memory, on a plain page`, () => replay(results));
+
+    test(`${name} runs under a content security policy with 'wasm-unsafe-eval'`, async () => {
+      expect(await under(`${INLINE} 'wasm-unsafe-eval'`)).toBe("[true,true,false]");
+    });
+
+    test(`${name}: without it, the error names the remedy`, async () => {
+      expect(await under(INLINE)).toMatch(
+        /^Error: WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`/,
+      );
+    });
   });
-});
+}

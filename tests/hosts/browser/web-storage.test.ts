@@ -1,78 +1,82 @@
-/** One limit for all tabs of an origin, in Chromium. */
+/** One limit for all tabs of an origin, in each browser. */
 import { afterAll, describe, expect, test } from "vitest";
-import { type BrowserContext, launch, type Page } from "../../support/chromium.ts";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
+import { browsers, type Page, type Profile } from "./browsers.ts";
 import { serve } from "./server.ts";
 
-await inRuntime("chromium", async (program) => {
-  const user = project("browser");
-  const site = await serve(user.folder);
-  const browser = await launch(program);
-  afterAll(async () => {
-    await browser.close();
-    site.stop();
-    user.remove();
-  });
-  const open = async (context: BrowserContext): Promise<Page> => {
-    const page = await context.newPage();
-    await page.goto(`${site.origin}/page.html`);
-    return page;
-  };
-  const evaluate = <T>(page: Page, call: string): Promise<T> =>
-    page.evaluate<T>(`import("/tab.js").then((tab) => tab.${call})`);
+for (const [name, launch] of browsers) {
+  await inRuntime(name, async (program) => {
+    const user = project("browser");
+    const site = await serve(user.folder);
+    const browser = await launch(program);
+    afterAll(async () => {
+      await browser.close();
+      site.stop();
+      user.remove();
+    });
+    const open = async (context: Profile): Promise<Page> => {
+      const page = await context.newPage();
+      await page.goto(`${site.origin}/page.html`);
+      return page;
+    };
+    const evaluate = <T>(page: Page, call: string): Promise<T> =>
+      page.evaluate<T>(`import("/tab.js").then((tab) => tab.${call})`);
 
-  const page = await open(await browser.newContext());
-  const results = await page.evaluate<{ name: string; error?: string }[]>(
-    `import("/suite.js").then((m) => m.inBrowser())`,
-  );
-  describe("the contract of a store", () => replay(results));
-
-  test.each([
-    ["take", 100],
-    ["takeAll", 60],
-  ])("three concurrent tabs take exactly the tokens of the limit (%s)", async (call, there) => {
-    const context = await browser.newContext();
-    const tabs = await Promise.all([open(context), open(context), open(context)]);
-    const granted = await Promise.all(tabs.map((tab) => evaluate<number>(tab, `${call}(50, "together")`)));
-    expect(granted.reduce((sum, one) => sum + one, 0)).toBe(there);
-    expect(await Promise.all(tabs.map((tab) => evaluate(tab, "left('together')")))).toEqual(
-      [1, 2, 3].map(() => 100 - there),
+    const page = await open(await browser.newContext());
+    const results = await page.evaluate<{ name: string; error?: string }[]>(
+      `import("/suite.js").then((m) => m.inBrowser())`,
     );
-    expect(await evaluate(tabs[0] as Page, "fallbacks()")).toEqual([]);
-    await context.close();
-  });
+    describe(name, () => {
+      describe("the contract of a store", () => replay(results));
 
-  test("a reload keeps the state, and another profile has its own", async () => {
-    const context = await browser.newContext();
-    const tab = await open(context);
-    expect(await evaluate(tab, "take(70, 'kept')")).toBe(70);
-    await tab.reload();
-    expect(await evaluate(tab, "take(70, 'kept')")).toBe(30);
-    await tab.close();
-    expect(await evaluate(await open(context), "left('kept')")).toBe(0);
-    expect(await evaluate(await open(await browser.newContext()), "left('kept')")).toBe(100);
-  });
+      test.each([
+        ["take", 100],
+        ["takeAll", 60],
+      ])("three concurrent tabs take exactly the tokens of the limit (%s)", async (call, there) => {
+        const context = await browser.newContext();
+        const tabs = await Promise.all([open(context), open(context), open(context)]);
+        const granted = await Promise.all(tabs.map((tab) => evaluate<number>(tab, `${call}(50, "together")`)));
+        expect(granted.reduce((sum, one) => sum + one, 0)).toBe(there);
+        expect(await Promise.all(tabs.map((tab) => evaluate(tab, "left('together')")))).toEqual(
+          [1, 2, 3].map(() => 100 - there),
+        );
+        expect(await evaluate(tabs[0] as Page, "fallbacks()")).toEqual([]);
+        await context.close();
+      });
 
-  test("calls that three tabs throttle by one limit are spaced as one", async () => {
-    const context = await browser.newContext();
-    const tabs = await Promise.all([open(context), open(context), open(context)]);
-    const began = Date.now();
-    const times = await Promise.all(tabs.map((tab) => evaluate<number[]>(tab, "paced(5, 'all')")));
-    const sorted = times.flat().sort((a, b) => a - b);
-    expect(sorted.length).toBe(15);
-    // One token is available, and one refills every 50 ms: no call may run earlier, however late others are.
-    for (const [i, time] of sorted.entries()) expect(time).toBeGreaterThanOrEqual(began + i * 50);
-    await context.close();
-  });
+      test("a reload keeps the state, and another profile has its own", async () => {
+        const context = await browser.newContext();
+        const tab = await open(context);
+        expect(await evaluate(tab, "take(70, 'kept')")).toBe(70);
+        await tab.reload();
+        expect(await evaluate(tab, "take(70, 'kept')")).toBe(30);
+        await tab.close();
+        expect(await evaluate(await open(context), "left('kept')")).toBe(0);
+        expect(await evaluate(await open(await browser.newContext()), "left('kept')")).toBe(100);
+      });
 
-  test("without IndexedDB the limit is the tab's own, and one warning says so", async () => {
-    const tab = await open(await browser.newContext());
-    await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
-    expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);
-    expect(await evaluate(tab, "take(70, 'alone')")).toBe(30);
-    expect(await evaluate(tab, "fallbacks()")).toEqual([
-      "tidegate: limits are this tab's own, in memory: there is no IndexedDB",
-    ]);
+      test("calls that three tabs throttle by one limit are spaced as one", async () => {
+        const context = await browser.newContext();
+        const tabs = await Promise.all([open(context), open(context), open(context)]);
+        const began = Date.now();
+        const times = await Promise.all(tabs.map((tab) => evaluate<number[]>(tab, "paced(5, 'all')")));
+        const sorted = times.flat().sort((a, b) => a - b);
+        expect(sorted.length).toBe(15);
+        // One token is available, and one refills every 50 ms: no call may run earlier, however late others are.
+        for (const [i, time] of sorted.entries()) expect(time).toBeGreaterThanOrEqual(began + i * 50);
+        await context.close();
+      });
+
+      test("without IndexedDB the limit is the tab's own, and one warning says so", async () => {
+        const tab = await open(await browser.newContext());
+        await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
+        expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);
+        expect(await evaluate(tab, "take(70, 'alone')")).toBe(30);
+        expect(await evaluate(tab, "fallbacks()")).toEqual([
+          "tidegate: limits are this tab's own, in memory: there is no IndexedDB",
+        ]);
+      });
+    });
   });
-});
+}

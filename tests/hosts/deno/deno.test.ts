@@ -1,8 +1,11 @@
 /** Deno: the engine without permissions, and the store on Deno KV. */
-import { join } from "node:path";
 import { execFile } from "node:child_process";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
+import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
+import { root } from "../../packaging/installed.ts";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
 
@@ -24,6 +27,27 @@ await inRuntime("deno", async (deno) => {
 
   const memory = (await run("print-memory.js", [])) as { name: string; error?: string }[];
   describe("in memory, with no permission at all", () => replay(memory));
+
+  describe("shared()", () => {
+    const loads = ["--allow-ffi", "--allow-read", "--allow-env"];
+    const addon = packageOf(here());
+    const result = { granted: [true, true, false], warnings: [] };
+    const alone = (reason: RegExp) => {
+      const warning = new RegExp(`^TIDEGATE_ADDON .* shared\\(\\) is this thread's own memory: ${reason.source}`);
+      return { ...result, name: "memory", warnings: [expect.stringMatching(warning)] };
+    };
+
+    test("with no permission, or without the addon, is this thread's memory, with one warning", async () => {
+      expect(await run("shared.js", [])).toEqual(alone(/Requires .* access/));
+      expect(await run("shared.js", loads)).toEqual(alone(/Cannot find module/));
+    });
+
+    test("without --allow-sys is the addon's table", async () => {
+      const built = join(root, "npm", addon.replace("@tidegate/", ""));
+      cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
+      expect(await run("shared.js", loads)).toEqual({ ...result, name: "shared" });
+    });
+  });
 
   const kv = (await run("kv.js", onKv, [database("suite")])) as { name: string; error?: string }[];
   describe("Deno KV", () => replay(kv));

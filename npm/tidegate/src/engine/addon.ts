@@ -68,11 +68,11 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
  * or left it without an address.
  */
 function load(id: string): unknown {
-  const places = [import.meta.url as string | undefined, `${process.cwd()}/`].filter((place) => place !== undefined);
   let first: unknown;
-  for (const place of places) {
+  for (const place of [() => import.meta.url as string | undefined, () => `${process.cwd()}/`]) {
     try {
-      return createRequire(place)(id);
+      const from = place();
+      if (from !== undefined) return createRequire(from)(id);
     } catch (error) {
       first ??= error;
       if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") break;
@@ -100,10 +100,16 @@ function isMusl(): boolean {
   if (report === undefined) return false;
   // The report's network part looks up the names of connected hosts, and waits for them.
   const { excludeNetwork } = report;
-  report.excludeNetwork = true;
-  const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  report.excludeNetwork = excludeNetwork ?? false;
-  return header?.glibcVersionRuntime === undefined;
+  try {
+    report.excludeNetwork = true;
+    const { header } = report.getReport() as { header?: { glibcVersionRuntime?: string } };
+    return header?.glibcVersionRuntime === undefined;
+  } catch {
+    // Deno requires --allow-sys for a report.
+    return false;
+  } finally {
+    report.excludeNetwork = excludeNetwork ?? false;
+  }
 }
 
 /** The package with the addon for a platform, named as napi names them. */

@@ -1,4 +1,4 @@
-// The native addon in Bun: every vector and the store suite on the process's table, and four threads on one key.
+// The native addon: every vector and the store suite on the table of the process, and four threads on one key.
 import { Worker } from "node:worker_threads";
 import { shared } from "tidegate/shared";
 import { report } from "./report.js";
@@ -29,7 +29,7 @@ function fresh() {
 
 const results = await report({ create: fresh, vectors });
 const threads = Array.from({ length: 4 }, () => {
-  const workerData = { calls: 2000, keys: 50, run: "bun", now: 1_800_000_000_000 };
+  const workerData = { calls: 2000, keys: 50, run: "host", now: 1_800_000_000_000 };
   const worker = new Worker(new URL("threads.mjs", import.meta.url), { workerData });
   return new Promise((resolve, reject) => {
     worker.once("message", resolve);

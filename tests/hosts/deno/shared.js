@@ -1,0 +1,12 @@
+// `shared()` where Deno may not read the system or load a library: prints the store's name, its decisions and the warnings.
+import { defineLimits, HOUR } from "tidegate";
+import { shared } from "tidegate/shared";
+import process from "node:process";
+
+const warnings = [];
+process.on("warning", ({ code, message }) => warnings.push(`${code} ${message}`));
+const limits = defineLimits({ two: { kind: "token bucket", rate: 2, period: HOUR } }, { store: shared() });
+const granted = [1, 2, 3].map(() => limits.limit("two").ok);
+shared();
+await new Promise((done) => setTimeout(done, 0));
+console.log(JSON.stringify({ name: shared().name, granted, warnings }));

@@ -1,0 +1,27 @@
+// The file store: every vector and the store suite, each on a folder of its own below the one in the first argument.
+import { join } from "node:path";
+import { file } from "tidegate/file";
+import { report } from "./report.js";
+import vectors from "./vectors.js";
+
+const [, , place] = process.argv;
+// Each history begins at an earlier clock than the one before it ends, and where a folder dropped a state, its fresh keys are
+// full as of that instant: each has a folder of its own.
+const each = Object.entries(vectors).flatMap(([name, all]) =>
+  all.vectors.filter(({ steps }) => steps).map((vector, i) => [`${name} ${i}`, { ...all, vectors: [vector] }]),
+);
+let folders = 0;
+
+const results = await report({
+  vectors: Object.fromEntries(each),
+  create: () => file(join(place, `folder-${folders++}`), { maxKeys: 1000 }),
+  destroy: (store) => store.close(),
+});
+const histories = results.filter(({ name }) => name.startsWith("vectors > "));
+const wrong = histories.filter(({ error }) => error).map(({ name, error }) => `${name}: ${error}`);
+console.log(
+  JSON.stringify([
+    ...results.filter((one) => !histories.includes(one)),
+    { name: `${histories.length} histories, to the bit`, ...(wrong.length > 0 && { error: wrong.join("\n") }) },
+  ]),
+);

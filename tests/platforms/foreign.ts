@@ -1,0 +1,54 @@
+/** Node.js of another system, with the packed package and the addon that was built for it here. */
+import { execFile } from "node:child_process";
+import { copyFileSync, cpSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { output, root } from "../packaging/installed.ts";
+import { project } from "../hosts/project.ts";
+
+const exec = promisify(execFile);
+
+/** Where `npm run build:platforms` puts the addon for a platform; the last is not published. */
+export const addonOf = (platform: string): string =>
+  platform === "win32-x64-gnu"
+    ? join(root, "target/x86_64-pc-windows-gnu/release/tidegate_node.dll")
+    : join(root, `npm/${platform}/tidegate.${platform}.node`);
+
+export interface Foreign {
+  readonly folder: string;
+  write(path: string, text: string): string;
+  /** Runs a program of the project, and parses what it prints. */
+  run(program: string, ...args: string[]): Promise<unknown>;
+  remove(): void;
+}
+
+/** A user's project whose programs another system's Node.js runs, with the addon as the package `@tidegate/<as>`. */
+export function foreign(platform: string, as: string = platform): Foreign {
+  const addon = addonOf(platform);
+  if (!existsSync(addon)) throw new Error(`${addon} is not built: npm run build:platforms -- ${platform}`);
+  const printed = output(process.execPath, ["npm/scripts/foreign.mjs", platform], { cwd: root });
+  const [program, ...before] = JSON.parse(printed.trim().split("\n").at(-1) as string) as [string, ...string[]];
+  const user = project("program");
+  const place = join(user.folder, "node_modules", "@tidegate", as);
+  cpSync(join(root, "npm", as, "package.json"), join(place, "package.json"), { recursive: true });
+  copyFileSync(addon, join(place, `tidegate.${as}.node`));
+  copyFileSync(fileURLToPath(new URL("../threads/worker.mjs", import.meta.url)), join(user.folder, "threads.mjs"));
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: "",
+    // Wine's own folder, its messages off; Node.js does not support the version of Windows that it reports.
+    WINEPREFIX: join(root, "target/foreign/wine"),
+    WINEDEBUG: "-all",
+    NODE_SKIP_PLATFORM_CHECK: "1",
+  };
+  return {
+    folder: user.folder,
+    write: user.write,
+    async run(name, ...args) {
+      const options = { cwd: user.folder, env, maxBuffer: 2 ** 26 };
+      return JSON.parse((await exec(program, [...before, name, ...args], options)).stdout);
+    },
+    remove: () => user.remove(),
+  };
+}
