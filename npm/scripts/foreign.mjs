@@ -75,7 +75,10 @@ async function windows() {
     const options = ["--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
     await run("npm", ["install", ...options, WINDOWS_NODE], quiet);
   });
-  return [wine, at(node)];
+  // Under Wine, Node.js can write to files, and not to sockets or pipes of Linux.
+  const script =
+    'o=$(mktemp); "$0" "$@" </dev/null >"$o" 2>"$o.2"; s=$?; cat "$o"; cat "$o.2" >&2; rm "$o" "$o.2"; exit $s';
+  return ["sh", "-c", script, wine, at(node)];
 }
 
 /** The commands, by platform. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { docs } from "./docs.mjs";
 import { installPeers, installRuntimes, installStranger } from "./install.mjs";
 import { playground } from "./playground.mjs";
+import { buildPlatforms } from "./platforms.mjs";
 import { output, root } from "./run.mjs";
 import { STORES } from "./stores.mjs";
 
@@ -62,6 +63,9 @@ const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.inc
 
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
+/** Other platforms whose addon the full run builds. `npm run build:platforms` builds the rest, which takes minutes. */
+export const FULL_RUN_PLATFORMS = ["linux-x64-musl", "darwin-arm64"];
+const platforms = () => buildPlatforms(FULL_RUN_PLATFORMS);
 const nextest = () => output("cargo", ["nextest", "--version"]) !== undefined;
 
 /** Cargo keeps what an earlier dry run unpacked and compiled under the same version, and would use that again. */
@@ -98,6 +102,8 @@ export const cargoSteps = () => [
     "cargo publish --dry-run --workspace --allow-dirty --target-dir target/publish",
     { prepare: forgetCrates, ...OUTSIDE },
   ),
+  // Here, since its preparation is cargo's.
+  vitest("platforms", { prepare: platforms, ...OUTSIDE }),
 ];
 
 /** The steps that Node.js runs, beside those of cargo. @returns {Step[]} */

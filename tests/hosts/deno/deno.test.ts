@@ -37,15 +37,17 @@ await inRuntime("deno", async (deno) => {
       return { ...result, name: "memory", warnings: [expect.stringMatching(warning)] };
     };
 
-    test("with no permission, or without the addon, is this thread's memory, with one warning", async () => {
-      expect(await run("shared.js", [])).toEqual(alone(/Requires .* access/));
-      expect(await run("shared.js", loads)).toEqual(alone(/Cannot find module/));
+    test("without the addon is this thread's memory, with one warning, whatever is permitted", async () => {
+      for (const permissions of [[], loads]) {
+        expect(await run("shared.js", permissions)).toEqual(alone(/Cannot find module/));
+      }
     });
 
-    test("without --allow-sys is the addon's table", async () => {
+    test("with the addon requires no --allow-sys; without --allow-ffi it is memory, and the warning names the permission", async () => {
       const built = join(root, "npm", addon.replace("@tidegate/", ""));
       cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
       expect(await run("shared.js", loads)).toEqual({ ...result, name: "shared" });
+      expect(await run("shared.js", ["--allow-read", "--allow-env"])).toEqual(alone(/Requires ffi access/));
     });
   });
 

@@ -43,6 +43,18 @@ export interface DurableObjectOptions {
 
 const OPTIONS = fieldTable("object", "lease");
 
+/** Requires the RPC of Workers, where the runtime reports whether it is on. */
+function checkRpc(): void {
+  const { Cloudflare } = globalThis as { Cloudflare?: { compatibilityFlags?: { rpc?: boolean } } };
+  if (Cloudflare?.compatibilityFlags?.rpc !== false) return;
+  throw new InputError(
+    "compatibility_date",
+    "2024-04-03 or later: objects are called by RPC",
+    undefined,
+    "an earlier one",
+  );
+}
+
 /**
  * A store in the namespace of objects that the Worker is bound to: one RPC a call, whatever the number of limits.
  *
@@ -60,7 +72,7 @@ const OPTIONS = fieldTable("object", "lease");
  *
  * `limitAll` and `checkAll` on limits of more than one object reject with an `InputError`, before anything is taken.
  * Whatever an object rejects with comes as a `StoreError`. Throws an `InputError` where the namespace or an option is
- * wrong.
+ * wrong, and where the Worker's `compatibility_date` is before 2024-04-03.
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
   if (typeof namespace !== "object" || namespace === null || typeof namespace.idFromName !== "function") {
@@ -71,6 +83,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
       showInstead(namespace),
     );
   }
+  checkRpc();
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, "durableObject");
   const { object, lease } = options;
