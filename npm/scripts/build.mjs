@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { installWorkspace } from "./install.mjs";
-import { once, output, root, run, stop } from "./run.mjs";
-import { GENERATED, optimizeReplay, optimizeWasm, REPLAY } from "./wasm.mjs";
+import { installStart, installWorkspace } from "./install.mjs";
+import { env, once, output, root, run, stop } from "./run.mjs";
+import { GENERATED, optimizeReplay, optimizeWasm, REPLAY, writeBare } from "./wasm.mjs";
 
 const LEAST_NODE = [20, 19];
 const WASM = "wasm32-unknown-unknown";
@@ -37,14 +37,16 @@ export async function setup() {
 
 const xtask = (...task) => run("cargo", ["run", "--quiet", "-p", "tidegate-xtask", "--", ...task]);
 
-/** tsdown, into an empty `dist`. */
-function javascript(name) {
+/** tsdown, into an empty `dist`. With `only`, these entries alone, and no declarations. */
+function javascript(name, only) {
   const folder = `npm/${name}`;
-  const inputs = ["src", "package.json", "tsdown.config.ts", "tsconfig.json"].map((path) => `${folder}/${path}`);
-  const outputs = [`${folder}/dist/index.js`];
-  return once(`tsdown-${name}`, { inputs: [...inputs, "tsconfig.base.json", "package-lock.json"], outputs }, () => {
+  const paths = ["src", "package.json", "tsdown.config.ts", "tsconfig.json"].map((path) => `${folder}/${path}`);
+  const inputs = [...paths, "tsconfig.base.json", "package-lock.json"];
+  const made = { inputs, outputs: [`${folder}/dist/index.js`], extra: only?.join(" ") };
+  const more = only === undefined ? {} : { env: { ...env, TIDEGATE_ENTRIES: only.join(" ") } };
+  return once(`tsdown-${name}`, made, () => {
     rmSync(join(root, folder, "dist"), { recursive: true, force: true });
-    return run("tsdown", [], { cwd: join(root, folder) });
+    return run("tsdown", [], { cwd: join(root, folder), ...more });
   });
 }
 
@@ -81,6 +83,27 @@ export async function buildPackage() {
   await Promise.all([installWorkspace(), xtask("wasm", GENERATED)]);
   await optimizeWasm();
   await javascript("tidegate");
+}
+
+/** What the example server and its page import. */
+const STARTED = [".", "./store", "./http"];
+
+/**
+ * As much of the package as the example needs, with an engine that is built quickly. In a clone where the workspace is
+ * installed, the package as it ships: there most of it is built.
+ */
+export async function buildForStart() {
+  if (existsSync(join(root, "node_modules", ".cache", "tidegate", "npm-ci"))) return buildPackage();
+  await setup();
+  mkdirSync(join(root, GENERATED), { recursive: true });
+  const cargo = async () => {
+    await run("cargo", ["run", "--quiet", "-p", "tidegate-xtask", "--no-default-features", "--", "bounds", GENERATED]);
+    await run("cargo", ["build", "--quiet", "-p", "tidegate-wasm", "--lib", "--profile", "start", "--target", WASM]);
+  };
+  await Promise.all([installStart(), cargo()]);
+  const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+  writeBare(join(target, WASM, "start", "tidegate_wasm.wasm"));
+  await javascript("tidegate", STARTED);
 }
 
 export async function build() {

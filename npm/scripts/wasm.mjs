@@ -31,9 +31,32 @@ function text(bytes) {
 }
 
 /** A module inside the module graph, which every bundler follows. */
-function writeBase64(name) {
-  const bytes = readFileSync(join(root, folder, `${name}.wasm`));
+function writeBase64(name, bytes = readFileSync(join(root, folder, `${name}.wasm`))) {
   write(`${name}-inline.ts`, `export const WASM_BASE64: string =\n  "${bytes.toString("base64")}";\n`);
+}
+
+const writeText = (bytes) => write("inline.ts", `export const WASM_TEXT: string =\n  "${text(bytes)}";\n`);
+
+/**
+ * Glue of a module that wasm-bindgen has not processed. Its exports have a hash at the end of their names; its imports serve
+ * only the descriptions of the exports, which nothing calls.
+ */
+const BARE_GLUE = `
+export function initSync({ module }) {
+  const compiled = new WebAssembly.Module(module);
+  const imports = {};
+  for (const one of WebAssembly.Module.imports(compiled)) (imports[one.module] ??= {})[one.name] = () => 0;
+  const { exports } = new WebAssembly.Instance(compiled, imports);
+  return Object.fromEntries(Object.entries(exports).map(([name, value]) => [name.replace(/_[0-9a-f]{16}$/, ""), value]));
+}
+`;
+
+/** The engine as cargo leaves it, for `npm start`: neither wasm-bindgen's own build nor binaryen's programs are needed. */
+export function writeBare(module) {
+  const bytes = readFileSync(module);
+  write("engine.js", BARE_GLUE);
+  writeBase64("speed", bytes);
+  writeText(bytes);
 }
 
 async function optimize() {
@@ -53,7 +76,7 @@ async function optimize() {
   const small = readFileSync(join(root, folder, "small.wasm"));
   await toJavaScript();
   writeBase64("speed");
-  write("inline.ts", `export const WASM_TEXT: string =\n  "${text(small)}";\n`);
+  writeText(small);
 }
 
 /** The check of policy documents: loaded once, so for size. */

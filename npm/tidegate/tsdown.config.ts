@@ -26,8 +26,13 @@ function entries(targets: readonly string[]): Record<string, string> {
 }
 
 const { bin, imports, exports } = manifest;
-const exported = Object.values(exports).map((target) => (typeof target === "string" ? target : target.default));
-const inside = [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
+/** Entries of the package, where not all are built: `npm start` needs three, and no declarations. */
+const only = process.env["TIDEGATE_ENTRIES"]?.split(" ");
+const exported = Object.entries(exports)
+  .filter(([path]) => only === undefined || only.includes(path))
+  .map(([, target]) => (typeof target === "string" ? target : target.default));
+const engines = Object.values(imports["#engine-host"] ?? {});
+const inside = only ? engines : [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
 
 const shared: UserConfig = {
   target: "es2022",
@@ -81,16 +86,19 @@ const modules: UserConfig = {
       /^@tidegate\//,
     ],
   },
-  copy: [
-    { from: `${generated}/small.wasm`, to: "dist/engine/generated" },
-    { from: `${generated}/policy_bg.wasm`, to: "dist/engine/generated" },
-    { from: `${generated}/pure.js`, to: "dist/engine/generated" },
-    { from: `${generated}/policy.schema.json`, to: "dist" },
-    { from: "src/stores/redis/tidegate.lua", to: "dist/stores/redis" },
-  ],
+  copy: only
+    ? []
+    : [
+        { from: `${generated}/small.wasm`, to: "dist/engine/generated" },
+        { from: `${generated}/policy_bg.wasm`, to: "dist/engine/generated" },
+        { from: `${generated}/pure.js`, to: "dist/engine/generated" },
+        { from: `${generated}/policy.schema.json`, to: "dist" },
+        { from: "src/stores/redis/tidegate.lua", to: "dist/stores/redis" },
+      ],
   hooks: {
     // The PostgreSQL migration as a file, for tools that take SQL.
     "build:done": async () => {
+      if (only) return;
       const { migration } = (await import(new URL("dist/stores/postgres/migration.js", import.meta.url).href)) as {
         migration(): string;
       };
@@ -119,8 +127,7 @@ const commonjs: UserConfig = {
   entry: libraries,
   format: "cjs",
   platform: "node",
-  onSuccess: declareModules,
-  dts: { sourcemap: false },
+  ...(only ? { dts: false } : { onSuccess: declareModules, dts: { sourcemap: false } }),
   deps: { neverBundle: [/^react$/, /^@tidegate\//] },
   alias: {
     "#engine-host": at("src/engine/host-node.ts"),
