@@ -17,11 +17,11 @@ export function cargo(output) {
   }, none());
 }
 
-/** nextest writes one summary. A filtered test is not a skipped one. */
+/** nextest writes one summary. A test is skipped that is marked `#[ignore]`. */
 export function nextest(output) {
   const summary = plain(output).match(/^\s*Summary \[.*\] .*? tests? run: (.*)$/m)?.[1] ?? "";
   const count = (word) => +(summary.match(new RegExp(`(\\d+) ${word}`))?.[1] ?? 0);
-  return { passed: count("passed"), failed: count("failed") + count("timed out"), skipped: 0 };
+  return { passed: count("passed"), failed: count("failed") + count("timed out"), skipped: count("skipped") };
 }
 
 /** vitest's JSON report. A file that could not be loaded has no tests, and counts as one failure. */
@@ -51,12 +51,14 @@ export function add(all) {
       passed: sum.passed + one.passed,
       failed: sum.failed + one.failed,
       skipped: sum.skipped + one.skipped,
+      again: sum.again + (one.again ?? 0),
     }),
-    none(),
+    { ...none(), again: 0 },
   );
 }
 
 /** The last line of every run. */
-export function sentence({ passed, failed, skipped }) {
-  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+export function sentence({ passed, failed, skipped, again = 0 }) {
+  const more = [skipped > 0 ? `, ${skipped} skipped` : "", again > 0 ? `, ${again} of the steps run twice` : ""];
+  return `${passed} passed, ${failed} failed${more.join("")}`;
 }

@@ -58,8 +58,17 @@ function filesOf(path) {
   }
 }
 
-/** Runs `make` unless `name` was made before from the same inputs and its outputs exist. */
-export async function once(name, { inputs, outputs, extra = "" }, make) {
+const making = new Map();
+
+/** Runs `make` unless `name` was made before from the same inputs and its outputs exist. Concurrent calls wait for one. */
+export async function once(name, made, make) {
+  while (making.has(name)) await making.get(name).catch(() => {});
+  const run = unlessMade(name, made, make).finally(() => making.delete(name));
+  making.set(name, run);
+  await run;
+}
+
+async function unlessMade(name, { inputs, outputs, extra = "" }, make) {
   const hash = createHash("sha256").update(extra);
   for (const file of inputs.flatMap((input) => filesOf(join(root, input)))) {
     hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file));

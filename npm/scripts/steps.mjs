@@ -17,8 +17,9 @@ import { STORES } from "./stores.mjs";
  * @property {boolean} [everyday] whether `npm test` runs it without `--all`
  * @property {string[]} [needs] programs without which it is skipped
  * @property {() => Promise<void>} [prepare]
- * @property {boolean} [outside] it drives programs that are not ours (servers, runtimes, browsers), on a machine that others
- *   may load: where it fails it is run once more, which is reported, and counted in the table at the end
+ * @property {boolean} [outside] it drives database servers on a machine that others may load: where it fails it is run once
+ *   more, which the last line reports
+ * @property {string} [uses] what only one step may use at a time
  */
 
 const EVERYDAY = { everyday: true };
@@ -100,43 +101,48 @@ export const cargoSteps = () => [
   check(
     "crates as crates.io takes them",
     "cargo publish --dry-run --workspace --allow-dirty --target-dir target/publish",
-    { prepare: forgetCrates, ...OUTSIDE },
+    { prepare: forgetCrates },
   ),
   // Here, since its preparation is cargo's.
   vitest("platforms", { prepare: platforms, ...OUTSIDE }),
 ];
 
+/** The folder of the Rust documentation, which both of its steps write. */
+const DOC = { uses: "target/doc" };
+
 /** The steps that Node.js runs, beside those of cargo. @returns {Step[]} */
 export const nodeSteps = () => [
-  check("types", "tsc --project npm/tidegate", EVERYDAY),
-  check("types of the replay", "tsc --project npm/tidegate-replay", EVERYDAY),
-  check("types of the tests", "tsc", EVERYDAY),
+  // Of the sources too; the build has checked their declarations.
+  check("types", "tsc", EVERYDAY),
+  check("types of the package", "tsc --project npm/tidegate"),
+  check("types of the replay", "tsc --project npm/tidegate-replay"),
   check("types of the playground", "tsc --project examples/playground"),
   vitest("unit", EVERYDAY),
   vitest("hosts", EVERYDAY, "builds", ["tests/hosts/builds"]),
   vitest("threads", EVERYDAY),
   vitest("packaging", EVERYDAY, "package", PACKAGE),
-  vitest("readme", { ...EVERYDAY, prepare: playground, ...OUTSIDE }),
+  vitest("readme", { ...EVERYDAY, prepare: playground }),
   vitest("convex"),
-  vitest("react", OUTSIDE),
+  vitest("react"),
   vitest(
     "hosts",
-    { prepare: installRuntimes, ...OUTSIDE },
+    { prepare: installRuntimes },
     "hosts",
     testsIn("tests/hosts").filter((file) => !/\/builds\//.test(file)),
   ),
-  vitest("examples", { prepare: playground, ...OUTSIDE }),
-  vitest("site", { prepare: docs, ...OUTSIDE }),
-  // Not beside the step above, which writes to the same folder.
-  check("rust docs", `cargo --config build.rustdocflags=["-D","warnings"] doc --workspace --no-deps`),
+  vitest("examples", { prepare: playground }),
+  vitest("site", { prepare: docs, ...DOC }),
+  check("rust docs", `cargo --config build.rustdocflags=["-D","warnings"] doc --workspace --no-deps`, DOC),
   vitest("house"),
   vitest("simulation"),
   vitest("packaging", { prepare: installStranger }, "packaging", packaging()),
   ...stores(),
-  vitest("bench", { prepare: installPeers, ...OUTSIDE }),
-  vitest("works", OUTSIDE, "works with other tools"),
+  vitest("bench", { prepare: installPeers }),
+  vitest("works", {}, "works with other tools"),
   check("biome", "biome check --error-on-warnings"),
   check("spelling and wording of the documents", "cspell lint --no-progress --quiet"),
-  check("packages as npm takes them", "node npm/scripts/publish.mjs --dry-run", OUTSIDE),
-  check("nothing generated is stale", "git diff --exit-code --stat"),
+  check("packages as npm takes them", "node npm/scripts/publish.mjs --dry-run"),
 ];
+
+/** After all others, which may write. @returns {Step[]} */
+export const lastSteps = () => [check("nothing generated is stale", "git diff --exit-code --stat")];

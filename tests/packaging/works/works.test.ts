@@ -1,14 +1,14 @@
-/** The packed tarball in the tools that people build and run JavaScript with: every row of `tools.ts`, built and run. */
+/** The packed tarball in the tools that people build and run JavaScript with: builds and runs every row of `tools.ts`. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
 import { freePort } from "../../support/ports.ts";
 import { serve } from "../../hosts/browser/server.ts";
-import { install, type Installed, root } from "../installed.ts";
-import { page } from "./page.ts";
+import { install, type Installed } from "../installed.ts";
+import { LAST_RUN, type Row, rowOf } from "./results.ts";
 import { ANSWERS, GROUPS, type Tool, TOOLS } from "./tools.ts";
 
 /**
@@ -28,6 +28,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   user?.remove();
+  mkdirSync(dirname(LAST_RUN), { recursive: true });
+  writeFileSync(LAST_RUN, JSON.stringify({ order: TOOLS.map(({ name }) => name), passed }));
 });
 
 function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): string {
@@ -124,7 +126,19 @@ async function started(child: ChildProcess, origin: string): Promise<void> {
   }
 }
 
-async function served(tool: Tool, { command, answers, page: path }: NonNullable<Tool["serve"]>, cwd: string) {
+/** Two requests pass with the limit's fields, the third is denied. */
+async function denies(url: string): Promise<void> {
+  const responses: Response[] = [];
+  for (let at = 0; at < 3; at++) responses.push(await fetch(url));
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
+  for (const { headers } of responses) expect(headers.get("RateLimit")).toMatch(/^"send";r=\d/);
+  const denial = responses[2] as Response;
+  expect(denial.headers.get("Content-Type")).toContain("application/problem+json");
+  expect(Number(denial.headers.get("Retry-After"))).toBeGreaterThan(0);
+}
+
+async function served(tool: Tool, serve: NonNullable<Tool["serve"]>, cwd: string) {
+  const { command, answers, limited = [], page: path } = serve;
   const port = `${await freePort()}`;
   const env = { ...environment(tool.group), PORT: port, HOST: "127.0.0.1" };
   // In a process group of its own, which ends as one.
@@ -137,13 +151,22 @@ async function served(tool: Tool, { command, answers, page: path }: NonNullable<
       expect(`${route} ${await response.text()}`).toContain(text);
       expect(response.status).toBe(200);
     }
+    for (const route of limited) await denies(origin + route);
     if (path !== undefined) expect(await inChromium(origin + path)).toBe(ANSWERS);
   } finally {
     process.kill(-(child.pid as number), "SIGKILL");
   }
 }
 
+/** Rows that were built and run, and worked. */
+const passed: Row[] = [];
+
 test.each(TOOLS.map((tool) => [tool.name, tool] as const))("%s", async (_, tool) => {
+  await works(tool);
+  passed.push(rowOf(tool));
+});
+
+async function works(tool: Tool): Promise<void> {
   const folder = copy(tool);
   const outputs = tool.run.map((command) => shell(command, folder, environment(tool.group)));
   if (tool.serve !== undefined) return served(tool, tool.serve, folder);
@@ -155,14 +178,4 @@ test.each(TOOLS.map((tool) => [tool.name, tool] as const))("%s", async (_, tool)
   } finally {
     site.stop();
   }
-});
-
-test("the site's table has these rows", () => {
-  const file = join(root, "npm/site/reference/works-with.md");
-  const text = page();
-  if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
-    mkdirSync(join(file, ".."), { recursive: true });
-    writeFileSync(file, text);
-    throw new Error(`${file} was stale, and is written again: commit it`);
-  }
-});
+}

@@ -1,0 +1,33 @@
+// The page "Works with" of the site, from the rows that results.json keeps.
+import { readFileSync } from "node:fs";
+
+export const RESULTS = new URL("results.json", import.meta.url);
+export const PAGE = new URL("../../../npm/site/reference/works-with.md", import.meta.url);
+
+/** @returns {import("./results.ts").Row[]} */
+export const results = () => JSON.parse(readFileSync(RESULTS, "utf8"));
+
+const cell = (text) => text.replaceAll("|", "\\|");
+
+const head = (days) => `# Works with
+
+Each row was built and run from the packed tarball, the last on ${days.at(-1)}; [the test](../../../tests/packaging/works/tools.ts) has the
+exact versions and commands, [the results](../../../tests/packaging/works/results.json) each row's day. No tool needs a setting for
+Tidegate, except where a row names one.
+
+| Tool | What is built and run | Node.js |
+|---|---|---|
+`;
+
+const FOOT = `
+In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a file of its own:
+keep the package outside the bundle, for example \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild. Without
+it, \`shared()\` uses the thread's own memory and warns once.
+
+On the edge runtime of Next.js and Vercel, which allows no WebAssembly from bytes, the engine is plain JavaScript.
+`;
+
+export function page(rows = results()) {
+  const line = ({ name, does, node }) => `| ${cell(name)} | ${cell(does)} | ${node} |\n`;
+  return head(rows.map(({ at }) => at).sort()) + rows.map(line).join("") + FOOT;
+}

@@ -1,0 +1,17 @@
+/** The site's table has the rows that were run, as they were run. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { page, PAGE, results } from "./page.mjs";
+import { definitionOf } from "./results.ts";
+import { TOOLS } from "./tools.ts";
+
+const remedy = "npx vitest run --project works, then node tests/packaging/works/keep.mjs";
+
+test("results.json has each row as it is defined now", () => {
+  const run = results().map(({ name, definition }) => [name, definition]);
+  expect(run, remedy).toEqual(TOOLS.map((tool) => [tool.name, definitionOf(tool)]));
+});
+
+test("the site's page is the one that the results give", () => {
+  expect(readFileSync(PAGE, "utf8"), remedy).toBe(page());
+});

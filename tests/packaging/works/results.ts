@@ -1,0 +1,43 @@
+/** What a run of the rows found: `works.test.ts` writes it, `keep.mjs` keeps it in results.json. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../installed.ts";
+import { GROUPS, type Tool } from "./tools.ts";
+
+/** A row that was built and run, and worked. */
+export interface Row {
+  readonly name: string;
+  readonly does: string;
+  /** The tarball's version. */
+  readonly tidegate: string;
+  /** The Node.js that ran the commands. */
+  readonly node: string;
+  /** The day of the run, UTC. */
+  readonly at: string;
+  /** The SHA-256 of the row, its packages and its app: a row that changed has to run again. */
+  readonly definition: string;
+}
+
+export const LAST_RUN: string = join(root, "node_modules/.cache/tidegate/works.json");
+
+const version = (): string =>
+  (JSON.parse(readFileSync(join(root, "npm/tidegate/package.json"), "utf8")) as { version: string }).version;
+
+export function definitionOf(tool: Tool): string {
+  const hash = createHash("sha256").update(JSON.stringify([tool, GROUPS[tool.group]]));
+  const app = join(import.meta.dirname, "apps", tool.app);
+  const entries = readdirSync(app, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = entries.map((entry) => join(entry.parentPath, entry.name)).sort();
+  for (const file of files) hash.update(`\0${file.slice(app.length)}\0`).update(readFileSync(file));
+  return hash.digest("hex").slice(0, 16);
+}
+
+export const rowOf = (tool: Tool): Row => ({
+  name: tool.name,
+  does: tool.does,
+  tidegate: version(),
+  node: process.versions.node,
+  at: new Date().toISOString().slice(0, 10),
+  definition: definitionOf(tool),
+});
