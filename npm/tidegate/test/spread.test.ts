@@ -1,8 +1,8 @@
 /** Shards that are stored apart. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
-import { decide, type Shards } from "../src/stores/spread.ts";
+import { decide, type Shards, spreading } from "../src/stores/spread.ts";
 
 const SHARDS = 8;
 const limit = new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards: SHARDS });
@@ -11,17 +11,17 @@ const NOW = 5000;
 function apart(values: readonly number[]): Shards {
   const held: State[] = values.map((value) => ({ value, ts: NOW }));
   return {
-    async step(request, now = NOW) {
-      const before = held[request.shard] as State;
-      const { decision, state } = limit.evaluate(before, request, now, { start: request.start, shard: true });
-      held[request.shard] = state as State;
+    async step(call, shard, now = NOW) {
+      const before = held[shard] as State;
+      const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
+      held[shard] = state as State;
       return { before, decision, now };
     },
   };
 }
 
 const take = (shards: Shards, count: number) =>
-  decide(shards, { op: "take", limit, key: undefined, count, reserve: false }, 0, NOW);
+  decide(shards, { op: "take", limit, key: undefined, count, reserve: false }, NOW, undefined);
 
 describe("a last token that rounding makes slightly smaller", () => {
   // Fifths of the last token of 24: rounding leaves 0.9999999999999964.
@@ -43,5 +43,57 @@ describe("a last token that rounding makes slightly smaller", () => {
       for (let i = 0; i < 24; i++) expect((await take(shards, 1)).ok, `token ${i + 1}`).toBe(true);
       expect((await take(shards, 1)).ok).toBe(false);
     }
+  });
+});
+
+describe("a call that takes parts of several shards and then gives them back", () => {
+  /** Three tokens on each shard. `taking` runs before each `take`, with the number of the step. */
+  function store(taking: (step: number, held: State[]) => void) {
+    const held: State[] = Array.from({ length: SHARDS }, () => ({ value: 3, ts: NOW }));
+    let steps = 0;
+    const unused = () => Promise.reject(new Error("unused"));
+    const { decide } = spreading(
+      { name: "apart", sync: false, decide: unused, decideAll: unused, reset: unused, getValue: unused },
+      {
+        isApart: () => true,
+        async step(call, shard, now = NOW, deadline) {
+          if (call.op === "take") taking(++steps, held);
+          if (deadline !== undefined && performance.now() >= deadline) throw new Error("late");
+          const before = held[shard] as State;
+          const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
+          held[shard] = state as State;
+          return { before, decision, now };
+        },
+        reset: unused,
+      },
+    );
+    const take = (count: number, deadline?: number) =>
+      decide({ op: "take", limit, key: undefined, count, reserve: false }, NOW, deadline);
+    const sum = () => held.reduce((total, { value }) => total + value, 0);
+    return { take, sum };
+  }
+
+  test("gives them back after its deadline has passed", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const deadline = performance.now() + 100;
+      // Another caller empties a shard before the first part is taken; the last part is taken at the deadline.
+      const { take, sum } = store((step, held) => {
+        if (step === 1) held[7] = { value: 0, ts: NOW };
+        if (step === SHARDS) queueMicrotask(() => vi.advanceTimersByTime(100));
+      });
+      await take(24, deadline).catch(() => {});
+      expect(sum()).toBe(21);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("gives them back where a step on another shard fails, and rejects with its error", async () => {
+    const { take, sum } = store((step) => {
+      if (step === SHARDS) throw new Error("the server of this shard is down");
+    });
+    await expect(take(24)).rejects.toThrow("the server of this shard is down");
+    expect(sum()).toBe(24);
   });
 });

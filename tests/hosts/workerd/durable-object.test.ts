@@ -122,8 +122,26 @@ await inRuntime("workerd", (wrangler) => {
     expect(granted.reduce((sum, one) => sum + one, 0)).toBe(1000);
   });
 
-  test.each([2, 7])("spread: %i shards in objects of their own mint no token and lose none", async (shards) => {
-    const of = JSON.stringify({ shards, capacity: 120, callers: 12 });
+  test("a call on a limit of 32 shards is one RPC of its Worker, whatever the decision", async () => {
+    const calls = await worker.get("/rpcs", { in: "LIMITS", shards: 32 });
+    expect(calls).toEqual({
+      granted: { ok: true, made: 1 },
+      rest: { ok: true, made: 1 },
+      denied: { ok: false, made: 1 },
+      checked: { ok: false, made: 1 },
+      value: { made: 1 },
+      given: { ok: true, made: 1 },
+      charged: { ok: true, made: 1 },
+      reset: { made: 1 },
+    });
+  });
+
+  test.each([
+    [2, "LIMITS"],
+    [7, "LIMITS"],
+    [7, "ALONE"],
+  ])("%i shards in objects of their own in %s mint no token and lose none", async (shards, binding) => {
+    const of = JSON.stringify({ shards, capacity: 120, callers: 12, binding });
     const result = (await worker.get("/spread", { of })) as Record<string, number | boolean | string>;
     expect(result["most"]).toBeLessThanOrEqual(120);
     expect((result["out"] as number) + (result["value"] as number)).toBeCloseTo(120, 5);

@@ -7,6 +7,7 @@ import { dev } from "./server.ts";
 const SUITES = [
   "memory",
   "an object for each key",
+  "an object for each key, which has no binding",
   "one object for all",
   "classic storage, one object for all",
   "D1",

@@ -94,6 +94,13 @@ export class Slow extends TidegateObject {
   }
 }
 
+/** Has no binding to its namespace, as an object of another Worker. */
+export class Alone extends TidegateObject {
+  constructor(ctx) {
+    super(ctx, {});
+  }
+}
+
 // At global scope, where workerd gives no random numbers, no timers and no clock.
 const defined = defineLimits({ global: { kind: "token bucket", rate: 2, period: HOUR, shards: 2 } });
 const onBinding = defineLimits(
@@ -133,10 +140,10 @@ async function late(env) {
 }
 
 /** Callers at once on a limit in as many objects as it has shards: they take, and give some of it back. */
-async function spread(env, { shards, capacity, callers }) {
+async function spread(env, { shards, capacity, callers, binding = "LIMITS" }) {
   const limits = defineLimits(
     { wide: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity, shards } },
-    { store: durableObject(env.LIMITS), timeout: 60_000 },
+    { store: durableObject(env[binding]), timeout: 60_000 },
   );
   const key = `${shards} ${Date.now()} ${stores++}`;
   let out = 0;
@@ -172,6 +179,41 @@ async function spread(env, { shards, capacity, callers }) {
     all = error.message;
   }
   return { out, most, value, rest: rest.ok, beyond: beyond.ok, again: again.ok, all };
+}
+
+/** The RPCs that a Worker makes for each call on a limit of several shards, while it is full and when it is empty. */
+async function rpcs(namespace, shards) {
+  let made = 0;
+  const counting = {
+    idFromName: (name) => namespace.idFromName(name),
+    get: (id) => ({
+      ask(request) {
+        made++;
+        return namespace.get(id).ask(request);
+      },
+    }),
+  };
+  const limits = defineLimits(
+    { wide: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: shards, shards } },
+    { store: durableObject(counting), timeout: 60_000 },
+  );
+  const key = `rpcs ${shards} ${Date.now()} ${stores++}`;
+  const count = async (call) => {
+    made = 0;
+    const { ok, cause } = (await call()) ?? {};
+    if (cause !== undefined) throw cause;
+    return { ok, made };
+  };
+  return {
+    granted: await count(() => limits.limit("wide", { key })),
+    rest: await count(() => limits.limit("wide", { key, count: shards - 1 })),
+    denied: await count(() => limits.limit("wide", { key })),
+    checked: await count(() => limits.check("wide", { key })),
+    value: await count(() => limits.getValue("wide", { key })),
+    given: await count(() => limits.give("wide", { key, count: 2 })),
+    charged: await count(() => limits.charge("wide", { key, count: 1 })),
+    reset: await count(() => limits.reset("wide", { key })),
+  };
 }
 
 async function spend(name, times) {
@@ -214,6 +256,7 @@ const few = { "operations.json": vectors["operations.json"], "limit-all.json": v
 /** @type {Record<string, (env: any) => Promise<unknown>>} */
 const SUITES = {
   memory: async () => [...(await inMemory()), ...policies()],
+  "an object for each key, which has no binding": (env) => report({ create: () => fresh(env.ALONE, {}), ...apart }),
   // Repeating every history would create thousands of objects, each a file here.
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
   "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors, shardsApart }),
@@ -293,6 +336,7 @@ export default {
     if (pathname === "/global") return respond(await global());
     if (pathname === "/kv") return respond(await onKv(env));
     const namespace = env[query.in ?? "WATCHED"];
+    if (pathname === "/rpcs") return respond(await rpcs(namespace, Number(query.shards)));
     if (pathname === "/burst") return respond(await burst(namespace, Number(query.calls)));
     if (pathname === "/limit") {
       const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });

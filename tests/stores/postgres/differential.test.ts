@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
 import type { Decision, State } from "../../../npm/tidegate/src/limit/decision.ts";
 import { type Call, Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
-import { settle } from "../../../npm/tidegate/src/stores/transactional.ts";
+import { settle } from "../../../npm/tidegate/src/stores/steps.ts";
 import { take, withServer } from "./fixture.ts";
 
 /** Steps in all; more on demand: `TIDEGATE_STEPS=1000000 npx vitest run --project stores differential`. */

@@ -6,7 +6,7 @@ import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetai
 import { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
-import { settle } from "../stores/transactional.ts";
+import { settle } from "../stores/steps.ts";
 import { checkLog, type Log, Outages } from "./outages.ts";
 import { steadyNow } from "../limit/steady.ts";
 

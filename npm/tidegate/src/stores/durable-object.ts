@@ -6,21 +6,23 @@
 import { during } from "#durable-object";
 import { checkFields, fieldTable } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
-import { InputError, showInstead, StoreError } from "../limit/errors.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
 import {
+  NAME,
+  onShards,
   type Request,
+  sender,
   sent,
   type WireAll,
   type WireDecision,
-  type WireStep,
   withPolicy,
 } from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
-import { spreading } from "./spread.ts";
+import { shardsOf } from "./spread.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
@@ -99,22 +101,16 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return name;
   }
 
-  async function ask(name: string, identity: string, request: Request, deadline: Deadline): Promise<unknown> {
-    const stub = namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub;
-    const timeout = deadline === undefined ? undefined : deadline - performance.now();
-    const reply = await stub.ask({ ...request, timeout });
-    if ("answer" in reply) return reply.answer;
-    if ("failure" in reply) {
-      const { what, identity: of, scope } = reply.failure;
-      throw new StoreError(what, { store: NAME, operation: request.ask, identity: of === "" ? identity : of, scope });
-    }
-    const { field, rule, message } = reply.input;
-    throw Object.assign(new InputError(field, rule, undefined), { message });
-  }
+  const send = sender((name, request) =>
+    (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).ask(request),
+  );
+  /** Whether the objects of this namespace have no binding to call each other by. */
+  let alone = false;
 
-  /** Whether the shards of a limit and key have objects of their own. */
-  function isApart(limit: Limit, key: string | undefined): boolean {
-    return limit.policy.shards > 1 && objectOf(limit, key, 0) !== objectOf(limit, key, 1);
+  /** The objects of the shards of a limit and key, where they have objects of their own. */
+  function objectsOf(limit: Limit, key: string | undefined): string[] | undefined {
+    if (limit.policy.shards === 1 || objectOf(limit, key, 0) === objectOf(limit, key, 1)) return undefined;
+    return shardsOf(limit).map((shard) => objectOf(limit, key, shard));
   }
 
   /** The object of a limit and key; of all its shards, where they are together. */
@@ -122,12 +118,19 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
-  /** One call on one limit: where `shard` is absent, on the object of all its shards. */
-  function askOne(request: Pick<Request, "ask" | "now" | "shard">, call: Call, deadline: Deadline): Promise<unknown> {
+  /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
+  async function ask(what: "decide" | "reset" | "getValue", call: Call, now: number | undefined, deadline: Deadline) {
     const { limit, key } = call;
-    const { shard } = request;
-    const name = shard === undefined ? placeOf(limit, key) : objectOf(limit, key, shard);
-    return ask(name, limit.identity(key, shard), { ...request, calls: [sent(call)] }, deadline);
+    const request: Request = { ask: what, calls: [sent(call)], now };
+    const objects = objectsOf(limit, key);
+    if (objects === undefined) return (await send(placeOf(limit, key), request, deadline))?.answer;
+    if (!alone) {
+      const random = Math.random();
+      const reply = await send(objects[limit.pick(random)[0]] as string, { ...request, objects, random }, deadline);
+      if (reply !== undefined) return reply.answer;
+      alone = true;
+    }
+    return onShards(request, objects, send, deadline);
   }
 
   /** `reset` and `getValue` are sent as calls that take nothing. */
@@ -139,48 +142,39 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     reserve: false,
   });
 
-  const store: AsyncStore = {
+  return {
     name: NAME,
     sync: false,
+    lease,
+    during,
+    nodeOf: (limit, key) =>
+      objectsOf(limit, key) === undefined
+        ? `object group ${groupOf(placeOf(limit, key))}`
+        : "the objects of all shards",
     async decide(call, now, deadline) {
-      return withPolicy((await askOne({ ask: "decide", now }, call, deadline)) as WireDecision, call.limit);
+      const never = call.limit.never(call, now ?? Date.now());
+      return never ?? withPolicy((await ask("decide", call, now, deadline)) as WireDecision, call.limit);
     },
     async decideAll(calls, now, deadline) {
       const objects = new Set(calls.map(({ limit, key }) => placeOf(limit, key)));
       const [first = ""] = objects;
-      if (objects.size > 1 || calls.some(({ limit, key }) => isApart(limit, key))) {
+      const apart = calls.some(({ limit, key }) => objectsOf(limit, key) !== undefined);
+      if (objects.size > 1 || apart) {
         const rule = "on limits of one object, which durableObject's option `object` can put them in";
         const got = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
         throw new InputError("requests", rule, calls, got);
       }
-      const identity = calls.map(({ limit, key }) => limit.identity(key)).join(",");
-      const all = (await ask(first, identity, { ask: "decideAll", calls: calls.map(sent), now }, deadline)) as WireAll;
+      const reply = await send(first, { ask: "decideAll", calls: calls.map(sent), now }, deadline);
+      const all = reply?.answer as WireAll;
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },
-    reset: async (limit, key, deadline) =>
-      void (await askOne({ ask: "reset", now: undefined }, nothing(limit, key), deadline)),
-    getValue: (limit, key, now, deadline) =>
-      askOne({ ask: "getValue", now }, nothing(limit, key), deadline) as Promise<State>,
-  };
-
-  return {
-    ...spreading(store, {
-      isApart,
-      async step(call, shard, now, deadline) {
-        const { before, decision } = (await askOne({ ask: "decide", now, shard }, call, deadline)) as WireStep;
-        return { before, decision: withPolicy(decision, call.limit), now: decision.now };
-      },
-      reset: async (limit, key, shard, deadline) =>
-        void (await askOne({ ask: "reset", now: undefined, shard }, nothing(limit, key), deadline)),
-    }),
-    lease,
-    during,
-    nodeOf: (limit, key) =>
-      isApart(limit, key) ? "the objects of all shards" : `object group ${groupOf(placeOf(limit, key))}`,
+    async reset(limit, key, deadline) {
+      await ask("reset", nothing(limit, key), undefined, deadline);
+    },
+    getValue: async (limit, key, now, deadline) => (await ask("getValue", nothing(limit, key), now, deadline)) as State,
   };
 }
 
-const NAME = "durable-object";
 /** Objects are too many for a breaker each. */
 const GROUPS = 64;
 

@@ -25,7 +25,7 @@ import { isOneConnection, type PostgresClient, senderOf } from "./postgres/clien
 import { checkSchema, migrate, type MigrationOptions, quoted } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { Pending, type Request } from "./postgres/request.ts";
-import { settle } from "./transactional.ts";
+import { settle } from "./steps.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
 export type { PostgresClient, QueryClient, UnsafeClient } from "./postgres/client.ts";

@@ -7,7 +7,7 @@ import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Deadline } from "./contract.ts";
 import { Steps, type Target, type Transaction } from "./steps.ts";
-import { Turns } from "./turns.ts";
+import { notSent, Turns, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {
@@ -54,7 +54,6 @@ type End = () => void;
 
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
-const LATE = "the call was not sent: its deadline passed while earlier calls on its key ran";
 
 /** Atomic steps on a {@link Swappable}. */
 export class Swaps<Version> {
@@ -102,14 +101,17 @@ export class Swaps<Version> {
     const began = performance.now();
     const calls = batch.filter(({ deadline = began + 1, reject }) => {
       if (deadline > began) return true;
-      reject(new Error(LATE));
+      reject(notSent());
       return false;
     });
     if (calls.length === 0) return;
     const limit = began + this.#database.stepTimeout;
     const until = Math.max(...calls.map(({ deadline = limit }) => Math.min(deadline, limit)));
+    const late = (): never => {
+      throw new Error(`no answer within ${Math.round(until - began)} ms`);
+    };
     try {
-      for (const end of await within(until - began, this.#attempts(ids, calls, until))) end();
+      for (const end of await within(until - began, this.#attempts(ids, calls, until), late)) end();
     } catch (error) {
       for (const { reject } of calls) reject(error);
     }
@@ -176,19 +178,5 @@ export class Swaps<Version> {
     // Every caller has been answered: what is taken now would be lost.
     if (performance.now() >= until) throw new Error("not stored before the deadline");
     return (await database.swap(seen, writes)) ? ends : undefined;
-  }
-}
-
-/** What it resolves to, or a rejection after `ms`: a client may never answer what it sent to a server that is gone. */
-async function within<T>(ms: number, awaited: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
-    (timer as { unref?: () => void }).unref?.();
-  });
-  try {
-    return await Promise.race([awaited, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -5,8 +5,6 @@ import type { AsyncStore } from "./contract.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { Turns, turnsOf } from "./turns.ts";
 
-export { settle } from "./steps.ts";
-
 /** What {@link transactional} needs. */
 export interface TransactionalOptions {
   /** A short name, for errors. */

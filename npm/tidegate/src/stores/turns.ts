@@ -36,21 +36,25 @@ interface Turn {
 
 const ignore = (): void => {};
 
+export const notSent = (): Error =>
+  new Error("the call was not sent: its deadline passed while earlier calls on its key ran");
+
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
   if (deadline === undefined || steadyNow() < deadline) return body();
-  return Promise.reject(new Error("the call was not sent: its deadline passed while earlier calls on its key ran"));
+  return Promise.reject(notSent());
 }
 
 /** Resolves when the call has ended, or at its deadline. */
 function over({ ended, deadline }: Turn): Promise<void> {
-  if (deadline === undefined) return ended;
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, Math.max(deadline - steadyNow(), 0));
+  return deadline === undefined ? ended : within(deadline - steadyNow(), ended, ignore);
+}
+
+/** Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server. */
+export function within<T>(ms: number, awaited: Promise<T>, late: () => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(Promise.resolve().then(late)), Math.max(ms, 0));
     (timer as { unref?: () => void }).unref?.();
-    void ended.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
+    void awaited.then(resolve, reject).then(() => clearTimeout(timer));
   });
 }
 

@@ -2,8 +2,18 @@ import { Base } from "#durable-object";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
 import { Turns } from "../turns.ts";
-import type { ObjectContext, ObjectStorage } from "./shapes.ts";
-import { type Answer, received, refused, type Reply, type Request, withoutPolicy } from "./wire.ts";
+import type { ObjectContext, ObjectNamespace, ObjectStorage, ObjectStub } from "./shapes.ts";
+import {
+  type Answer,
+  NAME,
+  onShards,
+  received,
+  refused,
+  type Reply,
+  type Request,
+  sender,
+  withoutPolicy,
+} from "./wire.ts";
 
 /** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
@@ -38,6 +48,8 @@ export class TidegateObject extends Base {
   readonly #storage: ObjectStorage;
   /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
   readonly #turns = new Turns();
+  /** The namespace of this object; `null` where its Worker has no binding to it, `undefined` until it is looked up. */
+  #siblings: ObjectNamespace | null | undefined;
   /** The alarm that is set; `undefined` until it is read. */
   #alarmAt: number | null | undefined;
   /** Steps that wrote. */
@@ -48,8 +60,40 @@ export class TidegateObject extends Base {
     this.#storage = ctx.storage;
   }
 
-  /** One atomic step; for the store that {@link durableObject} makes. */
+  /** One request of a store that {@link durableObject} makes, or of the object of another shard. */
   async ask(request: Request): Promise<Reply> {
+    const { objects, timeout } = request;
+    if (objects === undefined) return this.#step(request);
+    this.#siblings ??= this.#findSiblings(objects);
+    const siblings = this.#siblings;
+    if (siblings === null) return { alone: true };
+    const send = sender((object, one) => {
+      const id = siblings.idFromName(wellFormed(object));
+      return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).ask(one);
+    });
+    // Not in the queue: two objects that held their turns while they wait for each other would wait forever.
+    try {
+      const deadline = timeout === undefined ? undefined : performance.now() + timeout;
+      return { answer: await onShards(request, objects, send, deadline) };
+    } catch (error) {
+      return refused(error);
+    }
+  }
+
+  /** The binding of this object's Worker to this object's namespace, if there is one: that in which one of these is it. */
+  #findSiblings(objects: readonly string[]): ObjectNamespace | null {
+    const own = String(this.ctx.id);
+    for (const binding of Object.values(Object(this.env) as Record<string, unknown>)) {
+      // A binding of another kind may be a proxy, which has any method.
+      if (Object.prototype.toString.call(binding) !== "[object DurableObjectNamespace]") continue;
+      const namespace = binding as ObjectNamespace;
+      if (objects.some((object) => String(namespace.idFromName(wellFormed(object))) === own)) return namespace;
+    }
+    return null;
+  }
+
+  /** One atomic step. */
+  async #step(request: Request): Promise<Reply> {
     const { timeout = Number.POSITIVE_INFINITY } = request;
     const until = performance.now() + timeout;
     try {
@@ -133,7 +177,7 @@ export class TidegateObject extends Base {
       },
       delete: (id) => void writes.set(wellFormed(id), undefined),
     };
-    const result = await body(new Steps(states, "durable-object", at, () => Math.random()));
+    const result = await body(new Steps(states, NAME, at, () => Math.random()));
     if (writes.size === 0) return result;
     this.#written++;
     if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();

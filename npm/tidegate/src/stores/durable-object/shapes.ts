@@ -14,6 +14,7 @@ export interface ObjectStorage {
 
 /** What an object is made with. */
 export interface ObjectContext {
+  readonly id: unknown;
   readonly storage: ObjectStorage;
 }
 

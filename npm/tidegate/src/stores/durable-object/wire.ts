@@ -1,10 +1,13 @@
-/** What is sent between the store and its object: plain objects, as RPC drops functions, classes and fields of errors. */
+/** What a store sends to an object, and objects to each other: plain objects, as RPC drops functions and classes. */
 import type { Config } from "../../limit/config.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
-import { isInputError, isStoreError, messageOf } from "../../limit/errors.ts";
+import { InputError, isInputError, isStoreError, messageOf, StoreError } from "../../limit/errors.ts";
 import { limitOf } from "../../limit/evaluate.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Call, Op } from "../contract.ts";
+import type { Call, Deadline, Op } from "../contract.ts";
+import { decide, getValue, type Shards } from "../spread.ts";
+
+export const NAME = "durable-object";
 
 /** One call, with its config, which the object checks again. */
 export interface WireCall {
@@ -16,12 +19,16 @@ export interface WireCall {
   reserve: boolean;
 }
 
-/** A request of the store to an object. */
+/** A request to an object. */
 export interface Request {
   ask: "decide" | "decideAll" | "reset" | "getValue";
   calls: readonly WireCall[];
   /** The shard, where each has an object of its own: decided by the shard's rule. */
   shard?: number | undefined;
+  /** The objects of all shards, where the request is for all: the object that gets it calls the others. */
+  objects?: readonly string[] | undefined;
+  /** With `objects`: picks two shards; the request goes to the first one's object. */
+  random?: number | undefined;
   /** Epoch ms; absent, the object's own clock decides. */
   now: number | undefined;
   /** Ms that the caller still waits: a call that is queued longer is not run. Absent: no deadline. */
@@ -40,9 +47,10 @@ export interface WireStep {
 
 export type Answer = WireDecision | WireAll | WireStep | State | undefined;
 
-/** An answer, or the error. */
+/** An answer, or the error; `alone` where the object has no binding to call the other shards by. */
 export type Reply =
   | { answer: Answer }
+  | { alone: true }
   | { input: { field: string; rule: string; message: string } }
   | { failure: { what: string; identity: string; scope: "key" | "store" } };
 
@@ -67,4 +75,48 @@ export function refused(error: unknown): Reply {
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
   const { identity, scope } = isStoreError(error) ? error : { identity: "", scope: "store" as const };
   return { failure: { what: messageOf(error), identity, scope } };
+}
+
+/** One request to the object of this name; `undefined` where it is alone. */
+export type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
+
+/** Sends by the method `ask` of each object. */
+export function sender(askObject: (object: string, request: Request) => Promise<Reply>): Send {
+  return async (object, request, deadline) => {
+    const timeout = deadline === undefined ? undefined : deadline - performance.now();
+    const reply = await askObject(object, { ...request, timeout });
+    if ("answer" in reply) return reply;
+    if ("alone" in reply) return undefined;
+    if ("failure" in reply) {
+      const { what, identity, scope } = reply.failure;
+      const own = request.calls.map(({ name, config, key }) => limitOf(name, config).identity(key, request.shard));
+      throw new StoreError(what, { store: NAME, operation: request.ask, identity: identity || own.join(","), scope });
+    }
+    const { field, rule, message } = reply.input;
+    throw Object.assign(new InputError(field, rule, undefined), { message });
+  };
+}
+
+/** Carries out a request on a limit whose shards are `objects`, by one request for each step on a shard. */
+export async function onShards(
+  request: Request,
+  objects: readonly string[],
+  send: Send,
+  deadline: Deadline,
+): Promise<Answer> {
+  const { ask, calls, now, random } = request;
+  const [call] = calls.map(received) as [Call];
+  const { limit, key } = call;
+  const step = async (part: Pick<Request, "ask" | "calls">, shard: number, until: Deadline): Promise<Answer> =>
+    (await send(objects[shard] as string, { ...part, shard, now }, until))?.answer;
+  const shards: Shards = {
+    async step(one, shard, _now, until) {
+      const { before, decision } = (await step({ ask: "decide", calls: [sent(one)] }, shard, until)) as WireStep;
+      return { before, decision: withPolicy(decision, limit), now: decision.now };
+    },
+  };
+  if (ask === "getValue") return getValue(shards, limit, key, now, deadline);
+  if (ask === "decide") return withoutPolicy(await decide(shards, call, now, deadline, random));
+  await Promise.all(objects.map((_, shard) => step({ ask, calls }, shard, deadline)));
+  return undefined;
 }

@@ -2,7 +2,7 @@
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
-import { settle } from "../transactional.ts";
+import { settle } from "../steps.ts";
 import type { Statement } from "./client.ts";
 import { byteaOf, byteasOf, inOrder } from "./identity.ts";
 import type { Pending } from "./request.ts";

@@ -43,7 +43,10 @@ const CRC16 = new Uint16Array(256).map((_, byte) => {
 });
 const encoder = new TextEncoder();
 
-/** The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or where it has none, of all of it. */
+/**
+ * The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or where it has none, of all of it. Not the
+ * package cluster-key-slot: after an empty tag it takes a later one (`{}a{b}`), and the server hashes the whole key.
+ */
 export function slotOf(key: string): number {
   const open = key.indexOf("{");
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);

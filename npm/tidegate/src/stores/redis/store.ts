@@ -3,7 +3,7 @@ import { InputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
-import { settle } from "../transactional.ts";
+import { settle } from "../steps.ts";
 import { type Link, linkTo, type RedisLike } from "./clients.ts";
 import { Denials } from "./denials.ts";
 import { redisKeyOf, slotOf } from "./key.ts";
@@ -16,11 +16,7 @@ const MOST_SHARDS = 64;
 /** Slots that count as one node while the client has not found their master: 64 nodes in all. */
 const SLOTS_TOGETHER = 256;
 
-/** A request on one key. */
-interface Ask extends Omit<spread.Ask, "op" | "shard"> {
-  readonly op: Rule["op"];
-  readonly shard?: number | undefined;
-}
+type OneCall = Omit<Call, "op"> & { readonly op: Rule["op"] };
 
 /** State on a Redis or Valkey server, or a cluster of them. */
 export class RedisStore implements AsyncStore {
@@ -57,7 +53,7 @@ export class RedisStore implements AsyncStore {
     const start = limit.start(key);
     const redisKey = this.#keyOf(limit, key);
     const run = (): Promise<Decision> => {
-      if (this.#areApart(limit, key)) return spread.decide(this.#shards(now, deadline), call, start, now);
+      if (this.#areApart(limit, key)) return spread.decide(this.#shards, call, now, deadline);
       return new Promise((resolve, reject) => {
         const rule = this.#ruleOf(limit, op, call.count, call.reserve, start, false);
         const requests = [{ limit, key, redisKey, rule }];
@@ -93,10 +89,10 @@ export class RedisStore implements AsyncStore {
   }
 
   async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    const look = { limit, key, start: 0, count: 0, reserve: false } as const;
-    const shards = this.#areApart(limit, key) ? Array.from({ length: limit.policy.shards }, (_, i) => i) : [undefined];
+    const reset = { op: "reset", limit, key, count: 0, reserve: false } as const;
+    const shards = this.#areApart(limit, key) ? spread.shardsOf(limit) : [undefined];
     await this.#denials.during(this.#keyOf(limit, key), () =>
-      Promise.all(shards.map((shard) => this.#one({ ...look, op: "reset", shard }, undefined, deadline))),
+      Promise.all(shards.map((shard) => this.#one(reset, shard, undefined, deadline))),
     );
   }
 
@@ -107,29 +103,20 @@ export class RedisStore implements AsyncStore {
     deadline?: Deadline,
   ): Promise<State> {
     const now = integer(passed);
-    const start = limit.start(key);
-    if (this.#areApart(limit, key)) {
-      const read = await spread.read(this.#shards(now, deadline), limit, key, start, now);
-      return limit.sum(read.states, read.now, start);
-    }
-    const look = { op: "check", limit, key, start, count: 0, reserve: false } as const;
-    const answer = await this.#one(look, now, deadline);
-    return limit.project(answer.before, answer.now, start);
+    if (this.#areApart(limit, key)) return spread.getValue(this.#shards, limit, key, now, deadline);
+    const look = { op: "check", limit, key, count: 0, reserve: false } as const;
+    const answer = await this.#one(look, undefined, now, deadline);
+    return limit.project(answer.before, answer.now, limit.start(key));
   }
 
-  #one(
-    { op, limit, key, shard, start, count, reserve }: Ask,
-    now: number | undefined,
-    deadline: Deadline,
-  ): Promise<Answer> {
+  #one(call: OneCall, shard: number | undefined, now: number | undefined, deadline: Deadline): Promise<Answer> {
+    const { op, limit, key, count, reserve } = call;
     return new Promise((resolve, reject) => {
       const redisKey = this.#keyOf(limit, key, shard);
-      const rule = this.#ruleOf(limit, op, count, reserve, start, shard !== undefined);
+      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), shard !== undefined);
       const answered = (answers: readonly Answer[]) => resolve(answers[0] as Answer);
-      this.#pipeline.send(
-        { requests: [{ limit, key, shard, redisKey, rule }], deadline, resolve: answered, reject },
-        now,
-      );
+      const requests = [{ limit, key, shard, redisKey, rule }];
+      this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
     });
   }
 
@@ -154,22 +141,13 @@ export class RedisStore implements AsyncStore {
   }
 
   /** The shards of a cluster, each on the server of its slot. */
-  #shards(now: number | undefined, deadline: Deadline): spread.Shards {
-    return {
-      step: (ask, at) => {
-        // Parts that were taken are given back even where the caller no longer waits.
-        const until = ask.op === "give" ? undefined : deadline;
-        return this.#one(ask, at, until);
-      },
-      look: (limit, key) => {
-        const sentAt = performance.now();
-        return (states) => {
-          if (states.length > MOST_SHARDS) return;
-          this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
-        };
-      },
-    };
-  }
+  readonly #shards: spread.Shards = {
+    step: (call, shard, now, deadline) => this.#one(call, shard, now, deadline),
+    denied: ({ limit, key }, states, now, sentAt) => {
+      if (states.length > MOST_SHARDS) return;
+      this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
+    },
+  };
 
   /** The denial of a request for more than there ever is. */
   #never(call: Call, now: number | undefined): Decision | undefined {
