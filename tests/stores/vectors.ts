@@ -1,6 +1,6 @@
 /** The shared vectors, by the name of their file. */
 import { readdirSync, readFileSync } from "node:fs";
-import type { VectorFile } from "../../npm/tidegate/src/testing/index.ts";
+import type { VectorFile } from "tidegate/testing";
 
 const folder = new URL("../vectors/", import.meta.url);
 

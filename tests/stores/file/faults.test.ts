@@ -1,4 +1,4 @@
-/** Folders that cannot be used: each is told of with its path and a remedy, and `onStoreError` applies. */
+/** Folders that cannot be used: the error has the path and a remedy, and `onStoreError` applies. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -40,10 +40,10 @@ describe("a folder that cannot be opened", () => {
     mkdirSync(other);
     chmodSync(other, process.getuid?.() === 0 ? 0o700 : 0o500);
     chmodSync(dirname(other), 0o755);
-    const told = await run("stranger.mjs", [own, other]).ended;
-    expect(told).toContain("TIDEGATE_STORE file: open of");
-    expect(told).toContain(other);
-    expect(told).toContain("give this process's user the right to read and write there");
+    const output = await run("stranger.mjs", [own, other]).ended;
+    expect(output).toContain("TIDEGATE_STORE file: open of");
+    expect(output).toContain(other);
+    expect(output).toContain("give this process's user the right to read and write there");
   });
 
   test("a damaged file, until it is removed: then the last snapshot is there", () => {
@@ -65,11 +65,11 @@ describe("a folder that cannot be opened", () => {
     again.close();
   });
 
-  test.runIf(linux)("a disk without room, told before anything is mapped", async () => {
+  test.runIf(linux)("a disk without room is reported before anything is mapped", async () => {
     const path = folder();
-    const told = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).ended;
-    expect(told).toContain("this process may write 1048576");
-    expect(told).toContain("raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`");
+    const output = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).ended;
+    expect(output).toContain("this process may write 1048576");
+    expect(output).toContain("raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`");
     file(path, {}, addon).close();
   });
 

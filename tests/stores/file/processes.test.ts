@@ -33,8 +33,8 @@ function taken(store: FileStore, notes: readonly string[]) {
 test("four processes take exactly what there is, and all of it is there afterwards", async () => {
   const path = folder();
   const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
-  const told = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).ended));
-  expect(told).toEqual(["", "", "", ""]);
+  const outputs = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).ended));
+  expect(outputs).toEqual(["", "", "", ""]);
   const store = file(path, {}, addon);
   const { stored, noted } = taken(store, notes);
   expect(noted).toEqual({ many: 3200, few: 500, both: 1600 });
@@ -49,7 +49,7 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
     notes.push(`${path}-notes-${notes.length}`);
     return run("taker.mjs", [path, notes.at(-1) as string, calls]);
   };
-  /** Resolves when it has taken something, or has ended, which the test then tells. */
+  /** Resolves when it has taken something, or has ended, which fails the test. */
   const takes = async (note: string, one: Running): Promise<void> => {
     while (one.child.exitCode === null && !(existsSync(note) && readFileSync(note).length > 0)) await after(5);
   };
@@ -66,7 +66,7 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
   }
   for (const one of running) one.child.kill("SIGKILL");
   expect(await Promise.all(running.map((one) => one.ended))).toEqual(["", "", ""]);
-  // Whoever comes next is not kept waiting, and takes what is left.
+  // The next process does not wait, and takes what is left.
   expect(await start("600").ended).toBe("");
   const store = file(path, {}, addon);
   const { stored, noted } = taken(store, notes);

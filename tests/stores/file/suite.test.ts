@@ -72,8 +72,10 @@ describe("a folder", () => {
   test("limitMany is one transaction, and each decides by itself", () => {
     const store = opened(folder());
     const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
-    const told = limits.limitMany("one", ["a", "b", "a", "a", ...Array(9).fill("b")], { count: 2 });
-    expect(told.map(({ ok }) => ok)).toEqual([...Array(8).fill(true), false, false, false, false, false].slice(0, 13));
+    const decisions = limits.limitMany("one", ["a", "b", "a", "a", ...Array(9).fill("b")], { count: 2 });
+    expect(decisions.map(({ ok }) => ok)).toEqual(
+      [...Array(8).fill(true), false, false, false, false, false].slice(0, 13),
+    );
     expect(store.stats()).toMatchObject({ keys: 2, maxKeys: 100_000, evicted: 0, syncError: undefined });
   });
 

@@ -11,13 +11,13 @@ const limits = defineLimits(
   { store: file(folder), now: () => 1_800_000_000_000 },
 );
 const own = openSync(notes, "a");
-const told = { many: "m", few: "f" };
+const letters = { many: "m", few: "f" };
 for (let i = 0; i < Number(calls); i++) {
   for (const name of ["many", "few"]) {
     const d = limits.limit(name, { key: "hot" });
     if (d.degraded === true) throw d.cause;
     // In the system's hands when it returns, whatever comes of this process.
-    if (d.ok) writeSync(own, told[name]);
+    if (d.ok) writeSync(own, letters[name]);
   }
   const both = limits.limitAll([
     { name: "many", key: "hot" },

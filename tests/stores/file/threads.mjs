@@ -8,8 +8,8 @@ const thread = () =>
   new Promise((resolve, reject) => {
     let got;
     const worker = new Worker(new URL("thread.mjs", import.meta.url), { workerData: folder });
-    worker.once("message", (told) => {
-      got = told;
+    worker.once("message", (message) => {
+      got = message;
     });
     worker.once("error", reject);
     worker.once("exit", () => resolve(got));

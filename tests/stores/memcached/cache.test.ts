@@ -1,8 +1,7 @@
 /** It is a cache: what it drops, what it holds that is not ours, and what it must be able to do. */
 import { afterEach, describe, expect, test } from "vitest";
-import { DAY, MINUTE } from "../../../npm/tidegate/src/limit/duration.ts";
-import { defineLimits } from "../../../npm/tidegate/src/limiter/limiter.ts";
-import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { DAY, defineLimits, MINUTE } from "tidegate";
+import { memcached } from "tidegate/memcached";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
@@ -65,7 +64,7 @@ describe.each(Object.entries(clients))("%s", (_, make) => {
     expect(await take()).toEqual([true, true, false]);
   });
 
-  test("what is not a state is told of, and left alone", async () => {
+  test("a value that is not a state is an error, and is not changed", async () => {
     const { server, limiter, key } = await subject(make);
     await server.say(`set ${key("login:k")} 0 0 7\r\ngarbage\r\n`, /STORED/);
     const decision = await limiter.limit("login", { key: "k" });
@@ -77,7 +76,7 @@ describe.each(Object.entries(clients))("%s", (_, make) => {
     expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
   });
 
-  test("a server that keeps no versions is told of, and not trusted", async () => {
+  test("a server that keeps no versions is an error", async () => {
     const { server, limiter, key } = await subject(make, "-C");
     await server.say(`set ${key("login:k")} 0 0 3\r\n1 5\r\n`, /STORED/);
     const { degraded, cause } = await limiter.limit("login", { key: "k" });

@@ -1,7 +1,7 @@
 /** The shapes of clients that the store is tested with. */
 import { MemcacheClient } from "memcache-client";
 import Memcached from "memcached";
-import type { MemcachedLike } from "../../../npm/tidegate/src/stores/memcached.ts";
+import type { MemcachedLike } from "tidegate/memcached";
 
 /** An open client, and how to close it. */
 export interface Open {
@@ -12,7 +12,7 @@ export interface Open {
 }
 
 function callbacks(address: string, namespace: string): Open {
-  // A server that fails is asked again at once, not in half a minute, and never given up: the client would run `ping`.
+  // A server that fails is tried again immediately, not after half a minute, and never given up: the client would run `ping`.
   const client = new Memcached(address, { namespace, retries: 0, retry: 10, failures: 1e6, timeout: 60_000 });
   return { client, namespace, close: () => client.end() };
 }

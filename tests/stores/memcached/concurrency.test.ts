@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { Limit } from "tidegate/store";
+import { memcached } from "tidegate/memcached";
 import { clients, type Open } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
@@ -52,14 +52,14 @@ describe("stores that know nothing of each other", () => {
   test("calls that meet share one look and one swap", async () => {
     const limit = new Limit("shared", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const store = memcached((opens[0] as Open).client, { prefix: "meet", stepTimeout: 60_000 });
-    const asked = async (): Promise<number[]> => {
-      const told = await server.say("stats\r\n", /END\r\n$/);
-      return ["cmd_get", "cmd_set"].map((name) => Number(new RegExp(`STAT ${name} (\\d+)`).exec(told)?.[1]));
+    const counts = async (): Promise<number[]> => {
+      const stats = await server.say("stats\r\n", /END\r\n$/);
+      return ["cmd_get", "cmd_set"].map((name) => Number(new RegExp(`STAT ${name} (\\d+)`).exec(stats)?.[1]));
     };
-    const [gets = 0, sets = 0] = await asked();
+    const [gets = 0, sets = 0] = await counts();
     const all = Array.from({ length: 30 }, () => store.decide({ ...CALL, limit, key: "k" }, undefined));
     expect((await Promise.all(all)).filter(({ ok }) => ok)).toHaveLength(10);
-    expect(await asked()).toEqual([gets + 1, sets + 1]);
+    expect(await counts()).toEqual([gets + 1, sets + 1]);
   });
 });
 

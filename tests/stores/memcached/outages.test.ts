@@ -1,8 +1,8 @@
 /** One key or one server that fails, beside others that do not. */
 import Memcached from "memcached";
 import { afterEach, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
-import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
+import { defineLimits, HOUR } from "tidegate";
+import { memcached } from "tidegate/memcached";
 import { MemcachedServer } from "./server.ts";
 
 const cleanups: (() => unknown)[] = [];

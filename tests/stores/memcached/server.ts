@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
-import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
+import type { State } from "tidegate/store";
 import { keyOf } from "../../../npm/tidegate/src/stores/memcached/protocol.ts";
-import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+import type { Stored } from "tidegate/testing";
 import { freePort } from "../../support/ports.ts";
 
 const running = new Set<ChildProcess>();
@@ -34,7 +34,7 @@ export class MemcachedServer {
 
   /** Starts the process; returns once it answers. */
   async up(): Promise<void> {
-    // As root it must be told whom to run as.
+    // As root it requires the name of another user.
     const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
     const own = ["-p", `${this.port}`, "-l", "127.0.0.1", "-U", "0", ...user];
     const child = spawn("memcached", [...own, ...this.#args], { stdio: "ignore" });

@@ -1,7 +1,7 @@
 /** The contract of a store on a real memcached, through every shape of client. */
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { memcached } from "../../../npm/tidegate/src/stores/memcached.ts";
-import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { memcached } from "tidegate/memcached";
+import { storeSuite } from "tidegate/testing";
 import { vectors } from "../vectors.ts";
 import { clients, type Open } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";

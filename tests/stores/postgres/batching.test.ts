@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import { type PostgresOptions, type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { Limit } from "tidegate/store";
+import { postgres, type PostgresOptions, type PostgresStore } from "tidegate/postgres";
 import { granted, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

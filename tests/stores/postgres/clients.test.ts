@@ -2,9 +2,9 @@ import { PGlite } from "@electric-sql/pglite";
 import { Client, type Pool } from "pg";
 import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { migrate, migration, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { Limit } from "tidegate/store";
+import { defineLimits } from "tidegate";
+import { migrate, migration, postgres, type PostgresClient } from "tidegate/postgres";
 import { granted, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
+import { Limit } from "tidegate/store";
 import { granted, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off", max_connections: 120 });
@@ -111,29 +111,21 @@ test("a limit with shards is one bucket: it loses nothing and mints nothing", as
   expect(rest?.value).toBeCloseTo(0, 6);
 });
 
-test("eight sessions take a token every millisecond from one key: granted is exactly what the policy allows", async () => {
-  const limit = new Limit("seed", { kind: "token bucket", rate: 100, period: 1000, capacity: 10 });
-  const all = Array.from({ length: 8 }, () => fixture.store({}, { max: 1 }));
-  let first = Number.POSITIVE_INFINITY;
-  let last = 0;
+test("eight sessions take single tokens from one key that refills: each token is granted once", async () => {
+  // Emptied first, and an hour to refill: it is never full while they take, however slow the machine.
+  const limit = new Limit("seed", { kind: "token bucket", rate: 100, period: 1000, capacity: 360_000 });
+  const all = Array.from({ length: 8 }, () => fixture.store({ statementTimeout: 60_000 }, { max: 1 }));
+  const { ts: first } = (await all[0]?.decide(take(limit, "k", 360_000))) as { ts: number };
   let count = 0;
-  const until = performance.now() + 3000;
   const session = async (store: (typeof all)[number]): Promise<void> => {
-    while (performance.now() < until) {
-      const answer = await store.decide(take(limit, "k"));
-      if (answer.ok) count++;
-      // A call that waited for the row has an earlier clock than the row: what counts is the row's.
-      first = Math.min(first, answer.ts);
-      last = Math.max(last, answer.ts);
+    for (let i = 0; i < 300; i++) {
+      if ((await store.decide(take(limit, "k"))).ok) count++;
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   };
   await Promise.all(all.map(session));
-  // The bucket was never full after its first token: all that came back was taken, to the last whole one.
-  const allowed = Math.floor(10 + ((last - first) * 100) / 1000 + 1e-6);
-  expect(count).toBeLessThanOrEqual(allowed);
-  expect(count).toBeGreaterThanOrEqual(allowed - 1);
+  expect(count).toBeGreaterThan(0);
   const [row] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = 'seed:k'");
   const stored = row as { value: number; ts: number };
-  expect(stored.value + count).toBeCloseTo(10 + ((stored.ts - first) * 100) / 1000, 6);
+  expect(stored.value + count).toBeCloseTo(((stored.ts - first) * 100) / 1000, 6);
 });

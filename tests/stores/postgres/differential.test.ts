@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
-import type { Decision, State } from "../../../npm/tidegate/src/limit/decision.ts";
-import { type Call, Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
+import type { Config } from "tidegate";
+import { type Call, type Decision, Limit, type Op, type State } from "tidegate/store";
 import { settle } from "../../../npm/tidegate/src/stores/steps.ts";
 import { take, withServer } from "./fixture.ts";
 

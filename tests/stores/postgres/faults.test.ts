@@ -2,9 +2,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
-import { defineLimits, isStoreError } from "../../../npm/tidegate/src/index.ts";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import { type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { defineLimits, isStoreError } from "tidegate";
+import { Limit } from "tidegate/store";
+import { postgres, type PostgresStore } from "tidegate/postgres";
 import { stock, take, withServer } from "./fixture.ts";
 
 const TIMEOUT = 100;

@@ -1,15 +1,9 @@
 /** A server with the migration, for a file of tests. */
 import { Client, Pool, type PoolConfig } from "pg";
 import { afterAll, beforeAll } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
-import type { Decision } from "../../../npm/tidegate/src/limit/decision.ts";
-import { type Call, Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import {
-  migrate,
-  type PostgresOptions,
-  type PostgresStore,
-  postgres,
-} from "../../../npm/tidegate/src/stores/postgres.ts";
+import type { Config } from "tidegate";
+import { type Call, type Decision, Limit } from "tidegate/store";
+import { migrate, postgres, type PostgresOptions, type PostgresStore } from "tidegate/postgres";
 import { type Server, startServer } from "./server.ts";
 import type { Rows } from "./stored.ts";
 

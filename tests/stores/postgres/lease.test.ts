@@ -1,7 +1,7 @@
 /** Leases on a real database: several nodes on one key, each with a pool of its own. */
 import { expect, test } from "vitest";
-import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
-import type { PostgresStore } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { type Config, defineLimits } from "tidegate";
+import type { PostgresStore } from "tidegate/postgres";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off" });

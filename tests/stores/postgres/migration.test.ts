@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { migrate, migration, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { migrate, migration, postgres } from "tidegate/postgres";
 import { remove } from "../../support/folders.ts";
 import { stock, take, withServer } from "./fixture.ts";
 

@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { Pool } from "pg";
 import postgresJs from "postgres";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { migrate, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { type Config, defineLimits } from "tidegate";
+import { migrate, postgres, type PostgresClient } from "tidegate/postgres";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

@@ -1,9 +1,9 @@
 /** Through PgBouncer in transaction mode, where a session's statements run on any connection. */
 import postgresJs from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import { type PostgresOptions, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { type Config, defineLimits } from "tidegate";
+import { Limit } from "tidegate/store";
+import { postgres, type PostgresOptions } from "tidegate/postgres";
 import { granted, stock, take, withServer } from "./fixture.ts";
 import { hasPgbouncer, startPgbouncer } from "./pgbouncer.ts";
 

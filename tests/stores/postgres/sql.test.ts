@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
-import { Limit, type Op } from "../../../npm/tidegate/src/stores/index.ts";
+import type { Config } from "tidegate";
+import { Limit, type Op } from "tidegate/store";
 import { take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

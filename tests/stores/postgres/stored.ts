@@ -1,5 +1,5 @@
 /** Looks at the table itself, past the store. */
-import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
+import type { State } from "tidegate/store";
 import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
 
 /** Runs one statement, and returns its rows. */

@@ -1,8 +1,8 @@
 import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { migrate, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
-import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { migrate, postgres } from "tidegate/postgres";
+import { storeSuite } from "tidegate/testing";
 import { type Server, startServer } from "./server.ts";
 import { type Rows, stateOf } from "./stored.ts";
 import { vectors } from "../vectors.ts";

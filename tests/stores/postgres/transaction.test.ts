@@ -1,8 +1,8 @@
 import { Client } from "pg";
 import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import type { PostgresStore } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { defineLimits } from "tidegate";
+import type { PostgresStore } from "tidegate/postgres";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();

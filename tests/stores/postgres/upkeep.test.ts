@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
-import { type PostgresStore, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { Limit } from "tidegate/store";
+import { postgres, type PostgresStore } from "tidegate/postgres";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off", autovacuum_naptime: "1s" });

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { migrate, migration, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
+import { migrate, migration, postgres } from "tidegate/postgres";
+import { Limit } from "tidegate/store";
 import { remove } from "../../support/folders.ts";
 import { stock, take, withServer } from "./fixture.ts";
 

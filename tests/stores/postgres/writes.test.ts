@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/stores/index.ts";
+import { Limit } from "tidegate/store";
 import { stock, take, withServer } from "./fixture.ts";
 import { versionOf } from "./stored.ts";
 

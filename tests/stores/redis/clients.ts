@@ -3,7 +3,7 @@
 import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
-import type { RedisLike, RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
+import type { RedisLike, RestRedisLike } from "tidegate/redis";
 
 /** A client as REST ones are: two methods, arguments in arrays, answers as text. It speaks to a real server. */
 export function restLike(client: Redis): RestRedisLike {
@@ -19,7 +19,7 @@ export interface Open {
   close(): void;
 }
 
-const quiet = <C extends { on(event: "error", told: () => void): unknown }>(client: C): C => {
+const quiet = <C extends { on(event: "error", listener: () => void): unknown }>(client: C): C => {
   client.on("error", () => {});
   return client;
 };

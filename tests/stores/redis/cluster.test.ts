@@ -1,8 +1,7 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
-import { redis, type RedisOptions, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { type Call, Limit, type Op } from "tidegate/store";
+import { redis, type RedisOptions, type RedisStore } from "tidegate/redis";
 import { drain, fill } from "../../../npm/tidegate/src/stores/level.ts";
 import { clustered, type Open } from "./clients.ts";
 import { Random } from "./random.ts";
@@ -24,7 +23,7 @@ const keys = async () => (await Promise.all(probes.map((probe) => probe.keys("*"
 const HARDLY_ANY = 2 ** 40;
 const bucket = (name: string, rate: number, shards: number) =>
   new Limit(name, { kind: "token bucket", rate, period: HARDLY_ANY, maxReserved: 50, shards });
-const asked = (op: Op, limit: Limit, key: string | undefined, count: number, reserve = false): Call => ({
+const callOn = (op: Op, limit: Limit, key: string | undefined, count: number, reserve = false): Call => ({
   op,
   limit,
   key,
@@ -45,13 +44,13 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     const one = bucket("one", 10, 1);
     const many = bucket("many", 10, 4);
     const error = await store()
-      .decideAll([asked("take", one, "a", 1), asked("take", one, "b", 1)], undefined)
+      .decideAll([callOn("take", one, "a", 1), callOn("take", one, "b", 1)], undefined)
       .catch((e) => e);
     expect(error).toMatchObject({ code: "TIDEGATE_INPUT", field: "requests" });
     expect(error.message).toBe(
       "`requests` must be about limits of one hash slot: give `redis` a `tag` that they share; got one:a, one:b",
     );
-    await expect(store().decideAll([asked("take", many, "a", 1)], undefined)).rejects.toMatchObject({
+    await expect(store().decideAll([callOn("take", many, "a", 1)], undefined)).rejects.toMatchObject({
       field: "requests",
     });
     expect(await keys()).toEqual([]);
@@ -61,19 +60,21 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     const tenant = (_name: string, key: string | undefined) => key?.split(":")[0];
     const [one, two, many] = [bucket("one", 10, 1), bucket("two", 5, 1), bucket("many", 20, 4)];
     const tagged = store({ tag: tenant });
-    const calls = [asked("take", one, "t1:a", 1), asked("take", two, "t1:b", 1), asked("take", many, "t1:c", 2)];
-    const told = await Promise.all(Array.from({ length: 20 }, () => tagged.decideAll(calls, undefined)));
-    expect(told.filter(({ ok }) => ok).length).toBe(5);
+    const calls = [callOn("take", one, "t1:a", 1), callOn("take", two, "t1:b", 1), callOn("take", many, "t1:c", 2)];
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => tagged.decideAll(calls, undefined)));
+    expect(decisions.filter(({ ok }) => ok).length).toBe(5);
     expect(Math.round((await tagged.getValue(one, "t1:a", undefined)).value)).toBe(5);
     expect(Math.round((await tagged.getValue(many, "t1:c", undefined)).value)).toBe(10);
-    await expect(tagged.decideAll([calls[0] as Call, asked("take", two, "t2:b", 1)], undefined)).rejects.toMatchObject({
-      field: "requests",
-    });
+    await expect(tagged.decideAll([calls[0] as Call, callOn("take", two, "t2:b", 1)], undefined)).rejects.toMatchObject(
+      {
+        field: "requests",
+      },
+    );
   });
 
   test("shards spread over the servers", async () => {
     const many = bucket("spread", 1_000, 64);
-    for (let i = 0; i < 300; i++) expect((await store().decide(asked("take", many, "x", 1), undefined)).ok).toBe(true);
+    for (let i = 0; i < 300; i++) expect((await store().decide(callOn("take", many, "x", 1), undefined)).ok).toBe(true);
     const held = await Promise.all(probes.map((probe) => probe.dbsize()));
     for (const some of held) expect(some).toBeGreaterThan(8);
     expect(Math.abs((await store().getValue(many, "x", undefined)).value - 700)).toBeLessThan(0.01);
@@ -84,19 +85,19 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
   test("any count up to the whole capacity is granted, and nothing beyond it", async () => {
     for (const shards of [2, 3, 7, 30]) {
       const many = bucket(`whole${shards}`, 10, shards);
-      expect((await store().decide(asked("check", many, "x", 10), undefined)).ok).toBe(true);
-      expect((await store().decide(asked("take", many, "x", 10), undefined)).ok).toBe(true);
-      expect((await store().decide(asked("take", many, "x", 0.01), undefined)).ok).toBe(false);
-      const reserved = await store().decide(asked("take", many, "x", 20, true), undefined);
+      expect((await store().decide(callOn("check", many, "x", 10), undefined)).ok).toBe(true);
+      expect((await store().decide(callOn("take", many, "x", 10), undefined)).ok).toBe(true);
+      expect((await store().decide(callOn("take", many, "x", 0.01), undefined)).ok).toBe(false);
+      const reserved = await store().decide(callOn("take", many, "x", 20, true), undefined);
       expect(reserved).toMatchObject({ ok: true, reserved: true });
       expect(reserved.retryAt).toBeGreaterThan(reserved.now);
-      expect((await store().decide(asked("take", many, "x", 30.01, true), undefined)).ok).toBe(false);
-      expect((await store().decide(asked("take", many, "x", 29.99, true), undefined)).ok).toBe(true);
-      expect((await store().decide(asked("charge", many, "x", 7), undefined)).ok).toBe(true);
+      expect((await store().decide(callOn("take", many, "x", 30.01, true), undefined)).ok).toBe(false);
+      expect((await store().decide(callOn("take", many, "x", 29.99, true), undefined)).ok).toBe(true);
+      expect((await store().decide(callOn("charge", many, "x", 7), undefined)).ok).toBe(true);
       expect(Math.abs((await store().getValue(many, "x", undefined)).value + 56.99)).toBeLessThan(0.01);
-      const given = await store().decide(asked("give", many, "x", 60), undefined);
+      const given = await store().decide(callOn("give", many, "x", 60), undefined);
       expect(Math.abs(given.value - 3.01)).toBeLessThan(0.01);
-      expect((await store().decide(asked("give", many, "x", 1e6), undefined)).value).toBeCloseTo(10, 9);
+      expect((await store().decide(callOn("give", many, "x", 1e6), undefined)).value).toBeCloseTo(10, 9);
     }
   });
 
@@ -111,14 +112,14 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
       const caller = async (own: Random) => {
         for (let n = 0; n < 12; n++) {
           const count = own.chance(0.2) ? capacity / 3 : own.chance(0.5) ? 1 : own.next() * 20;
-          const decision = await own.pick(stores).decide(asked("take", many, "x", count), undefined);
+          const decision = await own.pick(stores).decide(callOn("take", many, "x", count), undefined);
           if (!decision.ok) continue;
           out += count;
           expect(out).toBeLessThanOrEqual(capacity + 0.01);
           if (own.chance(0.3)) {
             // Given back before it is counted as gone, so that the bound above holds at every moment.
             out -= count;
-            await own.pick(stores).decide(asked("give", many, "x", count), undefined);
+            await own.pick(stores).decide(callOn("give", many, "x", count), undefined);
           }
         }
       };
@@ -126,7 +127,8 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
       const { value } = await store().getValue(many, "x", undefined);
       expect(Math.abs(capacity - out - value), `seed ${seed}, ${shards} shards`).toBeLessThan(0.01);
       // What is left, to the last token, can still be had in one go.
-      if (value > 0.02) expect((await store().decide(asked("take", many, "x", value - 0.01), undefined)).ok).toBe(true);
+      if (value > 0.02)
+        expect((await store().decide(callOn("take", many, "x", value - 0.01), undefined)).ok).toBe(true);
     }
   });
 });

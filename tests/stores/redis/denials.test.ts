@@ -2,10 +2,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import { redis, type RestRedisLike } from "../../../npm/tidegate/src/stores/redis.ts";
+import { Limit } from "tidegate/store";
+import { redis, type RestRedisLike } from "tidegate/redis";
 import { restLike } from "./clients.ts";
-import { asked, client, limit, scriptCalls, store, take, replaceStore, withServer } from "./fixture.ts";
+import { callOn, client, limit, scriptCalls, store, take, replaceStore, withServer } from "./fixture.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -26,31 +26,31 @@ describe("remembered denials", () => {
     await client.config("RESETSTAT");
     const again = async (until: () => boolean) => {
       for (let calls = 1; ; calls++) {
-        const told = await take("d", 1, quick);
-        if (told.ok || until()) return { told, calls };
-        expect(told.retryAt).toBe(denied.retryAt);
+        const decision = await take("d", 1, quick);
+        if (decision.ok || until()) return { decision, calls };
+        expect(decision.retryAt).toBe(denied.retryAt);
         await new Promise((resolve) => setImmediate(resolve));
       }
     };
     // The clock of the server is known to within a ms and the last round trip.
     const early = await again(() => Date.now() >= (denied.retryAt as number) - 20);
-    expect(early.told.ok).toBe(false);
+    expect(early.decision.ok).toBe(false);
     expect(early.calls).toBeGreaterThan(20);
     expect(await scriptCalls()).toBe(0);
-    const { told } = await again(() => false);
-    expect(told.now).toBeGreaterThanOrEqual(denied.retryAt as number);
+    const { decision } = await again(() => false);
+    expect(decision.now).toBeGreaterThanOrEqual(denied.retryAt as number);
   });
 
   test("a remembered denial is forgotten on reset, on give and under another policy", async () => {
     await take("f", 10);
     expect((await take("f")).ok).toBe(false);
-    await store.decide(asked("give", "f", 2), undefined);
+    await store.decide(callOn("give", "f", 2), undefined);
     expect((await take("f")).ok).toBe(true);
     expect((await take("f", 5)).ok).toBe(false);
     await new Promise((resolve) => setTimeout(resolve, 5)); // in which the other policy refills a lot
     const raised = new Limit("api", { kind: "token bucket", rate: 1e9, period: 1000 });
     expect((await take("f", 5, raised)).ok).toBe(true);
-    await store.decide(asked("charge", "f", 1e9), undefined);
+    await store.decide(callOn("charge", "f", 1e9), undefined);
     expect((await take("f")).ok).toBe(false);
     await store.reset(limit, "f");
     expect((await take("f", 10)).ok).toBe(true);
@@ -60,7 +60,7 @@ describe("remembered denials", () => {
     await take("g", 10);
     const denied = take("g");
     await new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
-    const given = store.decide(asked("give", "g", 5), undefined);
+    const given = store.decide(callOn("give", "g", 5), undefined);
     expect((await denied).ok).toBe(false);
     await given;
     expect((await take("g", 5)).ok).toBe(true);
@@ -114,11 +114,11 @@ describe("remembered denials", () => {
           return new Promise(() => {});
         },
       } satisfies RestRedisLike);
-      void silent.decide(asked("take", "lost"), undefined);
+      void silent.decide(callOn("take", "lost"), undefined);
       await vi.waitUntil(() => lost);
       const give = async (from: number, to: number) => {
         const keys = Array.from({ length: to - from }, (_, i) => `${"x".repeat(100)}${from + i}`);
-        await Promise.all(keys.map((key) => silent.decide(asked("give", key), undefined)));
+        await Promise.all(keys.map((key) => silent.decide(callOn("give", key), undefined)));
       };
       for (let i = 0; i < 20_000; i += 1_000) await give(i, i + 1_000);
       const before = heap();

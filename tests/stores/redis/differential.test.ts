@@ -6,11 +6,9 @@
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Config } from "../../../npm/tidegate/src/limit/config.ts";
-import type { Decision, State } from "../../../npm/tidegate/src/limit/decision.ts";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import type { Call } from "../../../npm/tidegate/src/stores/contract.ts";
-import { RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import type { Config } from "tidegate";
+import { type Call, type Decision, Limit, type State } from "tidegate/store";
+import { RedisStore } from "tidegate/redis";
 import { restLike } from "./clients.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
@@ -118,16 +116,16 @@ async function run(store: RedisStore, steps: number, aTurn: number, seed: number
       const calls = Array.from({ length: 1 + random.below(aTurn) }, () =>
         request(random, random.pick(limits), random.pick(keys)),
       );
-      // Several identical ones in a row are told as one to the server.
+      // Several identical ones in a row are sent as one.
       for (let more = random.below(3); more > 0 && calls.length < 60; more--) {
         calls.splice(random.below(calls.length), 0, ...Array<Call>(1 + random.below(3)).fill(random.pick(calls)));
       }
       now = clock(random, now, random.pick(limits).policy as Config);
-      const told = await Promise.all(calls.map((call) => store.decide(call, now)));
+      const decisions = await Promise.all(calls.map((call) => store.decide(call, now)));
       for (const [i, call] of calls.entries()) {
         const expected = plain(model.decide(call, now));
         expect(
-          plain(told[i] as Decision),
+          plain(decisions[i] as Decision),
           `seed ${seed}, after ${done} steps, ${JSON.stringify({ call, now })}`,
         ).toEqual(expected);
         done++;

@@ -8,12 +8,12 @@ import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { HOUR, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
-import { expressRateLimitStore } from "../../../npm/tidegate/src/middleware/express.ts";
-import { fastifyRateLimitStore } from "../../../npm/tidegate/src/middleware/fastify.ts";
-import { honoRateLimiterStore } from "../../../npm/tidegate/src/middleware/hono.ts";
-import { throttlerStorage } from "../../../npm/tidegate/src/middleware/nest.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { HOUR, MINUTE, SECOND } from "tidegate";
+import { expressRateLimitStore } from "tidegate/express";
+import { fastifyRateLimitStore } from "tidegate/fastify";
+import { honoRateLimiterStore } from "tidegate/hono";
+import { throttlerStorage } from "tidegate/nest";
+import { redis } from "tidegate/redis";
 import { listen } from "../../../npm/tidegate/test/middleware/handler.ts";
 import { RedisServer } from "./server.ts";
 

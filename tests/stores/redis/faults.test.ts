@@ -2,9 +2,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Decision } from "../../../npm/tidegate/src/limit/decision.ts";
-import { defineLimits, type Limiter } from "../../../npm/tidegate/src/limiter/limiter.ts";
-import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import type { Decision } from "tidegate/store";
+import { defineLimits, type Limiter } from "tidegate";
+import { redis, type RedisStore } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";
 import { LossyProxy } from "./proxy.ts";
@@ -39,23 +39,23 @@ function subject(open: Open): Subject {
   return defineLimits(limits, { store: redis(open.client) });
 }
 
-/** Calls one after another for `ms`, each within the deadline; tells how they went. */
+/** Calls one after another for `ms`, each within the deadline; returns how they went. */
 async function load(limiter: Subject, ms: number) {
-  const told = { granted: 0, degraded: [] as Decision[], longest: 0 };
+  const result = { granted: 0, degraded: [] as Decision[], longest: 0 };
   const until = performance.now() + ms;
   while (performance.now() < until) {
     const began = performance.now();
     const decision = await limiter.limit("load", { key: "k" });
-    told.longest = Math.max(told.longest, performance.now() - began);
+    result.longest = Math.max(result.longest, performance.now() - began);
     if (decision.degraded) {
-      told.degraded.push(decision);
+      result.degraded.push(decision);
       expect(decision.ok).toBe(false);
       expect(decision.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "redis", identity: "load:k" });
-    } else if (decision.ok) told.granted++;
+    } else if (decision.ok) result.granted++;
     await sleep(2);
   }
-  expect(told.longest).toBeLessThan(TIMEOUT + SLACK);
-  return told;
+  expect(result.longest).toBeLessThan(TIMEOUT + SLACK);
+  return result;
 }
 
 /** Waits until the store itself answers again. */
@@ -120,7 +120,7 @@ describe.each(shapes)("%s", (_, make) => {
     await nothingTwice(limiter, granted, unknown);
   });
 
-  test("an answer that is lost after the step was carried out is not asked for again", async () => {
+  test("an answer that is lost after the step was carried out is not requested again", async () => {
     const server = await started();
     const proxy = await LossyProxy.start(server.port);
     cleanups.push(() => proxy.stop());
@@ -177,9 +177,9 @@ describe.each(shapes)("%s", (_, make) => {
   test("a server that takes no writes: a read-only replica, one whose memory is full", async () => {
     const failing = async (port: number, what: RegExp) => {
       const limiter = subject(await make(port));
-      const told = await load(limiter, 500);
-      expect(told.granted).toBe(0);
-      const causes = told.degraded.map(({ cause }) => (cause as Error).message).join("\n");
+      const result = await load(limiter, 500);
+      expect(result.granted).toBe(0);
+      const causes = result.degraded.map(({ cause }) => (cause as Error).message).join("\n");
       expect(causes).toMatch(what);
     };
     const master = await started();
@@ -198,17 +198,17 @@ describe.each(shapes)("%s", (_, make) => {
 test("wrong password: no call outlives its deadline, and none is granted", async () => {
   const server = await started("--requirepass", "secret");
   const limiter = subject(await (single["ioredis Redis"] as (port: number) => Promise<Open>)(server.port));
-  const told = await load(limiter, 600);
-  expect(told.granted).toBe(0);
-  expect(told.degraded.length).toBeGreaterThan(0);
+  const result = await load(limiter, 600);
+  expect(result.granted).toBe(0);
+  expect(result.degraded.length).toBeGreaterThan(0);
 });
 
 test("connection refused, then a server: resumed without help", async () => {
   const port = await freePort();
   const limiter = subject(await (single["ioredis Redis"] as (port: number) => Promise<Open>)(port));
-  const told = await load(limiter, 600);
-  expect(told.granted).toBe(0);
-  expect(told.degraded.length).toBeGreaterThan(0);
+  const result = await load(limiter, 600);
+  expect(result.granted).toBe(0);
+  expect(result.degraded.length).toBeGreaterThan(0);
   const server = await RedisServer.startOn(port);
   cleanups.push(() => server.stop());
   expect(await resumes(limiter)).toBe(1);
@@ -239,10 +239,10 @@ test("onStoreError: allow, and a local fraction", async () => {
   expect(await allowing.limit("load", { key: "k" })).toMatchObject({ ok: true, degraded: true });
   const small = { load: { kind: "token bucket", rate: 10, period: 3_600_000 } } as const;
   const local = defineLimits(small, { store: redis(open.client), onStoreError: { local: 0.5 } });
-  const told = [];
-  for (let i = 0; i < 8; i++) told.push(await local.limit("load", { key: "k" }));
-  expect(told.map(({ ok }) => ok)).toEqual([...Array(5).fill(true), ...Array(3).fill(false)]);
-  expect(told.every(({ degraded }) => degraded)).toBe(true);
+  const result = [];
+  for (let i = 0; i < 8; i++) result.push(await local.limit("load", { key: "k" }));
+  expect(result.map(({ ok }) => ok)).toEqual([...Array(5).fill(true), ...Array(3).fill(false)]);
+  expect(result.every(({ degraded }) => degraded)).toBe(true);
 });
 
 describe.each(Object.entries(clustered))("failover of a 3 + 3 cluster: %s", (_, make) => {

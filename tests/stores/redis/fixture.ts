@@ -1,9 +1,8 @@
 /** One server for a file of tests: empty, with fresh statistics and a new store for each of them. */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import type { Call, Op } from "../../../npm/tidegate/src/stores/contract.ts";
-import { redis, type RedisStore } from "../../../npm/tidegate/src/stores/redis.ts";
+import { type Call, Limit, type Op } from "tidegate/store";
+import { redis, type RedisStore } from "tidegate/redis";
 import { RedisServer } from "./server.ts";
 
 export let server: RedisServer;
@@ -33,7 +32,7 @@ export function withServer(): void {
 }
 
 export const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
-export const asked = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
+export const callOn = (op: Op, key: string | undefined, count = 1, of = limit, reserve = false): Call => ({
   op,
   limit: of,
   key,
@@ -41,7 +40,7 @@ export const asked = (op: Op, key: string | undefined, count = 1, of = limit, re
   reserve,
 });
 export const take = (key: string | undefined, count = 1, of = limit) =>
-  store.decide(asked("take", key, count, of), undefined);
+  store.decide(callOn("take", key, count, of), undefined);
 
 /** How often the server ran a script since the last RESETSTAT. */
 export async function scriptCalls(): Promise<number> {

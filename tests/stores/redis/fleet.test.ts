@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throttle } from "../../../npm/tidegate/src/client/index.ts";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { throttle } from "tidegate/client";
+import { defineLimits } from "tidegate";
+import { redis } from "tidegate/redis";
 import { RedisServer } from "./server.ts";
 
 let server: RedisServer;
@@ -26,7 +26,7 @@ function within(
   { rate, period, capacity }: Record<"rate" | "period" | "capacity", number>,
 ) {
   for (const [i, at] of [...times].sort((a, b) => a - b).entries()) {
-    // Timers are told whole ms, and two clocks of one machine may be read one ms apart.
+    // Timers take integer ms, and two clocks of one machine may be read one ms apart.
     expect(i + 1).toBeLessThanOrEqual(capacity + (rate * (at - began + 2)) / period);
   }
 }

@@ -2,8 +2,8 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterEach, expect, test, vi } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { defineLimits } from "tidegate";
+import { redis } from "tidegate/redis";
 import type { Open } from "./clients.ts";
 import { LossyProxy } from "./proxy.ts";
 import { RedisServer } from "./server.ts";

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Config, defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { type Config, defineLimits } from "tidegate";
+import { redis } from "tidegate/redis";
 import { RedisServer } from "./server.ts";
 
 const NODE = fileURLToPath(new URL("./lease-node.mjs", import.meta.url));
@@ -35,11 +35,11 @@ const scriptCalls = async (): Promise<number> => {
 test("processes on one key grant what there is, to the last token, and one call in a hundred reaches the server", async () => {
   const [capacity, asks, processes] = [30_000, 20_000, 3];
   const run = promisify(execFile);
-  const told = await Promise.all(
+  const outputs = await Promise.all(
     Array.from({ length: processes }, () => run(process.execPath, [NODE, `${server.port}`, `${capacity}`, `${asks}`])),
   );
   const calls = await scriptCalls();
-  const granted = told.reduce((sum, { stdout }) => sum + Number(stdout), 0);
+  const granted = outputs.reduce((sum, { stdout }) => sum + Number(stdout), 0);
   const limits = defineLimits({ hot: stock(capacity) }, { store: redis(probe), timeout });
   const { value } = await limits.getValue("hot", { key: "everybody's" });
   expect(granted).toBeLessThanOrEqual(capacity);

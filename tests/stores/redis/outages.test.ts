@@ -2,8 +2,8 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { defineLimits } from "tidegate";
+import { redis } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
 import { clustered, type Open, single } from "./clients.ts";

@@ -1,4 +1,4 @@
-/** Random numbers that a seed tells again (mulberry32). */
+/** Random numbers that a seed repeats (mulberry32). */
 export class Random {
   #state: number;
 

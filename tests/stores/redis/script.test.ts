@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import { Limit } from "tidegate/store";
 import { redisKeyOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { Rule } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import type { VectorRequest, VectorStep } from "../../../npm/tidegate/src/testing/vectors.ts";
@@ -197,7 +197,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
   test("a limit is shared with a service in JavaScript, by this server's clock", async () => {
     const probe = server.client();
     await probe.flushall();
-    const { redis } = await import("../../../npm/tidegate/src/stores/redis.ts");
+    const { redis } = await import("tidegate/redis");
     const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const take = { op: "take", limit, key: "user", count: 3, reserve: false } as const;
     const store = redis(probe);

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
+import { Limit } from "tidegate/store";
+import { redis } from "tidegate/redis";
 import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
-import { asked, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
+import { callOn, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
 
@@ -90,13 +90,13 @@ describe("what is written", () => {
     await take("u", 7);
     const before = await held();
     expect((await take("u", 5)).ok).toBe(false);
-    expect((await store.decide(asked("check", "u", 2), undefined)).ok).toBe(true);
-    await store.decide(asked("check", "u", 9, limit, true), undefined);
+    expect((await store.decide(callOn("check", "u", 2), undefined)).ok).toBe(true);
+    await store.decide(callOn("check", "u", 9, limit, true), undefined);
     await store.getValue(limit, "u", undefined);
     await take("u", 0);
-    await store.decide(asked("give", "u", 0), undefined);
-    await store.decide(asked("charge", "u", 0), undefined);
-    const all = await store.decideAll([asked("take", "u", 2), asked("take", "u", 9)], undefined);
+    await store.decide(callOn("give", "u", 0), undefined);
+    await store.decide(callOn("charge", "u", 0), undefined);
+    const all = await store.decideAll([callOn("take", "u", 2), callOn("take", "u", 9)], undefined);
     expect(all.ok).toBe(false);
     expect(await held()).toEqual(before);
   });
@@ -110,7 +110,7 @@ describe("what is written", () => {
         "ttl",
         random.chance(0.5) ? { kind: "token bucket", rate, period } : { kind: "fixed window", rate, period },
       );
-      const decision = await store.decide(asked("take", `${i}`, rate * random.next(), of), undefined);
+      const decision = await store.decide(callOn("take", `${i}`, rate * random.next(), of), undefined);
       const at = await client.pexpiretime(`tidegate:ttl:${i}`);
       if (at === -2) expect(decision.resetAt).toBeLessThanOrEqual(Date.now() + 1);
       else {
@@ -137,7 +137,7 @@ describe("what is written", () => {
       Date.now = () => 1_000;
       const early = await take("clock", 6);
       Date.now = () => now() + 1e9;
-      const late = await redis(client).decide(asked("take", "clock", 6), undefined);
+      const late = await redis(client).decide(callOn("take", "clock", 6), undefined);
       expect([early.ok, late.ok]).toEqual([true, false]);
       expect(Math.abs(early.now - Number(seconds) * 1000)).toBeLessThan(10_000);
     } finally {
@@ -167,12 +167,12 @@ describe("corrupt state", () => {
       const dump = await client.dumpBuffer("tidegate:api:bad");
       const identity = { name: "StoreError", code: "TIDEGATE_STORE", store: "redis", identity: "api:bad" };
       for (const op of ["take", "check", "give", "charge"] as const) {
-        const error = await store.decide(asked(op, "bad"), undefined).catch((caught) => caught);
+        const error = await store.decide(callOn(op, "bad"), undefined).catch((caught) => caught);
         expect(error).toMatchObject({ ...identity, operation: op });
         expect(error.message).toMatch(message);
       }
       await expect(store.getValue(limit, "bad", undefined)).rejects.toMatchObject(identity);
-      await expect(store.decideAll([asked("take", "good"), asked("take", "bad")], undefined)).rejects.toMatchObject(
+      await expect(store.decideAll([callOn("take", "good"), callOn("take", "bad")], undefined)).rejects.toMatchObject(
         identity,
       );
       expect(await client.exists("tidegate:api:good")).toBe(0);
@@ -195,13 +195,13 @@ describe("round trips", () => {
       await null;
       return take("k0", 4);
     });
-    const told = await Promise.all([
+    const decisions = await Promise.all([
       ...calls,
       late,
       store.getValue(limit, "k1", undefined),
-      store.decideAll([asked("take", "k2"), asked("take", "k3")], undefined),
+      store.decideAll([callOn("take", "k2"), callOn("take", "k3")], undefined),
     ]);
-    expect(told.slice(0, 31).map((decision) => (decision as { ok: boolean }).ok)).toEqual([
+    expect(decisions.slice(0, 31).map((decision) => (decision as { ok: boolean }).ok)).toEqual([
       ...Array(20).fill(true),
       ...Array(11).fill(false),
     ]);
@@ -209,9 +209,9 @@ describe("round trips", () => {
   });
 
   test("of 64 identical concurrent calls on one key exactly 10 are granted", async () => {
-    const told = await Promise.all(Array.from({ length: 64 }, () => take("hot")));
-    expect(told.filter(({ ok }) => ok).length).toBe(10);
-    expect(told.map(({ remaining }) => remaining).slice(0, 11)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
+    const decisions = await Promise.all(Array.from({ length: 64 }, () => take("hot")));
+    expect(decisions.filter(({ ok }) => ok).length).toBe(10);
+    expect(decisions.map(({ remaining }) => remaining).slice(0, 11)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
   });
 
   test("each operation is one script call", async () => {
@@ -221,11 +221,11 @@ describe("round trips", () => {
       for (const run of [
         () => take("one", 1, of),
         () => take("one", of.policy.capacity, of),
-        () => store.decide(asked("check", "one", 1, of), undefined),
-        () => store.decide(asked("give", "one", 1, of), undefined),
-        () => store.decide(asked("charge", "one", 1, of), undefined),
+        () => store.decide(callOn("check", "one", 1, of), undefined),
+        () => store.decide(callOn("give", "one", 1, of), undefined),
+        () => store.decide(callOn("charge", "one", 1, of), undefined),
         () => store.getValue(of, "one", undefined),
-        () => store.decideAll([asked("take", "one", 1, of), asked("take", "two", 1, of)], undefined),
+        () => store.decideAll([callOn("take", "one", 1, of), callOn("take", "two", 1, of)], undefined),
         () => store.reset(of, "one"),
       ]) {
         await client.config("RESETSTAT");
@@ -273,10 +273,10 @@ describe("SCRIPT FLUSH", () => {
 });
 
 test("a fractional clock is floored", async () => {
-  const first = await store.decide(asked("take", "fraction", 10), 1_000.9);
+  const first = await store.decide(callOn("take", "fraction", 10), 1_000.9);
   expect([first.now, first.ts]).toEqual([1_000, 1_000]);
-  expect((await store.decide(asked("take", "fraction"), 6_999.9)).ok).toBe(false);
-  expect((await store.decide(asked("take", "fraction"), 7_000.1)).ok).toBe(true);
+  expect((await store.decide(callOn("take", "fraction"), 6_999.9)).ok).toBe(false);
+  expect((await store.decide(callOn("take", "fraction"), 7_000.1)).ok).toBe(true);
 });
 
 test("65,536 shards are one bucket: one step takes the whole capacity", { timeout: 60_000 }, async () => {
@@ -290,13 +290,13 @@ test("a user of an ACL needs six commands", async () => {
   await client.acl("SETUSER", "limited", "on", ">secret", "~tidegate:*", ...COMMANDS);
   const other = server.client({ username: "limited", password: "secret" });
   const limited = redis(other);
-  expect((await limited.decide(asked("take", "acl"), undefined)).remaining).toBe(9);
-  expect((await limited.decide(asked("take", "acl"), undefined)).remaining).toBe(8);
-  expect((await limited.decideAll([asked("take", "acl"), asked("take", "b")], undefined)).ok).toBe(true);
-  expect((await limited.decide(asked("give", "acl", 10), undefined)).remaining).toBe(10);
+  expect((await limited.decide(callOn("take", "acl"), undefined)).remaining).toBe(9);
+  expect((await limited.decide(callOn("take", "acl"), undefined)).remaining).toBe(8);
+  expect((await limited.decideAll([callOn("take", "acl"), callOn("take", "b")], undefined)).ok).toBe(true);
+  expect((await limited.decide(callOn("give", "acl", 10), undefined)).remaining).toBe(10);
   await limited.reset(limit, "acl");
   await client.acl("SETUSER", "limited", "-set");
-  await expect(limited.decide(asked("take", "acl"), undefined)).rejects.toThrow(/NOPERM|can't run this command|ACL/i);
+  await expect(limited.decide(callOn("take", "acl"), undefined)).rejects.toThrow(/NOPERM|can't run this command|ACL/i);
   other.disconnect();
 });
 const COMMANDS = ["+evalsha", "+eval", "+time", "+get", "+set", "+del"];

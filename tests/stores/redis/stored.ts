@@ -1,8 +1,8 @@
 /** Looks at the servers themselves, past the store. */
 import type { Redis } from "ioredis";
-import type { State } from "../../../npm/tidegate/src/limit/decision.ts";
+import type { State } from "tidegate/store";
 import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
-import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+import type { Stored } from "tidegate/testing";
 
 /** Where an identity (`name`, `/shard`, `:key`) stands. */
 function placeOf(identity: string, tag: string | undefined): string {

@@ -1,9 +1,9 @@
 /** The contract of a store, through every shape of client. */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import { redis, type RedisOptions } from "../../../npm/tidegate/src/stores/redis.ts";
-import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { Limit } from "tidegate/store";
+import { redis, type RedisOptions } from "tidegate/redis";
+import { storeSuite } from "tidegate/testing";
 import { clustered, glideCluster, type Open, sentinels, single } from "./clients.ts";
 import { RedisCluster, RedisServer, startSentinel } from "./server.ts";
 import { storedIn, storedOn } from "./stored.ts";

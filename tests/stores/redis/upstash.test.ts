@@ -7,9 +7,9 @@ import { Redis as Upstash } from "@upstash/redis";
 import { createClient as createKv } from "@vercel/kv";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
-import { type RestRedisLike, redis } from "../../../npm/tidegate/src/stores/redis.ts";
-import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { defineLimits, HOUR } from "tidegate";
+import { redis, type RestRedisLike } from "tidegate/redis";
+import { storeSuite } from "tidegate/testing";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { RestServer } from "./rest.ts";
 import { RedisServer } from "./server.ts";
@@ -55,8 +55,8 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   test("sends the script whole where the server does not have it, and again after SCRIPT FLUSH", async () => {
     const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
     for (let round = 1; round <= 2; round++) {
-      const asked = Array.from({ length: 20 }, (_, i) => limiter.limit("api", { key: `${i % 4}` }));
-      const answers = await Promise.all(asked);
+      const calls = Array.from({ length: 20 }, (_, i) => limiter.limit("api", { key: `${i % 4}` }));
+      const answers = await Promise.all(calls);
       expect(answers.map(({ cause }) => cause).filter((cause) => cause !== undefined)).toEqual([]);
       expect(answers.every(({ ok }) => ok)).toBe(true);
       expect(rest.count("eval"), `whole scripts after ${round} rounds`).toBe(round);

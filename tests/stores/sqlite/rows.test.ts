@@ -3,8 +3,8 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { defineLimits, HOUR, SECOND } from "../../../npm/tidegate/src/index.ts";
-import { sqlite, type SyncSqlite } from "../../../npm/tidegate/src/stores/sqlite.ts";
+import { defineLimits, HOUR, SECOND } from "tidegate";
+import { sqlite, type SyncSqlite } from "tidegate/sqlite";
 import { inRuntime } from "../../hosts/runtimes.ts";
 import { remove } from "../../support/folders.ts";
 import { clients } from "./clients.mjs";
@@ -31,7 +31,7 @@ await inRuntime("better-sqlite3", async () => {
   const rows = (table: string) => client.prepare(`SELECT id, state, drop_at FROM ${table} ORDER BY id`).all();
 
   test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
-    const limiter = defineLimits(limits, { store: sqlite(client, { table: "a" }), now: () => 5000 });
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "a" }), now: () => 5000, timeout: 60_000 });
     await limiter.limit("login", { key: "k", count: 1.5 });
     await limiter.limit("parts", { count: 3 });
     const before = rows("a");
@@ -46,7 +46,7 @@ await inRuntime("better-sqlite3", async () => {
   });
 
   test("a state that does not decode is reported with its identity and kept until reset", async () => {
-    const limiter = defineLimits(limits, { store: sqlite(client, { table: "b" }), log: false });
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "b" }), timeout: 60_000, log: false });
     await limiter.limit("login", { key: "k" });
     client.exec("UPDATE b SET state = 'garbage'");
     const { ok, cause } = await limiter.limit("login", { key: "k" });
@@ -57,7 +57,7 @@ await inRuntime("better-sqlite3", async () => {
   });
 
   test("writes delete full states, and no others", async () => {
-    const limiter = defineLimits(limits, { store: sqlite(client, { table: "c" }) });
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "c" }), timeout: 60_000 });
     await limiter.limit("brief", { key: "full" });
     await limiter.limit("login", { key: "kept" });
     client.exec("UPDATE c SET drop_at = 1 WHERE id = 'brief:full'");
@@ -69,14 +69,16 @@ await inRuntime("better-sqlite3", async () => {
   });
 
   test("a locked file: the call is repeated until its deadline, and takes nothing after it", async () => {
-    const limiter = defineLimits(limits, { store: sqlite(client, { table: "d" }), timeout: 100, log: false });
+    const store = sqlite(client, { table: "d" });
+    const limiter = defineLimits(limits, { store, timeout: 60_000 });
+    const impatient = defineLimits(limits, { store, timeout: 100, log: false });
     await limiter.limit("login", { key: "k" });
     const other = (await clients["better-sqlite3"](join(folder, "rows.db"))) as unknown as {
       client: Client;
       close(): void;
     };
     other.client.exec("BEGIN IMMEDIATE");
-    const late = await limiter.limit("login", { key: "k" });
+    const late = await impatient.limit("login", { key: "k" });
     expect(late.degraded).toBe(true);
     other.client.exec("COMMIT");
     other.close();

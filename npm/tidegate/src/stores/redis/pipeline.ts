@@ -2,7 +2,7 @@
 
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, StoreError } from "../../limit/errors.ts";
-import type { Limit } from "../../limit/limit.ts";
+import type { Evaluation, Limit } from "../../limit/limit.ts";
 import type { Deadline, Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import type { Link } from "./clients.ts";
@@ -115,9 +115,10 @@ export class Pipeline {
 
   readonly #flush = (): void => {
     this.#scheduled = false;
-    const batches = [...this.#open.values()];
-    this.#open.clear();
-    for (const batch of batches) this.#run(batch);
+    for (const [id, batch] of this.#open) {
+      this.#open.delete(id);
+      this.#run(batch);
+    }
   };
 
   #run({ now: passed, slot, entries: all }: Batch): void {
@@ -194,6 +195,18 @@ export class Pipeline {
       this.clock.learn(mark, now);
       if (clock !== this.clock) clock.learn(mark, now);
     }
+    const [entry] = entries as [Entry];
+    if (entries.length === 1 && entry.requests.length === 1) {
+      // The usual call, without the lists that several need.
+      const [request] = entry.requests as [Request];
+      const before = request.rule.op === "reset" ? null : (reply.before[0] as Before);
+      if (typeof before === "string") return entry.reject(corrupt(request, before));
+      const { decision } = evaluate(request, before, now);
+      checkGranted(reply, decision.ok ? 1 : 0);
+      const answer = { decision, before, now };
+      this.#onAnswer(request, answer, mark.steady, passed);
+      return entry.resolve([answer]);
+    }
     const held = new Map<string, Before>();
     for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);
     let granted = 0;
@@ -202,10 +215,9 @@ export class Pipeline {
       const bad = requests.find(({ redisKey }) => typeof held.get(redisKey) === "string");
       if (bad !== undefined) return corrupt(bad, held.get(bad.redisKey) as string);
       const writes: (State | null)[] = [];
-      const answers = requests.map(({ limit, rule, redisKey }): Answer => {
-        const before = held.get(redisKey) as State | null;
-        const call = rule.op === "reset" ? LOOK : (rule as Rule & { op: Op });
-        const { decision, state } = limit.evaluate(before, call, now, rule);
+      const answers = requests.map((request): Answer => {
+        const before = held.get(request.redisKey) as State | null;
+        const { decision, state } = evaluate(request, before, now);
         writes.push(state);
         if (decision.ok) granted++;
         return { decision, before, now };
@@ -215,10 +227,7 @@ export class Pipeline {
       }
       return answers;
     });
-    // No sound server differs from the core.
-    if (granted !== reply.granted) {
-      throw new Error(`the server granted ${reply.granted} of these requests, the core grants ${granted}`);
-    }
+    checkGranted(reply, granted);
     for (const [i, { requests, resolve, reject }] of entries.entries()) {
       const answers = outcomes[i] as Answer[] | StoreError;
       if (answers instanceof StoreError) reject(answers);
@@ -233,6 +242,15 @@ export class Pipeline {
 }
 
 const LOOK = { op: "check", count: 0, reserve: false } as const;
+
+const evaluate = ({ limit, rule }: Request, before: State | null, now: number): Evaluation =>
+  limit.evaluate(before, rule.op === "reset" ? LOOK : (rule as Rule & { op: Op }), now, rule);
+
+/** No sound server differs from the core. */
+function checkGranted(reply: Reply, granted: number): void {
+  if (granted === reply.granted) return;
+  throw new Error(`the server granted ${reply.granted} of these requests, the core grants ${granted}`);
+}
 
 function latestOf(entries: readonly Entry[]): Deadline {
   const latest = entries.reduce((most, { deadline = Number.POSITIVE_INFINITY }) => Math.max(most, deadline), 0);
