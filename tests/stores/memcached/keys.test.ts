@@ -1,7 +1,7 @@
 /** Where a state stands, and how long it is kept: what the protocol asks of keys and times. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { exptimeOf, keyOf } from "../../../npm/tidegate/src/stores/memcached/protocol.ts";
+import { exptimeOf, keyOf } from "../../../npm/tidegate/src/stores/memcached/client.ts";
 
 describe("a key", () => {
   test.each([

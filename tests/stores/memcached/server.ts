@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import type { State } from "tidegate/store";
-import { keyOf } from "../../../npm/tidegate/src/stores/memcached/protocol.ts";
+import { keyOf } from "../../../npm/tidegate/src/stores/memcached/client.ts";
 import type { Stored } from "tidegate/testing";
 import { freePort } from "../../support/ports.ts";
 

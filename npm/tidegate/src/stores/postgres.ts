@@ -15,13 +15,12 @@
  * @module
  */
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
-import { checkCall, checkCalls, checkLimit, checkOptions, integer } from "./postgres/checks.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
-import { isOneConnection, type PostgresClient, senderOf } from "./postgres/client.ts";
+import { checkOptions, integer, isOneConnection, type PostgresClient, senderOf } from "./postgres/client.ts";
 import { checkSchema, migrate, type MigrationOptions, quoted } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { Pending, type Request } from "./postgres/request.ts";
@@ -163,4 +162,28 @@ export class PostgresStore implements AsyncStore {
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): PostgresStore {
   return new PostgresStore(client, options);
+}
+
+/** Returns a limit: one of this package, or of another copy of it. */
+function checkLimit(limit: Limit): Limit {
+  const given = limit as Partial<Limit> | null | undefined;
+  if (typeof given?.identity === "function" && typeof given.policy === "object") return limit;
+  const rule = 'a Limit of "tidegate/store", as from new Limit(name, config)';
+  throw new InputError("limit", rule, limit, showInstead(limit));
+}
+
+/** Returns a call whose limit is one. */
+function checkCall(call: Call): Call {
+  if (typeof call !== "object" || call === null) {
+    throw new InputError("call", "an object with op, limit, key, count and reserve", call);
+  }
+  checkLimit(call.limit);
+  return call;
+}
+
+/** Returns an array of calls. */
+function checkCalls(calls: readonly Call[]): readonly Call[] {
+  if (!Array.isArray(calls)) throw new InputError("calls", "an array of calls", calls, showInstead(calls));
+  for (const call of calls) checkCall(call);
+  return calls;
 }

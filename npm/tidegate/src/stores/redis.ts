@@ -5,12 +5,10 @@
  * @module
  */
 import type { RedisLike } from "./redis/clients.ts";
-import type { RedisOptions } from "./redis/options.ts";
-import { RedisStore } from "./redis/store.ts";
+import { type RedisOptions, RedisStore } from "./redis/store.ts";
 
 export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, RestRedisLike } from "./redis/clients.ts";
-export type { RedisOptions } from "./redis/options.ts";
-export { RedisStore } from "./redis/store.ts";
+export { type RedisOptions, RedisStore } from "./redis/store.ts";
 
 /**
  * A store on your client: ioredis (`Redis`, with Sentinel too, or `Cluster`), node-redis (a client, pool, cluster or

@@ -1,9 +1,8 @@
 /** Deletes rows that are full, which are the same as none: a few of them after calls that make rows, or all by `purge`. */
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
-import { checkOptions, integer } from "./checks.ts";
-import { type Send, statement } from "./client.ts";
-import { byteaOf } from "./identity.ts";
+import { checkOptions, integer, type Send, statement } from "./client.ts";
+import { byteaOf } from "./statements.ts";
 
 /** Settings of {@link PostgresStore.purge}. */
 export interface PurgeOptions {

@@ -1,7 +1,6 @@
 /** What the store needs in the database. */
 import { InputError } from "../../limit/errors.ts";
-import { type PostgresClient, runOn } from "./client.ts";
-import { checkOptions } from "./checks.ts";
+import { checkOptions, type PostgresClient, runOn } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
 import rows from "./schema/rows.sql";

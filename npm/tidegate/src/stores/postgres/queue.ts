@@ -5,8 +5,7 @@
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
 import { LOCKED, type LockedKey, LockedKeys } from "./locked-keys.ts";
-import { type Pending, stillWaiting } from "./request.ts";
-import { type Selection, select } from "./select.ts";
+import { type Kind, type Pending, stillWaiting } from "./request.ts";
 
 /** Up to so many leave together, even where another statement could be sent. */
 const LEAST_SHARE = 64;
@@ -179,4 +178,40 @@ export class Queue {
     this.#lockedOut--;
     this.#schedule();
   }
+}
+
+/** The requests of one statement, and those that remain in the queue, both in their order. */
+interface Selection {
+  readonly kind: Kind;
+  readonly batch: Pending[];
+  readonly left: Pending[];
+}
+
+const kindOf = ({ reads, request }: Pending): Kind => (reads ? "read" : request.kind === "reset" ? "reset" : "call");
+
+/**
+ * Selects up to `most` requests of one kind and one clock. It skips requests on rows of a statement that is out (`busy`)
+ * or of an earlier request that waits. `undefined`: none can leave.
+ */
+function select(waiting: readonly Pending[], most: number, busy: ReadonlySet<string>): Selection | undefined {
+  const skipped = new Set<string>();
+  const left: Pending[] = [];
+  const batch: Pending[] = [];
+  let kind: Kind | undefined;
+  for (const [i, pending] of waiting.entries()) {
+    if (batch.length === most) {
+      left.push(...waiting.slice(i));
+      break;
+    }
+    const own = kindOf(pending);
+    const fits = kind === undefined || (own === kind && pending.now === batch[0]?.now);
+    if (fits && !pending.ids.some((id) => skipped.has(id) || busy.has(id))) {
+      kind = own;
+      batch.push(pending);
+    } else {
+      for (const id of pending.ids) skipped.add(id);
+      left.push(pending);
+    }
+  }
+  return kind === undefined ? undefined : { kind, batch, left };
 }

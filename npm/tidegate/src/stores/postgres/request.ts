@@ -10,6 +10,9 @@ export type Request =
   | { readonly kind: "all"; readonly calls: readonly Call[] }
   | { readonly kind: "reset" | "value"; readonly limit: Limit; readonly key: string | undefined };
 
+/** What one statement does: reads, resets, or carries out any calls. */
+export type Kind = "read" | "reset" | "call";
+
 type Reply = Decision | AllDecision | State | undefined;
 
 /** ms before a deadline at which the store acts on it: at the deadline itself the limiter has answered the caller. */

@@ -200,12 +200,13 @@ export class Pipeline {
       // The usual call, without the lists that several need.
       const [request] = entry.requests as [Request];
       const before = request.rule.op === "reset" ? null : (reply.before[0] as Before);
-      if (typeof before === "string") return entry.reject(corrupt(request, before));
+      if (typeof before === "string") throw corrupt(request, before);
       const { decision } = evaluate(request, before, now);
       checkGranted(reply, decision.ok ? 1 : 0);
       const answer = { decision, before, now };
       this.#onAnswer(request, answer, mark.steady, passed);
-      return entry.resolve([answer]);
+      entry.resolve([answer]);
+      return;
     }
     const held = new Map<string, Before>();
     for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);

@@ -1,15 +1,43 @@
+import { checkFields, fieldTable } from "../../limit/config.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
+import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
 import { settle } from "../steps.ts";
 import { type Link, linkTo, type RedisLike } from "./clients.ts";
 import { Denials } from "./denials.ts";
 import { redisKeyOf, slotOf } from "./key.ts";
-import { type Options, type RedisOptions, readOptions } from "./options.ts";
 import { type Answer, Pipeline, type Request, STORE } from "./pipeline.ts";
 import { Rule } from "./script.ts";
+
+/** Settings of {@link redis}. */
+export interface RedisOptions {
+  /** What every key begins with; without braces. Default `"tidegate:"`. */
+  prefix?: string | undefined;
+  /**
+   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them at once: say, the tenant
+   * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
+   * give the same tag.
+   */
+  tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
+  /**
+   * How long a denial is answered again without a round trip, at most until its `retryAt`: a whole number of ms from 0
+   * (always ask the server) to 60,000; default 1000. What another process gives back or resets is seen within it. The
+   * latest 10,000 denied keys are remembered.
+   */
+  rememberDenials?: number | undefined;
+  /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
+  lease?: boolean | LeaseOptions | undefined;
+}
+
+/** The settings with their defaults. */
+interface Options {
+  readonly prefix: string;
+  readonly tag: (name: string, key: string | undefined) => string | undefined;
+  readonly rememberDenials: number;
+}
 
 /** Denials of limits with more shards than these are not remembered. */
 const MOST_SHARDS = 64;
@@ -186,3 +214,23 @@ export class RedisStore implements AsyncStore {
 
 /** A fractional clock is floored, as the core does. */
 const integer = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));
+
+/** ms. */
+const LONGEST_MEMORY = 60_000;
+const FIELDS = fieldTable("prefix", "tag", "rememberDenials", "lease");
+
+/** Checks the settings, or names the one that is wrong. */
+function readOptions(options: RedisOptions): Options {
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, FIELDS, "redis");
+  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
+  if (typeof prefix !== "string" || /[{}]/.test(prefix) || /\p{Surrogate}/u.test(prefix)) {
+    throw new InputError("prefix", "a string without braces", prefix);
+  }
+  if (typeof tag !== "function") throw new InputError("tag", "a function of a limit's name and key", tag);
+  if (!Number.isInteger(rememberDenials) || rememberDenials < 0 || rememberDenials > LONGEST_MEMORY) {
+    throw new InputError("rememberDenials", `a whole number of ms from 0 to ${LONGEST_MEMORY}`, rememberDenials);
+  }
+  checkLease(options.lease);
+  return { prefix, tag, rememberDenials };
+}
