@@ -12,6 +12,7 @@ const QUEUE = ["client/throttle.test.ts", "client/laws.test.ts"];
 
 const OUTAGES = ["resilience.test.ts", "outages.test.ts"];
 const TURNS = ["turns.test.ts", "transactional.test.ts"];
+const SPREAD = ["spread.test.ts"];
 const NAMES = ["middleware/drop-in-names.test.ts"];
 
 export const MUTANTS = [
@@ -61,7 +62,11 @@ export const MUTANTS = [
   one("limiter/resilience.ts", 'error.scope === "key"', "false", ...OUTAGES),
   one("limiter/resilience.ts", "send(now + timeout)", "send(now + 20 * timeout)", ...OUTAGES),
   one("stores/turns.ts", "for (const id of ids) this.#last.set(id, turn);", "", ...TURNS),
-  one("stores/turns.ts", "deadline === undefined || performance.now() < deadline", "true", ...TURNS),
+  one("stores/turns.ts", "deadline === undefined || steadyNow() < deadline", "true", ...TURNS),
+  one("stores/spread.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SPREAD),
+  one("stores/spread.ts", "        taken.clear();\n", "", ...SPREAD),
+  one("stores/spread.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SPREAD),
+  one("stores/spread.ts", "if (failed !== undefined) throw failed.reason;", "", ...SPREAD),
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one(
     "limiter/resilience.ts",

@@ -1,6 +1,6 @@
 /** Shards that are stored apart. */
 import { describe, expect, test, vi } from "vitest";
-import type { State } from "../src/limit/decision.ts";
+import type { Op, State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { decide, type Shards, spreading } from "../src/stores/spread.ts";
 
@@ -47,17 +47,17 @@ describe("a last token that rounding makes slightly smaller", () => {
 });
 
 describe("a call that takes parts of several shards and then gives them back", () => {
-  /** Three tokens on each shard. `taking` runs before each `take`, with the number of the step. */
-  function store(taking: (step: number, held: State[]) => void) {
+  /** Three tokens on each shard. `hook` runs before each step that takes or gives, with its number. */
+  function store(hook: (op: Op, step: number, held: State[]) => void) {
     const held: State[] = Array.from({ length: SHARDS }, () => ({ value: 3, ts: NOW }));
-    let steps = 0;
+    const steps = { take: 0, check: 0, give: 0, charge: 0 };
     const unused = () => Promise.reject(new Error("unused"));
     const { decide } = spreading(
       { name: "apart", sync: false, decide: unused, decideAll: unused, reset: unused, getValue: unused },
       {
         isApart: () => true,
         async step(call, shard, now = NOW, deadline) {
-          if (call.op === "take") taking(++steps, held);
+          hook(call.op, ++steps[call.op], held);
           if (deadline !== undefined && performance.now() >= deadline) throw new Error("late");
           const before = held[shard] as State;
           const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
@@ -78,7 +78,8 @@ describe("a call that takes parts of several shards and then gives them back", (
     try {
       const deadline = performance.now() + 100;
       // Another caller empties a shard before the first part is taken; the last part is taken at the deadline.
-      const { take, sum } = store((step, held) => {
+      const { take, sum } = store((op, step, held) => {
+        if (op !== "take") return;
         if (step === 1) held[7] = { value: 0, ts: NOW };
         if (step === SHARDS) queueMicrotask(() => vi.advanceTimersByTime(100));
       });
@@ -90,10 +91,20 @@ describe("a call that takes parts of several shards and then gives them back", (
   });
 
   test("gives them back where a step on another shard fails, and rejects with its error", async () => {
-    const { take, sum } = store((step) => {
-      if (step === SHARDS) throw new Error("the server of this shard is down");
+    const { take, sum } = store((op, step) => {
+      if (op === "take" && step === SHARDS) throw new Error("the server of this shard is down");
     });
     await expect(take(24)).rejects.toThrow("the server of this shard is down");
     expect(sum()).toBe(24);
+  });
+
+  test("gives no part back twice where one of them cannot be given", async () => {
+    // Other callers empty two shards first: 15 of 20 tokens are taken, and less than 5 are left.
+    const { take, sum } = store((op, step, held) => {
+      if (op === "take" && step === 1) for (const shard of [6, 7]) held[shard] = { value: 0, ts: NOW };
+      if (op === "give" && step === 1) throw new Error("the server of this shard is down");
+    });
+    await expect(take(20)).rejects.toThrow("the server of this shard is down");
+    expect(sum()).toBeCloseTo(15.5, 9);
   });
 });

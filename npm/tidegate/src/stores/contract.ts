@@ -18,11 +18,11 @@ export type Deadline = number | undefined;
 interface StoreOf<Async extends boolean> {
   /** A short name, for errors and metrics. */
   readonly name: string;
-  /** Whether its calls answer at once, so that the limiter's do. */
+  /** Whether its calls, and therefore the limiter's, return synchronously. */
   readonly sync: Async extends true ? false : true;
   /**
-   * One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. A call that the
-   * store holds back, in a queue of its own, must not be sent once `deadline` has passed: its caller has been answered.
+   * One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. A call that
+   * waits in a queue of the store must not be sent once `deadline` has passed: its caller no longer waits.
    */
   decide(call: Call, now: number | undefined, deadline?: Deadline): Async extends true ? Promise<Decision> : Decision;
   /**
@@ -45,9 +45,9 @@ interface StoreOf<Async extends boolean> {
   ): Async extends true ? Promise<State> : State;
 }
 
-/** A store that answers at once. */
+/** A store that returns decisions synchronously. */
 export interface SyncStore extends StoreOf<false> {}
-/** A store that answers with promises. */
+/** A store that returns promises. */
 export interface AsyncStore extends StoreOf<true> {
   /**
    * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`; an error rejects, so
@@ -55,7 +55,7 @@ export interface AsyncStore extends StoreOf<true> {
    */
   readonly inTransaction?: true;
   /**
-   * How this process takes tokens ahead, to answer without asking: `true` or the settings. Limits of several shards
+   * How this process takes tokens ahead, to decide without the store: `true` or the settings. Limits of several shards
    * cannot be leased.
    */
   readonly lease?: boolean | LeaseOptions | undefined;
@@ -70,7 +70,7 @@ export interface AsyncStore extends StoreOf<true> {
    * limiter waits for it at most 2 s, which do not count as the call's `timeout`.
    */
   readonly connecting?: Promise<unknown> | undefined;
-  /** Keeps the host from ending before some work has that nobody waits for, such as a Worker's `waitUntil`. */
+  /** Keeps the host alive until some work ends that no caller waits for, such as a Worker's `waitUntil`. */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }
 /** Where state lives. It applies; it never decides. */

@@ -1,5 +1,5 @@
 /**
- * State in Cloudflare Durable Objects: exact, durable, near whoever asks first, by the object's clock.
+ * State in Cloudflare Durable Objects: exact, durable, near its first caller, by the object's clock.
  *
  * @module
  */
@@ -30,15 +30,15 @@ export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-ob
 /** Settings of {@link durableObject}. */
 export interface DurableObjectOptions {
   /**
-   * Names the object that holds a limit's key: by default each limit and key has an object of its own, and no object
-   * is everybody's. Give the same name to all of a tenant's, and `limitAll` is atomic among them; an object answers
-   * some hundred calls a second. A limit of several shards has an object for each of them, so that a hot key is spread;
-   * a function that leaves `shard` out of the name keeps them together.
+   * Names the object that holds a limit's key: by default each limit and key has an object of its own. With
+   * one name for all limits of a tenant, `limitAll` is atomic among them; an object handles some hundred calls per second.
+   * A limit of several shards has an object for each of them, so that a hot key is spread. A function that leaves `shard`
+   * out of the name keeps them together.
    */
   object?: ((name: string, key: string | undefined, shard: number | undefined) => string) | undefined;
   /**
    * Takes tokens of hot keys ahead, to answer in the Worker's isolate: `true`, or the settings. Default: no. Define the
-   * limits once, at global scope (`import { env } from "cloudflare:workers"`): what is in hand lives as long as they.
+   * limits once, at global scope (`import { env } from "cloudflare:workers"`): leased tokens live as long as the limits.
    */
   lease?: boolean | LeaseOptions | undefined;
 }
@@ -58,7 +58,9 @@ function checkRpc(): void {
 }
 
 /**
- * A store in the namespace of objects that the Worker is bound to: one RPC a call, whatever the number of limits.
+ * A store in the namespace of objects that the Worker is bound to: one RPC per call, whatever the number of limits and
+ * shards. The object of one shard calls the objects of the others, by a binding of its Worker to the same namespace;
+ * without one (objects of another Worker), the store calls each.
  *
  * ```ts
  * export { TidegateObject } from "tidegate/durable-object";
@@ -73,7 +75,7 @@ function checkRpc(): void {
  * ```
  *
  * `limitAll` and `checkAll` on limits of more than one object reject with an `InputError`, before anything is taken.
- * Whatever an object rejects with comes as a `StoreError`. Throws an `InputError` where the namespace or an option is
+ * An error of an object is a `StoreError`. Throws an `InputError` where the namespace or an option is
  * wrong, and where the Worker's `compatibility_date` is before 2024-04-03.
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
@@ -119,9 +121,14 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
 
   /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
-  async function ask(what: "decide" | "reset" | "getValue", call: Call, now: number | undefined, deadline: Deadline) {
+  async function ask(
+    operation: "decide" | "reset" | "getValue",
+    call: Call,
+    now: number | undefined,
+    deadline: Deadline,
+  ) {
     const { limit, key } = call;
-    const request: Request = { ask: what, calls: [sent(call)], now };
+    const request: Request = { operation, calls: [sent(call)], now };
     const objects = objectsOf(limit, key);
     if (objects === undefined) return (await send(placeOf(limit, key), request, deadline))?.answer;
     if (!alone) {
@@ -164,7 +171,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
         const got = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
         throw new InputError("requests", rule, calls, got);
       }
-      const reply = await send(first, { ask: "decideAll", calls: calls.map(sent), now }, deadline);
+      const reply = await send(first, { operation: "decideAll", calls: calls.map(sent), now }, deadline);
       const all = reply?.answer as WireAll;
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },

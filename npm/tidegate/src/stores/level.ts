@@ -19,7 +19,7 @@ export function drain(values: readonly number[], count: number, floor: number): 
   const parts: Part[] = [];
   for (const { value, shard } of order) {
     let tokens = value - level;
-    // Rounding must not ask a shard for a hair more than it has.
+    // Rounding must not take slightly more from a shard than it has.
     while (tokens > 0 && value - tokens < floor) tokens = Math.min(tokens, value - floor) * (1 - Number.EPSILON);
     if (tokens > 0) parts.push([shard, tokens]);
   }

@@ -1,4 +1,4 @@
-/** The server's clock as this process knows it: never behind, so that nothing is taken for too early that is not. */
+/** An estimate of the server's clock that is never behind it, so that no call is denied that the server would grant. */
 
 /** How much two clocks may drift apart in a ms: twice what a clock is slewed at the most. */
 const DRIFT = 1 / 1000;
@@ -35,7 +35,7 @@ export class ServerClock {
     this.#at = mark.steady;
   }
 
-  /** What this process's clock says that it is on the server: a quick look, which a clock that is set back puts off. */
+  /** The server's clock by this process's wall clock: quick, and too early where that clock is set back. */
   usual(): number | undefined {
     return this.#ahead === undefined ? undefined : Date.now() + this.#aheadOfWall;
   }

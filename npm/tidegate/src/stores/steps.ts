@@ -195,8 +195,8 @@ function joinRows(rows: readonly State[], capacity: number, now: number): State 
 export function settle(decisions: Decision[], now: number): AllDecision {
   const ok = decisions.every((decision) => decision.ok);
   const times = decisions.filter((decision) => decision.ok === ok).map((decision) => decision.retryAt);
-  const known = times.filter((time) => time !== undefined);
-  const never = known.length === 0 || (!ok && known.length < times.length);
-  const retryAt = never ? undefined : Math.max(...known);
+  const defined = times.filter((time) => time !== undefined);
+  const never = defined.length === 0 || (!ok && defined.length < times.length);
+  const retryAt = never ? undefined : Math.max(...defined);
   return { ok, retryAt, retryAfter: retryAt === undefined ? undefined : retryAt - Math.floor(now), decisions };
 }

@@ -1,5 +1,5 @@
 /**
- * State in Cloudflare Workers KV: approximate, for coarse quotas. Its type says so.
+ * State in Cloudflare Workers KV: approximate, for coarse quotas, as its type shows.
  *
  * @module
  */
@@ -24,17 +24,17 @@ export interface KvNamespaceLike {
 export interface WorkersKvOptions {
   /** First part of every key; default `"tidegate:"`. */
   prefix?: string | undefined;
-  /** Also answer `limitAll` and `reserve`, which promise what KV cannot keep: they are then approximate, too. Default false. */
+  /** Also allow `limitAll` and `reserve`, whose guarantees KV cannot keep: they are then approximate, too. Default false. */
   approximate?: boolean | undefined;
 }
 
-/** A store that does not keep the exact count. */
+/** A store whose counts are approximate. */
 export interface ApproximateStore extends AsyncStore {
   readonly approximate: true;
 }
 
 /** What this isolate has cached of a state. */
-interface Known {
+interface Cached {
   state: State | null;
   /** When it was last read from KV, and written to it; ms on this isolate's clock. */
   readAt: number;
@@ -54,7 +54,7 @@ const LEAST_TTL = 60;
 /** A year, in seconds: the longest time that an entry is kept. */
 const MOST_TTL = 31_536_000;
 const MAX_KEY_BYTES = 512;
-const MAX_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
 
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
@@ -84,7 +84,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   const { prefix = "tidegate:", approximate = false } = options;
   if (typeof prefix !== "string") throw new InputError("prefix", "a string", prefix);
   if (typeof approximate !== "boolean") throw new InputError("approximate", "true or false", approximate);
-  const known = new Map<string, Known>();
+  const cached = new Map<string, Cached>();
 
   /** KV's keys have 512 bytes at most; a longer one becomes its hash. */
   function keyOf(id: string): string {
@@ -106,10 +106,10 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     }
   }
 
-  /** What this isolate has cached, read again after a minute. */
-  async function look(limit: Limit, key: string | undefined, now: number): Promise<Known> {
+  /** The state as cached by this isolate, which reads it again after a minute. */
+  async function look(limit: Limit, key: string | undefined, now: number): Promise<Cached> {
     const id = limit.identity(key);
-    const before = known.get(id);
+    const before = cached.get(id);
     if (before !== undefined && Math.abs(Date.now() - before.readAt) < READ_EVERY) return before;
     const bytes = await namespace.get(keyOf(id), "arrayBuffer");
     let stored: State | null;
@@ -120,11 +120,11 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       throw new StoreError((cause as Error).message, details);
     }
     // Another call may have read meanwhile.
-    const own = known.get(id);
+    const own = cached.get(id);
     if (own === undefined) {
-      if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string);
+      if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value as string);
       const fresh = { state: stored, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
-      known.set(id, fresh);
+      cached.set(id, fresh);
       return fresh;
     }
     // Other locations took some, and so did this one: the lower value counts.
@@ -135,7 +135,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   }
 
   /** Writes to KV, at most once a second. */
-  async function write(limit: Limit, key: string | undefined, at: Known, now: number): Promise<void> {
+  async function write(limit: Limit, key: string | undefined, at: Cached, now: number): Promise<void> {
     const time = Date.now();
     if (!at.isAhead || at.state === null || Math.abs(time - at.writtenAt) < WRITE_EVERY) return;
     at.isAhead = false;
@@ -146,7 +146,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   }
 
   /** No `await` in here: within this isolate a step is atomic. */
-  function change(call: Call, at: Known, now: number): Decision {
+  function change(call: Call, at: Cached, now: number): Decision {
     const { decision, state } = call.limit.evaluate(at.state, call, now, { start: call.limit.start(call.key) });
     if (state !== at.state) at.isAhead = true;
     at.state = state;
@@ -174,11 +174,11 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       }
       for (const call of calls) refuse(call, call.reserve);
       const all = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
-      const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Known, now));
+      const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Cached, now));
       const answer = settle(checks, now);
       if (!answer.ok || calls[0]?.op === "check") return answer;
-      for (const [i, call] of calls.entries()) change(call, all[i] as Known, now);
-      await Promise.all(calls.map((call, i) => write(call.limit, call.key, all[i] as Known, now)));
+      for (const [i, call] of calls.entries()) change(call, all[i] as Cached, now);
+      await Promise.all(calls.map((call, i) => write(call.limit, call.key, all[i] as Cached, now)));
       return answer;
     },
     async reset(limit, key) {
@@ -186,7 +186,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       const id = limit.identity(key);
       await namespace.delete(keyOf(id));
       // KV may go on serving the old one for a minute.
-      known.set(id, { state: null, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false });
+      cached.set(id, { state: null, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false });
     },
     async getValue(limit, key, now = Date.now()) {
       refuse({ limit }, false);

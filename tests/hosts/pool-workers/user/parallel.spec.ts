@@ -57,7 +57,7 @@ describe.each(["LIMITS", "LATE", "CLASSIC"] as const)("%s", (binding) => {
 
   test("a call that is refused does not hold up the calls behind it", async () => {
     const stub = env[binding].getByName("refused");
-    const broken = { ask: "decide", calls: [], now: undefined } as const;
+    const broken = { operation: "decide", calls: [], now: undefined } as const;
     const sound = { op: "take", name: "hot", config: configs.hot, key: undefined, count: 1, reserve: false } as const;
     const replies = await times<Reply>(
       40,

@@ -17,7 +17,7 @@ import {
 
 /** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
-/** ms that a full state is kept on: by then it is full by the clock of whoever asks, too. */
+/** ms that a full state is kept on: by then it is full by the clocks of all callers. */
 const SLACK = 30_000;
 /** The most entries that one call on a storage takes. */
 const BATCH = 128;
@@ -37,13 +37,13 @@ const OBJECT = ["object"];
  * "migrations": [{ "tag": "v1", "new_sqlite_classes": ["TidegateObject"] }]
  * ```
  *
- * It works on SQLite-backed storage and on the older one (`new_classes`). A state is 16 bytes, and 8 more tell until
- * when it is kept; what a decision does not need is not written, and an alarm deletes what has been full for half a minute. Nothing is kept in memory
- * that matters, so eviction and restarts lose nothing. The object runs its calls one after another, each from its read to
- * its write, so a subclass may await before `super.ask`. Answers leave it when what they report is durable.
+ * It works on SQLite-backed storage and on the older one (`new_classes`). A state is 16 bytes, and 8 more are the time
+ * until which it is kept. Only grants write. An alarm deletes states that have been full for half a minute. States are not
+ * kept in memory, so eviction and restarts lose nothing. The object runs its calls one after another, each from its read to
+ * its write, so a subclass may await before `super.ask`. Answers leave it when their writes are durable.
  */
 export class TidegateObject extends Base {
-  /** Lets `DurableObjectNamespace<TidegateObject>` know it for an object. */
+  /** The brand that `DurableObjectNamespace<TidegateObject>` requires. */
   declare readonly __DURABLE_OBJECT_BRAND: never;
   readonly #storage: ObjectStorage;
   /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
@@ -107,14 +107,14 @@ export class TidegateObject extends Base {
     }
   }
 
-  async #answer({ ask, calls, shard, now = Date.now() }: Request): Promise<Answer> {
+  async #answer({ operation, calls, shard, now = Date.now() }: Request): Promise<Answer> {
     const all = calls.map(received);
     const [call] = all;
     if (call === undefined) throw new TypeError("a call is missing");
     return this.#transaction(now, async (steps): Promise<Answer> => {
-      if (ask === "reset") return void (await steps.reset(call.limit, call.key, shard));
-      if (ask === "getValue") return steps.getValue(call.limit, call.key);
-      if (ask === "decideAll") {
+      if (operation === "reset") return void (await steps.reset(call.limit, call.key, shard));
+      if (operation === "getValue") return steps.getValue(call.limit, call.key);
+      if (operation === "decideAll") {
         const { decisions, ...rest } = await steps.decideAll(all);
         return { ...rest, decisions: decisions.map(withoutPolicy) };
       }
@@ -192,7 +192,7 @@ export class TidegateObject extends Base {
     return result;
   }
 
-  /** Sees to it that an alarm comes soon after that time. */
+  /** Sets an alarm for soon after that time, unless there is an earlier one. */
   #alarmFor(dropAt: number, now: number): Promise<void> | undefined {
     const at = Math.ceil(dropAt / ALARM_EVERY) * ALARM_EVERY;
     const alarmAt = Math.min(at, MAX_ALARM);

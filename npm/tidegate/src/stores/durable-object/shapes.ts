@@ -31,7 +31,7 @@ export interface ObjectNamespace<Id = unknown> {
   get(id: Id): unknown;
 }
 
-/** What the store asks an object by. */
+/** An object, as stores and other objects call it. */
 export interface ObjectStub {
   ask(request: Request): Promise<Reply>;
 }

@@ -21,7 +21,7 @@ export interface WireCall {
 
 /** A request to an object. */
 export interface Request {
-  ask: "decide" | "decideAll" | "reset" | "getValue";
+  operation: "decide" | "decideAll" | "reset" | "getValue";
   calls: readonly WireCall[];
   /** The shard, where each has an object of its own: decided by the shard's rule. */
   shard?: number | undefined;
@@ -90,7 +90,12 @@ export function sender(askObject: (object: string, request: Request) => Promise<
     if ("failure" in reply) {
       const { what, identity, scope } = reply.failure;
       const own = request.calls.map(({ name, config, key }) => limitOf(name, config).identity(key, request.shard));
-      throw new StoreError(what, { store: NAME, operation: request.ask, identity: identity || own.join(","), scope });
+      throw new StoreError(what, {
+        store: NAME,
+        operation: request.operation,
+        identity: identity || own.join(","),
+        scope,
+      });
     }
     const { field, rule, message } = reply.input;
     throw Object.assign(new InputError(field, rule, undefined), { message });
@@ -104,19 +109,19 @@ export async function onShards(
   send: Send,
   deadline: Deadline,
 ): Promise<Answer> {
-  const { ask, calls, now, random } = request;
+  const { operation, calls, now, random } = request;
   const [call] = calls.map(received) as [Call];
   const { limit, key } = call;
-  const step = async (part: Pick<Request, "ask" | "calls">, shard: number, until: Deadline): Promise<Answer> =>
+  const step = async (part: Pick<Request, "operation" | "calls">, shard: number, until: Deadline): Promise<Answer> =>
     (await send(objects[shard] as string, { ...part, shard, now }, until))?.answer;
   const shards: Shards = {
     async step(one, shard, _now, until) {
-      const { before, decision } = (await step({ ask: "decide", calls: [sent(one)] }, shard, until)) as WireStep;
+      const { before, decision } = (await step({ operation: "decide", calls: [sent(one)] }, shard, until)) as WireStep;
       return { before, decision: withPolicy(decision, limit), now: decision.now };
     },
   };
-  if (ask === "getValue") return getValue(shards, limit, key, now, deadline);
-  if (ask === "decide") return withoutPolicy(await decide(shards, call, now, deadline, random));
-  await Promise.all(objects.map((_, shard) => step({ ask, calls }, shard, deadline)));
+  if (operation === "getValue") return getValue(shards, limit, key, now, deadline);
+  if (operation === "decide") return withoutPolicy(await decide(shards, call, now, deadline, random));
+  await Promise.all(objects.map((_, shard) => step({ operation, calls }, shard, deadline)));
   return undefined;
 }

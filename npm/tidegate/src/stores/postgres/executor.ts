@@ -182,7 +182,7 @@ const MISSING = new Set(["3F000", "42883", "42P01"]);
 /** The procedure cannot end the client's transaction, or the server has no such procedures. */
 const NO_PROCEDURE = new Set(["2D000", "0A000", "42601", "42809"]);
 
-/** What is known about a failed statement. */
+/** The meaning of a failed statement. */
 interface Fault {
   readonly message: string;
   readonly code: string | undefined;

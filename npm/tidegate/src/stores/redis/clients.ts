@@ -57,7 +57,7 @@ const CLIENTS =
   "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or sentinel), Valkey GLIDE, " +
   "`Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
 
-/** How to run a script on this client. Throws where it is none that is known. */
+/** How to run a script on this client. Throws where the client is not supported. */
 export function linkTo(client: RedisLike): Link {
   const at = Object(client) as Record<string, unknown>;
   const has = (...methods: string[]) => methods.every((method) => typeof at[method] === "function");

@@ -162,7 +162,7 @@ export class Pipeline {
         if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), clock, mark);
         clock.learn(mark, late);
         if (deadline === undefined || performance.now() >= deadline) throw new Error(TOO_LATE);
-        // The server's clock differed from what was known of it: it was not late.
+        // The estimate of the server's clock was wrong: the call is not late.
         this.#call(sent, false);
       } catch (error) {
         for (const entry of entries) fail(entry, error);
@@ -301,6 +301,6 @@ const host = globalThis as {
   process?: { nextTick?: (run: () => void) => void };
   setImmediate?: (run: () => void) => void;
 };
-// Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a task of its own comes closest.
+// Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a task of its own is closest.
 const later: (run: () => void) => void =
   host.process?.nextTick ?? host.setImmediate ?? ((run) => void setTimeout(run, 0));

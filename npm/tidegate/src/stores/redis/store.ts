@@ -17,15 +17,15 @@ export interface RedisOptions {
   /** What every key begins with; without braces. Default `"tidegate:"`. */
   prefix?: string | undefined;
   /**
-   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them at once: say, the tenant
+   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them: for example the tenant
    * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
    * give the same tag.
    */
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
   /**
-   * How long a denial is answered again without a round trip, at most until its `retryAt`: a whole number of ms from 0
-   * (always ask the server) to 60,000; default 1000. What another process gives back or resets is seen within it. The
-   * latest 10,000 denied keys are remembered.
+   * How long a denial is repeated without a round trip, at most until its `retryAt`: an integer from 0 (never) to 60,000
+   * ms; default 1000. Tokens that another process gives back, and its resets, take effect here after it. The latest
+   * 10,000 denied keys are remembered.
    */
   rememberDenials?: number | undefined;
   /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
