@@ -18,8 +18,10 @@ import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
 import { durableObject } from "../src/stores/durable-object.ts";
 import { file } from "../src/stores/file.ts";
+import { dynamodb } from "../src/stores/dynamodb.ts";
 import { memcached } from "../src/stores/memcached.ts";
 import { memory } from "../src/stores/memory.ts";
+import { mongodb } from "../src/stores/mongodb.ts";
 import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
 import { shared } from "../src/stores/shared.ts";
@@ -216,6 +218,16 @@ describe("a client", () => {
       "Memcached: a prefix with a space",
       () => memcached(any(new MemcacheClient({ server: "a:1" })), { prefix: "my app" }),
       '`prefix` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "my app"',
+    ],
+    [
+      "DynamoDB: a client without methods",
+      () => dynamodb(any({ send() {} })),
+      "`client` must be a client with a method for each operation: new DynamoDB(…); got a client that has only `send`",
+    ],
+    [
+      "MongoDB: a database",
+      () => mongodb(any({ collection() {} })),
+      "`client` must be a client of the driver mongodb: new MongoClient(url); got an object with collection",
     ],
     [
       "Convex: all of ctx",

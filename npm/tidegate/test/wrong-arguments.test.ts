@@ -55,6 +55,10 @@ const CALLS: Record<string, () => unknown[]> = {
   defineLimits: () => [{ api: bucket }, {}],
   definePolicies: () => [document, {}],
   denoKv: () => [denoKv, {}],
+  dynamodb: () => [
+    { getItem: none, putItem: none, deleteItem: none, transactGetItems: none, transactWriteItems: none },
+    {},
+  ],
   encode: () => [state],
   encodeText: () => [state],
   evaluate: () => [state, bucket, { now: 1 }],
@@ -73,6 +77,7 @@ const CALLS: Record<string, () => unknown[]> = {
   memcached: () => [{ gets: none, cas: none, add: none, delete: none, del: none }, {}],
   memory: () => [{}],
   metrics: () => [meter, {}],
+  mongodb: () => [{ db: none, startSession: none }, {}],
   observe: () => [limits(), none],
   policyKey: () => ["a", undefined],
   problem: () => [denied, {}],

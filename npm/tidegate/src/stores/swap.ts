@@ -26,12 +26,12 @@ export interface Write {
 /** The database, as this base uses it. */
 export interface Swappable<Version> {
   readonly name: string;
-  /** What is stored under these identities, in their order. */
-  read(ids: readonly string[]): Promise<readonly Entry<Version>[]>;
+  /** What is stored under these identities, all at one time, in their order. No result is waited for after `until`. */
+  read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: never): State;
-  /** Writes all of it if everything in `seen` is unchanged, in one atomic step; otherwise `false`. */
-  swap(seen: ReadonlyMap<string, Entry<Version>>, writes: ReadonlyMap<string, Write>): Promise<boolean>;
+  /** Writes all of it if everything in `seen` is unchanged, in one atomic step, before `until`; otherwise `false`. */
+  swap(seen: ReadonlyMap<string, Entry<Version>>, writes: ReadonlyMap<string, Write>, until: number): Promise<boolean>;
   /** Whether an error means that nothing was done, and another attempt may succeed. */
   isBusy?(error: unknown): boolean;
   /** Most ms of one step, its attempts included. How long a caller waits is its deadline. */
@@ -143,7 +143,7 @@ export class Swaps<Version> {
     const load = async (some: readonly string[]): Promise<void> => {
       reads++;
       try {
-        const entries = await database.read(some);
+        const entries = await database.read(some, until);
         for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
       } catch (error) {
         lost = { error };
@@ -177,6 +177,6 @@ export class Swaps<Version> {
     if (writes.size === 0 && reads < 2) return ends;
     // Every caller has been answered: what is taken now would be lost.
     if (performance.now() >= until) throw new Error("not stored before the deadline");
-    return (await database.swap(seen, writes)) ? ends : undefined;
+    return (await database.swap(seen, writes, until)) ? ends : undefined;
   }
 }

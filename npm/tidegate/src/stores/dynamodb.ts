@@ -1,0 +1,151 @@
+/**
+ * State in a DynamoDB table: exact among all processes, by each process's clock.
+ *
+ * @module
+ */
+import type {
+  AttributeValue,
+  DynamoDB,
+  TransactionCanceledException,
+  TransactWriteItem,
+} from "@aws-sdk/client-dynamodb";
+import { decode, encode, NotAState } from "../limit/codec.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
+import { wellFormed } from "./record.ts";
+import { storeOf } from "./steps.ts";
+import { type Entry, Swaps, type Write } from "./swap.ts";
+
+/** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
+export interface DynamoDbLike {
+  getItem(input: never, options: never): Promise<unknown>;
+  putItem(input: never, options: never): Promise<unknown>;
+  deleteItem(input: never, options: never): Promise<unknown>;
+  transactGetItems(input: never, options: never): Promise<unknown>;
+  transactWriteItems(input: never, options: never): Promise<unknown>;
+}
+
+/** Settings of {@link dynamodb}. */
+export interface DynamoDbOptions {
+  /** The table's name or ARN; default `"tidegate"`. Stores with the same one share their states. */
+  table?: string | undefined;
+}
+
+type Client = Pick<DynamoDB, keyof DynamoDbLike>;
+/** The attribute `state` as it was read: `undefined` where there is none. */
+type Version = AttributeValue | undefined;
+
+const OPTIONS = fieldTable("table");
+const NAME = "dynamodb";
+const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transactWriteItems"] as const;
+/** Ms of a step without a deadline, its attempts included. */
+const STEP_TIMEOUT = 10_000;
+/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
+const SLACK = 60_000;
+/** Nothing was written, and another attempt may succeed. */
+const BUSY =
+  /^(None|ConditionalCheckFailed|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
+
+/**
+ * A store in a DynamoDB table: a consistent `GetItem` and, where something is taken, a conditional `PutItem` for a batch
+ * of calls on a key. `limitAll` is one `TransactGetItems` and one `TransactWriteItems`.
+ *
+ * ```ts
+ * import { DynamoDB } from "@aws-sdk/client-dynamodb";
+ *
+ * const store = dynamodb(new DynamoDB({ region: "eu-central-1" }));
+ * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
+ * const { ok } = await limits.limit("login", { key: userId });
+ * ```
+ *
+ * The table must exist, with the partition key `id`, a string. Each item is `id`, `state` (16 bytes) and `dropAt`, the
+ * Unix time in seconds from which it may be deleted: make that the table's TTL attribute. A limit with `shards` is one
+ * item. A step that lost against another process, or was throttled, is repeated until the call's deadline; a request
+ * that is out by then is aborted. Calls reject with a `StoreError` where DynamoDB fails. Throws an `InputError` where an
+ * argument is wrong.
+ */
+export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {
+  if (METHODS.some((method) => typeof Object(client)[method] !== "function")) {
+    const isModular = typeof Object(client).send === "function";
+    const got = isModular ? "a client that has only `send`" : showInstead(client);
+    throw new InputError("client", "a client with a method for each operation: new DynamoDB(…)", client, got);
+  }
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, "dynamodb");
+  const { table: TableName = "tidegate" } = options;
+  if (typeof TableName !== "string" || TableName === "") {
+    throw new InputError("table", "the name or the ARN of a table", TableName);
+  }
+  const database = client as unknown as Client;
+
+  const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
+  /** Sends a request, and aborts it with the retries of the client at `until`. */
+  const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
+    try {
+      return await request({ abortSignal: AbortSignal.timeout(Math.max(Math.ceil(until - performance.now()), 0)) });
+    } catch (error) {
+      if ((error as Error | undefined)?.name !== "ResourceNotFoundException") throw error;
+      const remedy = "create it with the partition key `id`, a string";
+      throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
+    }
+  };
+  /** What is written to one item, or only compared. */
+  function itemOf(id: string, seen: Entry<Version> | undefined, write: Write | undefined): TransactWriteItem {
+    const where = { TableName, ...(seen && unchanged(seen.version)) };
+    // Without a write, the entry was read.
+    if (write === undefined) return { ConditionCheck: { ...where, Key: keyOf(id) } as never };
+    if (write.state === null) return { Delete: { ...where, Key: keyOf(id) } };
+    const dropAt = Math.min(Math.ceil((Date.now() + write.fullIn + SLACK) / 1000), Number.MAX_SAFE_INTEGER);
+    return { Put: { ...where, Item: { ...keyOf(id), state: { B: encode(write.state) }, dropAt: { N: `${dropAt}` } } } };
+  }
+
+  const swaps = new Swaps<Version>({
+    name: NAME,
+    stepTimeout: STEP_TIMEOUT,
+    async read(ids, until) {
+      const [id] = ids;
+      if (ids.length === 1) {
+        const input = { TableName, Key: keyOf(id as string), ConsistentRead: true };
+        return [entryOf((await send(until, (at) => database.getItem(input, at))).Item)];
+      }
+      const TransactItems = ids.map((id) => ({ Get: { TableName, Key: keyOf(id) } }));
+      const { Responses } = await send(until, (at) => database.transactGetItems({ TransactItems }, at));
+      return ids.map((_, i) => entryOf(Responses?.[i]?.Item));
+    },
+    decode(value: unknown) {
+      if (value instanceof Uint8Array) return decode(value);
+      throw new NotAState("the attribute `state` is not binary");
+    },
+    async swap(seen, writes, until) {
+      const ids = [...new Set([...seen.keys(), ...writes.keys()])];
+      const TransactItems = ids.map((id) => itemOf(id, seen.get(id), writes.get(id)));
+      const [{ Put, Delete } = {}] = TransactItems;
+      await send<unknown>(until, (at) => {
+        if (ids.length === 1 && Put !== undefined) return database.putItem(Put, at);
+        if (ids.length === 1 && Delete !== undefined) return database.deleteItem(Delete, at);
+        return database.transactWriteItems({ TransactItems }, at);
+      });
+      return true;
+    },
+    isBusy(error) {
+      const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
+      if (name !== "TransactionCanceledException") return BUSY.test(name);
+      return CancellationReasons?.every(({ Code = "" }) => BUSY.test(Code)) === true;
+    },
+  });
+  return storeOf(NAME, (...step) => swaps.run(...step));
+}
+
+/** An item without a state is corrupt, and not absent. */
+const entryOf = (item: Record<string, AttributeValue> | undefined): Entry<Version> => ({
+  value: item === undefined ? undefined : (item["state"]?.B ?? item["state"] ?? null),
+  version: item?.["state"],
+});
+
+/** The condition that the attribute `state`, a reserved word, is what was read. */
+const unchanged = (version: Version) => ({
+  ConditionExpression: version === undefined ? "attribute_not_exists(#state)" : "#state = :state",
+  ExpressionAttributeNames: { "#state": "state" },
+  ...(version && { ExpressionAttributeValues: { ":state": version } }),
+});

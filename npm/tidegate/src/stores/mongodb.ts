@@ -1,0 +1,192 @@
+/**
+ * State in a MongoDB collection: exact among all processes, by each process's clock.
+ *
+ * @module
+ */
+import type { ClientSession, Collection, MongoClient } from "mongodb";
+import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
+import { wellFormed } from "./record.ts";
+import { storeOf } from "./steps.ts";
+import { type Entry, Swaps, type Write } from "./swap.ts";
+
+/** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
+export interface MongoClientLike {
+  db(name?: string): unknown;
+  startSession(options?: never): unknown;
+}
+
+/** Settings of {@link mongodb}. */
+export interface MongoDbOptions {
+  /** The database's name; default that of the client's connection string. */
+  database?: string | undefined;
+  /** The collection's name; default `"tidegate"`. Stores with the same one share their states. */
+  collection?: string | undefined;
+}
+
+/** A document. A `state` of `null` is none: the key was reset. */
+interface Row {
+  _id: string;
+  state: string | null;
+  dropAt: Date;
+}
+/** A row's `state` as it was read; `undefined` where there is no row. */
+type Version = Row["state"] | undefined;
+
+const OPTIONS = fieldTable("database", "collection");
+const NAME = "mongodb";
+/** Ms of a step without a deadline, its attempts included. */
+const STEP_TIMEOUT = 10_000;
+/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
+const SLACK = 60_000;
+/** The end of the year 9999: the latest date that every driver and tool reads. */
+const LAST = 253_402_300_799_999;
+const DUPLICATE_KEY = 11_000;
+const WRITE_CONFLICT = 112;
+const NO_TRANSACTIONS = 20;
+/** What was read and what is written must survive the loss of a primary. */
+const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as const;
+
+/**
+ * A store in a MongoDB collection: a `find` on the primary and, where something is taken, a conditional `update` or an
+ * `insert` for a batch of calls on a key. The first call creates the collection and its TTL index.
+ *
+ * ```ts
+ * import { MongoClient } from "mongodb";
+ *
+ * const store = mongodb(await new MongoClient("mongodb://localhost:27017/app").connect());
+ * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
+ * const { ok } = await limits.limit("login", { key: userId });
+ * ```
+ *
+ * `limitAll` on several limits or keys is a transaction of MongoDB, which requires a replica set or a sharded cluster; on
+ * a standalone server it rejects with an `InputError`, before anything is taken. A limit with `shards` is one document. A
+ * step that lost against another process is repeated until the call's deadline, which the server is sent as well. Calls
+ * reject with a `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
+ */
+export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): AsyncStore {
+  const { db, startSession } = Object(client) as Partial<MongoClientLike>;
+  if (typeof db !== "function" || typeof startSession !== "function") {
+    throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, showInstead(client));
+  }
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, "mongodb");
+  const { database, collection = "tidegate" } = options;
+  for (const [field, name] of Object.entries({ database, collection })) {
+    if (name === undefined && field === "database") continue;
+    if (typeof name !== "string" || name === "") throw new InputError(field, "a name", name);
+  }
+  const driver = client as unknown as MongoClient;
+  let created: Promise<Collection<Row>> | undefined;
+  /** The collection with its index, created once; a failure is not kept. */
+  function ready(): Promise<Collection<Row>> {
+    const rows = driver.db(database).collection<Row>(collection, SAFE);
+    created ??= rows.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 }).then(
+      () => rows,
+      (error: unknown) => {
+        created = undefined;
+        throw error;
+      },
+    );
+    return created;
+  }
+
+  /** Runs `body` in a transaction, which is aborted where the result is `false`. */
+  async function inTransaction<T>(until: number, body: (within: Within) => Promise<T>): Promise<T> {
+    const session = driver.startSession();
+    try {
+      const within = before(until);
+      session.startTransaction({ ...SAFE, readConcern: { level: "snapshot" }, maxCommitTimeMS: within.maxTimeMS });
+      const result = await body({ session, ...within });
+      if (result !== false) await session.commitTransaction();
+      return result;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== NO_TRANSACTIONS) throw error;
+      const rule = "on one limit and key: this MongoDB server is no replica set, and has no transactions";
+      throw new InputError("requests", rule, undefined, "several");
+    } finally {
+      // Aborts a transaction that is open.
+      await session.endSession();
+    }
+  }
+
+  const swaps = new Swaps<Version>({
+    name: NAME,
+    stepTimeout: STEP_TIMEOUT,
+    async read(ids, until) {
+      const rows = await ready();
+      const find = (within: Within) => rows.find({ _id: { $in: ids.map(wellFormed) } }, within).toArray();
+      const found = await (ids.length === 1 ? find(before(until)) : inTransaction(until, find));
+      const byId = new Map(found.map((row) => [row._id, row]));
+      return ids.map((id) => {
+        const row = byId.get(wellFormed(id));
+        // A row without the field is corrupt, and not absent. A filter takes it for one with `null`.
+        const value = row?.state === undefined ? row : (row.state ?? undefined);
+        return { value, version: row && (row.state ?? null) };
+      });
+    },
+    decode(value: unknown) {
+      if (typeof value === "string") return decodeText(value);
+      throw new NotAState(`the field \`state\` must be a string; got ${typeof value}`);
+    },
+    async swap(seen, writes, until) {
+      const rows = await ready();
+      const ids = [...new Set([...seen.keys(), ...writes.keys()])];
+      const all = async (within: Within): Promise<boolean> => {
+        for (const id of ids) if (!(await swapOne(rows, id, seen.get(id), writes.get(id), within))) return false;
+        return true;
+      };
+      return ids.length === 1 ? all(before(until)) : inTransaction(until, all);
+    },
+    isBusy(error) {
+      const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
+      if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return true;
+      return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError");
+    },
+  });
+  return storeOf(NAME, (...step) => swaps.run(...step));
+}
+
+/** Options of one operation. */
+interface Within {
+  readonly maxTimeMS: number;
+  readonly session?: ClientSession;
+}
+
+/** How long the server may work on an operation. 0 would be forever. */
+const before = (until: number): Within => ({ maxTimeMS: Math.max(Math.ceil(until - performance.now()), 1) });
+
+/** Writes one row if it is as it was seen. */
+async function swapOne(
+  rows: Collection<Row>,
+  id: string,
+  seen: Entry<Version> | undefined,
+  write: Write | undefined,
+  within: Within,
+): Promise<boolean> {
+  const _id = wellFormed(id);
+  const version = seen?.version;
+  // A transaction compares what it only read by a write, too: two that each write what the other one read would both
+  // commit. A row that is as it was counts as no write, so a field changes.
+  if (write === undefined && version !== undefined) {
+    const touched = await rows.updateOne({ _id, state: { $eq: version } }, { $inc: { touched: 1 } as never }, within);
+    return touched.matchedCount === 1;
+  }
+  const { state = null, fullIn = 0 } = write ?? {};
+  const dropAt = new Date(state === null ? 0 : Math.min(Date.now() + fullIn + SLACK, LAST));
+  const row = { state: state && encodeText(state), dropAt };
+  // Where another process inserted it first, that is a duplicate key.
+  if (seen !== undefined && version === undefined) {
+    await rows.insertOne({ _id, ...row }, within);
+    return true;
+  }
+  const filter = { _id, ...(version !== undefined && { state: { $eq: version } }) };
+  const { matchedCount, upsertedCount } = await rows.updateOne(
+    filter,
+    { $set: row },
+    { ...within, upsert: seen === undefined },
+  );
+  return matchedCount + upsertedCount === 1;
+}

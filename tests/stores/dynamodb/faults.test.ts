@@ -1,0 +1,183 @@
+/** What is stored, and calls on a table that is corrupt, throttled, stopped or missing. */
+import { Readable } from "node:stream";
+import type { DynamoDB } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { dynamodb } from "../../../npm/tidegate/src/stores/dynamodb.ts";
+import { DynamoDbServer } from "./server.ts";
+
+let server: DynamoDbServer;
+beforeAll(async () => {
+  server = await DynamoDbServer.start();
+});
+afterAll(() => server?.stop());
+
+const configs = {
+  login: { kind: "token bucket", rate: 2, period: HOUR },
+  parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
+} as const;
+const limitsOn = (table: string, client: DynamoDB = server.client, timeout = 60_000) =>
+  defineLimits(configs, { store: dynamodb(client, { table }), timeout, log: false });
+const items = async (TableName: string) =>
+  ((await server.client.scan({ TableName })).Items ?? []).sort((a, b) =>
+    `${a["id"]?.S}`.localeCompare(`${b["id"]?.S}`),
+  );
+
+test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a check write nothing", async () => {
+  const table = await server.createTable("items");
+  const limits = limitsOn(table);
+  const began = Date.now();
+  await limits.limit("login", { key: "k", count: 1.5 });
+  await limits.limit("parts", { count: 3 });
+  const before = await items(table);
+  expect(before.map(({ id, state }) => [id?.S, state?.B?.length])).toEqual([
+    ["login:k", 16],
+    ["parts", 16],
+  ]);
+  // 1.5 of 2 tokens come back in 45 minutes; a minute more for other clocks.
+  const dropAt = Number(before[0]?.["dropAt"]?.N) * 1000 - began;
+  expect(dropAt).toBeGreaterThanOrEqual(0.75 * HOUR + 60_000);
+  expect(dropAt).toBeLessThan(HOUR);
+  expect((await limits.limit("login", { key: "k" })).ok).toBe(false);
+  await limits.check("login", { key: "k", count: 0.25 });
+  expect((await limits.limitAll([{ name: "login", key: "k" }, { name: "parts" }])).ok).toBe(false);
+  expect(await items(table)).toEqual(before);
+  await limits.reset("login", { key: "k" });
+  expect(await items(table)).toHaveLength(1);
+});
+
+test.each([
+  ["text", { state: { S: "garbage" } }],
+  ["15 bytes", { state: { B: new Uint8Array(15) } }],
+  ["no state", {}],
+])("a corrupt item (%s) fails the calls on its key alone, until reset", async (kind, attributes) => {
+  const table = await server.createTable(`corrupt-${kind.replaceAll(" ", "-")}`);
+  const limits = limitsOn(table);
+  const Item = { id: { S: "login:bad" }, ...attributes };
+  await server.client.putItem({ TableName: table, Item });
+  const keys = ["a", "bad", "b", "bad"];
+  const all = await Promise.all(keys.map((key) => limits.limit("login", { key })));
+  expect(all.map(({ degraded }) => degraded === true)).toEqual(keys.map((key) => key === "bad"));
+  expect(String(all[1]?.cause)).toContain('dynamodb: read of "login:bad" failed');
+  const both = [
+    { name: "login", key: "a" },
+    { name: "login", key: "bad" },
+  ] as const;
+  expect((await limits.limitAll(both)).degraded).toBe(true);
+  expect((await server.client.getItem({ TableName: table, Key: { id: Item.id } })).Item).toEqual(Item);
+  await limits.reset("login", { key: "bad" });
+  expect(await limits.limitAll(both)).toMatchObject({ ok: true });
+});
+
+/** A client whose first requests of these kinds are answered with this error, as DynamoDB sends it. */
+function failing(times: number, operation: string, body: object): { client: DynamoDB; left: () => number } {
+  const client = server.connect({ maxAttempts: 1 });
+  let left = times;
+  const { requestHandler } = client.config;
+  const { handle } = requestHandler;
+  requestHandler.handle = async (request, options) => {
+    if (left === 0 || !request.headers["x-amz-target"]?.endsWith(operation)) {
+      return handle.call(requestHandler, request, options);
+    }
+    left--;
+    const headers = { "content-type": "application/x-amz-json-1.0" };
+    return { response: { statusCode: 400, headers, body: Readable.from([JSON.stringify(body)]) } } as never;
+  };
+  return { client, left: () => left };
+}
+const error = (name: string, more = {}) => ({
+  __type: `com.amazonaws.dynamodb.v20120810#${name}`,
+  message: name,
+  ...more,
+});
+const cancelled = (...codes: string[]) =>
+  error("TransactionCanceledException", { CancellationReasons: codes.map((Code) => ({ Code })) });
+let tables = 0;
+const pair = [{ name: "login", key: "k" }, { name: "parts" }] as const;
+
+describe("an error that means that nothing was done is repeated, and the call takes its tokens once", () => {
+  test.each([
+    ["PutItem", error("ProvisionedThroughputExceededException")],
+    ["PutItem", error("ThrottlingException")],
+    ["PutItem", error("TransactionConflictException")],
+    ["GetItem", error("RequestLimitExceeded")],
+    ["TransactWriteItems", cancelled("None", "TransactionConflict")],
+    ["TransactWriteItems", cancelled("ThrottlingError", "None")],
+    ["TransactGetItems", cancelled("TransactionConflict", "None")],
+  ])("%s, %o", async (operation, body) => {
+    const table = await server.createTable(`busy${++tables}`);
+    const { client, left } = failing(3, operation, body);
+    const limits = limitsOn(table, client);
+    const decision = operation.startsWith("Transact")
+      ? await limits.limitAll(pair)
+      : await limits.limit("login", { key: "k" });
+    expect(decision).toMatchObject({ ok: true });
+    expect(left()).toBe(0);
+    expect((await limits.getValue("login", { key: "k" })).value).toBeCloseTo(1, 3);
+    client.destroy();
+  });
+});
+
+test("throttled until its deadline: the call is degraded, and takes nothing", async () => {
+  const table = await server.createTable("throttled");
+  const { client } = failing(1e6, "PutItem", error("ThrottlingException"));
+  const decision = await limitsOn(table, client, 300).limit("login", { key: "k" });
+  expect(decision).toMatchObject({ ok: false, degraded: true });
+  expect(await items(table)).toEqual([]);
+  client.destroy();
+});
+
+test("an error that is not repeated: the transaction is refused for its content", async () => {
+  const table = await server.createTable("refused");
+  const { client, left } = failing(2, "TransactWriteItems", cancelled("ValidationError", "None"));
+  expect(await limitsOn(table, client).limitAll(pair)).toMatchObject({ degraded: true });
+  expect(left()).toBe(1);
+  client.destroy();
+});
+
+test("a server that stops: calls past their deadline take nothing when it continues", async () => {
+  const table = await server.createTable("stopped");
+  await limitsOn(table).limit("login", { key: "k" });
+  server.signal("SIGSTOP");
+  const client = server.connect();
+  const late = await Promise.all([1, 2, 3].map(() => limitsOn(table, client, 200).limit("login", { key: "k" })));
+  server.signal("SIGCONT");
+  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
+  client.destroy();
+  expect((await limitsOn(table).getValue("login", { key: "k" })).value).toBeCloseTo(1, 2);
+});
+
+test("a table that does not exist: the error names it, and how to create it", async () => {
+  const { cause } = await limitsOn("absent").limit("login");
+  expect(String(cause)).toContain('there is no table "absent"');
+  expect(String(cause)).toContain("create it with the partition key `id`, a string");
+});
+
+test("limitAll on 100 limits and keys is one transaction", async () => {
+  const table = await server.createTable("many");
+  const limits = limitsOn(table);
+  const requests = Array.from({ length: 100 }, (_, i) => ({ name: "login" as const, key: `${i}` }));
+  expect((await limits.limitAll(requests)).ok).toBe(true);
+  expect(await items(table)).toHaveLength(100);
+});
+
+test("a write that the client would send after the deadline is aborted", async () => {
+  const table = await server.createTable("aborted");
+  const client = server.connect();
+  let sent: Promise<unknown> | undefined;
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        if (commandName !== "PutItemCommand") return next(args);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        sent = next(args);
+        return sent as ReturnType<typeof next>;
+      },
+    { step: "build" },
+  );
+  expect(await limitsOn(table, client, 100).limit("login", { key: "k" })).toMatchObject({ degraded: true });
+  await expect.poll(() => sent).toBeDefined();
+  await expect(sent).rejects.toThrow("abort");
+  expect(await items(table)).toEqual([]);
+  client.destroy();
+});

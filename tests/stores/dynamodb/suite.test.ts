@@ -1,0 +1,43 @@
+/** The contract of a store on DynamoDB Local, two processes on one table, and the example. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { dynamodb } from "../../../npm/tidegate/src/stores/dynamodb.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { vectors } from "../vectors.ts";
+import { DynamoDbServer } from "./server.ts";
+
+const run = promisify(execFile);
+let server: DynamoDbServer;
+beforeAll(async () => {
+  server = await DynamoDbServer.start();
+});
+afterAll(() => server?.stop());
+
+let tables = 0;
+storeSuite({
+  test,
+  vectors,
+  create: async () => dynamodb(server.client, { table: await server.createTable(`suite${++tables}`) }),
+  stored: () => server.stored(`suite${tables}`),
+});
+
+test.each([
+  ["limit", 300],
+  ["limitAll", 200],
+])("two processes grant exactly the capacity (%s)", async (operation, capacity) => {
+  const table = await server.createTable(`processes-${operation}`);
+  const program = fileURLToPath(new URL("taker.mjs", import.meta.url));
+  const takers = [1, 2].map(() => run(process.execPath, [program, server.endpoint, table, "240", operation]));
+  const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
+  expect(granted.reduce((sum, one) => sum + one, 0)).toBe(capacity);
+});
+
+test("examples/dynamodb: two logins are allowed, the third is not", async () => {
+  const program = fileURLToPath(new URL("../../../examples/dynamodb/main.mjs", import.meta.url));
+  const aws = { AWS_ENDPOINT_URL: server.endpoint, AWS_REGION: "us-east-1" };
+  const env = { ...process.env, ...aws, AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
+  const { stdout } = await run(process.execPath, [program], { env });
+  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
+});

@@ -1,0 +1,171 @@
+/** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
+import { type ClientSession, type MongoClient, MongoServerError } from "mongodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { mongodb } from "../../../npm/tidegate/src/stores/mongodb.ts";
+import { MongoServer } from "./server.ts";
+
+let server: MongoServer;
+beforeAll(async () => {
+  server = await MongoServer.start();
+});
+afterAll(() => server?.stop());
+
+const configs = {
+  login: { kind: "token bucket", rate: 2, period: HOUR },
+  parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
+} as const;
+const pair = [{ name: "login", key: "k" }, { name: "parts" }] as const;
+const limitsOn = (collection: string, client: MongoClient = server.client, timeout = 60_000) =>
+  defineLimits(configs, { store: mongodb(client, { database: "limits", collection }), timeout, log: false });
+
+interface Row {
+  _id: string;
+  state?: unknown;
+  dropAt?: unknown;
+}
+const rowsOf = (collection: string) => server.client.db("limits").collection<Row>(collection);
+/** The documents of the store. (This server stores a read concern as one more, with an `_id` of its own.) */
+const read = async (collection: string) =>
+  (await rowsOf(collection).find().sort({ _id: 1 }).toArray()).filter(({ _id }) => typeof _id === "string");
+
+test("a grant is one document, with shards too; a denial and a check write nothing; there is a TTL index", async () => {
+  const limits = limitsOn("rows");
+  const began = Date.now();
+  await limits.limit("login", { key: "k", count: 1.5 });
+  await limits.limit("parts", { count: 3 });
+  const before = await read("rows");
+  expect(before).toMatchObject([
+    { _id: "login:k", state: expect.stringMatching(/^0\.5 \d{13}$/) },
+    { _id: "parts", state: expect.stringMatching(/^1 \d{13}$/) },
+  ]);
+  // 1.5 of 2 tokens come back in 45 minutes; a minute more for other clocks.
+  const dropAt = Number(before[0]?.dropAt) - began;
+  expect(dropAt).toBeGreaterThanOrEqual(0.75 * HOUR + 60_000);
+  expect(dropAt).toBeLessThan(HOUR);
+  expect((await limits.limit("login", { key: "k" })).ok).toBe(false);
+  await limits.check("login", { key: "k", count: 0.25 });
+  expect((await limits.limitAll(pair)).ok).toBe(false);
+  expect(await read("rows")).toEqual(before);
+  expect(await rowsOf("rows").indexes()).toContainEqual(
+    expect.objectContaining({ key: { dropAt: 1 }, expireAfterSeconds: 0 }),
+  );
+  await limits.reset("login", { key: "k" });
+  // A document without a state at the most, which the TTL index deletes.
+  expect((await read("rows")).filter(({ state }) => state !== null)).toMatchObject([{ _id: "parts" }]);
+  expect((await limits.limit("login", { key: "k", count: 2 })).ok).toBe(true);
+});
+
+test.each([
+  ["text", { state: "garbage" }],
+  ["a number", { state: 5 }],
+  ["no state", {}],
+])("a corrupt document (%s) fails the calls on its key alone, until reset", async (kind, fields) => {
+  const collection = `corrupt_${kind.replaceAll(" ", "_")}`;
+  const limits = limitsOn(collection);
+  await rowsOf(collection).insertOne({ _id: "login:bad", ...fields });
+  const keys = ["a", "bad", "b", "bad"];
+  const all = await Promise.all(keys.map((key) => limits.limit("login", { key })));
+  expect(all.map(({ degraded }) => degraded === true)).toEqual(keys.map((key) => key === "bad"));
+  expect(String(all[1]?.cause)).toContain('mongodb: read of "login:bad" failed');
+  const both = [
+    { name: "login", key: "a" },
+    { name: "login", key: "bad" },
+  ] as const;
+  expect((await limits.limitAll(both)).degraded).toBe(true);
+  expect(await rowsOf(collection).findOne({ _id: "login:bad" })).toEqual({ _id: "login:bad", ...fields });
+  await limits.reset("login", { key: "bad" });
+  expect(await limits.limitAll(both)).toMatchObject({ ok: true });
+});
+
+const clients: MongoClient[] = [];
+afterAll(() => Promise.all(clients.map((client) => client.close())));
+/** A client whose first commits fail with an error as the server sends it. */
+function failing(times: number, error: MongoServerError): { client: MongoClient; left: () => number } {
+  let left = times;
+  const client = server.connect();
+  clients.push(client);
+  const startSession = client.startSession.bind(client);
+  client.startSession = (options): ClientSession => {
+    const session = startSession(options);
+    const commit = session.commitTransaction.bind(session);
+    session.commitTransaction = async (options) => {
+      if (left-- <= 0) return commit(options);
+      throw error;
+    };
+    return session;
+  };
+  return { client, left: () => left };
+}
+
+describe("transactions", () => {
+  test("limitAll writes all documents or none: those of a transaction that is not committed are rolled back", async () => {
+    const { client } = failing(1e6, new MongoServerError({ message: "no", code: 1 }));
+    expect(await limitsOn("several", client).limitAll(pair)).toMatchObject({ degraded: true });
+    expect(await read("several")).toEqual([]);
+    expect(await limitsOn("several").limitAll(pair)).toMatchObject({ ok: true });
+    expect(await read("several")).toHaveLength(2);
+  });
+
+  test("a write conflict is repeated, and the call takes its tokens once", async () => {
+    const conflict = new MongoServerError({
+      message: "WriteConflict error: this operation conflicted with another operation",
+      code: 112,
+      errorLabels: ["TransientTransactionError"],
+    });
+    const { client, left } = failing(3, conflict);
+    const limits = limitsOn("conflicts", client);
+    expect(await limits.limitAll(pair)).toMatchObject({ ok: true });
+    expect(left()).toBeLessThan(0);
+    expect((await limits.getValue("login", { key: "k" })).value).toBeCloseTo(1, 3);
+  });
+
+  test("limitAll compares a document that it only reads by a write", async () => {
+    const limits = limitsOn("touched");
+    await limits.limitAll(pair);
+    const requests = [pair[0], { ...pair[1], count: 0 }];
+    expect(await limits.limitAll(requests)).toMatchObject({ ok: true });
+    expect((await read("touched")).map(({ _id, ...row }) => [_id, "touched" in row])).toEqual([
+      ["login:k", false],
+      ["parts", true],
+    ]);
+  });
+
+  test("on a standalone server limitAll rejects with the remedy, and calls on one limit succeed", async () => {
+    const message = "Transaction numbers are only allowed on a replica set member or mongos";
+    const { client } = failing(1e6, new MongoServerError({ message, code: 20 }));
+    const limits = limitsOn("standalone", client);
+    await expect(limits.limitAll(pair)).rejects.toMatchObject({
+      code: "TIDEGATE_INPUT",
+      message: expect.stringContaining("is no replica set"),
+    });
+    expect(await limits.limit("login", { key: "k" })).toMatchObject({ ok: true });
+    expect(await limits.limitAll([pair[0]])).toMatchObject({ ok: true });
+  });
+});
+
+test("each command carries the time that is left of the call's deadline", async () => {
+  const client = server.connect({ monitorCommands: true });
+  const sent: [name: string, ms: unknown][] = [];
+  client.on("commandStarted", ({ commandName, command }) => sent.push([commandName, command["maxTimeMS"]]));
+  await limitsOn("deadlines", client, 5000).limit("login", { key: "k" });
+  const commands = sent.filter(([name]) => name === "find" || name === "insert");
+  expect(commands.map(([name]) => name)).toEqual(["find", "insert"]);
+  for (const [, ms] of commands) {
+    expect(ms).toBeGreaterThan(0);
+    expect(ms).toBeLessThanOrEqual(5000);
+  }
+  await client.close();
+});
+
+test("a server that stops: calls past their deadline take nothing when it continues", async () => {
+  await limitsOn("stopped").limit("login", { key: "k" });
+  const client = server.connect();
+  await limitsOn("stopped", client).check("login", { key: "k" });
+  server.signal("SIGSTOP");
+  const late = await Promise.all([1, 2, 3].map(() => limitsOn("stopped", client, 200).limit("login", { key: "k" })));
+  server.signal("SIGCONT");
+  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
+  await client.close();
+  expect((await limitsOn("stopped").getValue("login", { key: "k" })).value).toBeCloseTo(1, 2);
+});

@@ -1,0 +1,92 @@
+/**
+ * A server that speaks MongoDB's protocol, on a free loopback port: NX-27017, a Python package, in a virtual environment.
+ * No package of a registry contains `mongod`. It has one transaction at a time for all connections.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { MongoClient, type MongoClientOptions } from "mongodb";
+import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
+import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
+import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+import { remove } from "../../support/folders.ts";
+import { freePort } from "../../support/ports.ts";
+
+const run = promisify(execFile);
+const PACKAGES = ["nx-27017==0.8.1", "neosqlite==1.17.2", "pymongo==4.20.0"];
+const environment = fileURLToPath(new URL("../../../node_modules/.cache/tidegate/nx-27017-0.8.1/", import.meta.url));
+const bin = join(environment, process.platform === "win32" ? "Scripts" : "bin");
+
+/** The program of the server, installed once. */
+async function program(): Promise<string> {
+  const installed = join(environment, "installed");
+  if (!existsSync(installed)) {
+    await run("python3", ["-m", "venv", environment]);
+    await run(join(bin, "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES]);
+    await mkdir(installed, { recursive: true });
+  }
+  return join(bin, "nx-27017");
+}
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+export class MongoServer {
+  readonly url: string;
+  readonly client: MongoClient;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(port: number, child: ChildProcess, folder: string) {
+    this.url = `mongodb://127.0.0.1:${port}/?directConnection=true`;
+    this.client = this.connect();
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  static async start(): Promise<MongoServer> {
+    const port = await freePort();
+    const folder = await mkdtemp(join(tmpdir(), "tidegate-mongodb-"));
+    const files = ["--log-file", join(folder, "log"), "--pid-file", join(folder, "pid")];
+    const args = ["--db", join(folder, "data.db"), "--host", "127.0.0.1", "-p", `${port}`, ...files];
+    const child = spawn(await program(), args, { cwd: folder, stdio: "ignore" });
+    running.add(child);
+    const server = new MongoServer(port, child, folder);
+    await server.client.connect();
+    return server;
+  }
+
+  connect(options: MongoClientOptions = {}): MongoClient {
+    return new MongoClient(this.url, { serverSelectionTimeoutMS: 60_000, ...options });
+  }
+
+  /** The states of a collection, by identity. */
+  stored(collection: string): Stored {
+    return async (id) => {
+      const row = await this.client
+        .db("limits")
+        .collection<{ _id: string; state: string | null }>(collection)
+        .findOne({ _id: wellFormed(id) });
+      return row?.state ? decodeText(row.state) : null;
+    };
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async stop(): Promise<void> {
+    await this.client.close(true);
+    const gone = new Promise((resolve) => this.#child.on("exit", resolve));
+    this.#child.kill("SIGKILL");
+    await gone;
+    running.delete(this.#child);
+    await remove(this.#folder);
+  }
+}

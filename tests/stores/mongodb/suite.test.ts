@@ -1,0 +1,37 @@
+/** The contract of a store over MongoDB's protocol, two processes on one collection, and the example. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { mongodb } from "../../../npm/tidegate/src/stores/mongodb.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { vectors } from "../vectors.ts";
+import { MongoServer } from "./server.ts";
+
+const run = promisify(execFile);
+let server: MongoServer;
+beforeAll(async () => {
+  server = await MongoServer.start();
+});
+afterAll(() => server?.stop());
+
+let collections = 0;
+storeSuite({
+  test,
+  vectors,
+  create: () => mongodb(server.client, { database: "limits", collection: `suite${++collections}` }),
+  stored: () => server.stored(`suite${collections}`),
+});
+
+test("two processes grant exactly the capacity", async () => {
+  const program = fileURLToPath(new URL("taker.mjs", import.meta.url));
+  const takers = [1, 2].map(() => run(process.execPath, [program, server.url, "240"]));
+  const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
+  expect(granted.reduce((sum, one) => sum + one, 0)).toBe(300);
+});
+
+test("examples/mongodb: two logins are allowed, the third is not", async () => {
+  const program = fileURLToPath(new URL("../../../examples/mongodb/main.mjs", import.meta.url));
+  const { stdout } = await run(process.execPath, [program], { env: { ...process.env, MONGODB: server.url } });
+  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
+});
