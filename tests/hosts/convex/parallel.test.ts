@@ -2,7 +2,7 @@
 import { defineSchema, defineTable, mutationGeneric, queryGeneric } from "convex/server";
 import { v } from "convex/values";
 import { type Decision, defineLimits, HOUR, MINUTE } from "tidegate";
-import { type ConvexDatabase, convex, stateTable } from "tidegate/convex";
+import { type ConvexDatabase, convex, purge, stateTable } from "tidegate/convex";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { inRuntime } from "../runtimes.ts";
 
@@ -175,6 +175,32 @@ await inRuntime("convex", async () => {
         { value: { ok: true } },
       ]);
     });
+  });
+
+  test("with `throws` a denial reaches the client as a ConvexError with `retryAt`, and rolls back", async () => {
+    const denied = mutation(async (limits) => {
+      await limits.limit("one", { key, count: 3 });
+      await limits.limit("one", { key, throws: true });
+    });
+    // Convex sends `data` to the client where it recognizes a ConvexError.
+    const data = { kind: "RateLimited", name: "one", retryAt: NOW + 6000, retryAfter: 6000 };
+    await expect(denied).rejects.toMatchObject({ code: "TIDEGATE_RATE_LIMITED", data });
+    await expect(denied).rejects.toSatisfy((error) => Symbol.for("ConvexError") in error);
+    expect(await rows()).toEqual([]);
+    const never = mutation((limits) => limits.limit("one", { key, count: 4, throws: true }));
+    await expect(never).rejects.toMatchObject({ data: { kind: "RateLimited", name: "one" } });
+  });
+
+  test("purge deletes rows that have been full for a minute, and no others", async () => {
+    await mutation((limits) => limits.limit("one", { key }));
+    await mutation((limits) => limits.limit("two", { key, count: 5 }));
+    await insert("old:row", 1, 1);
+    // A token of `one` is back after 6 s, five of `two` after 30 s.
+    vi.setSystemTime(NOW + 65_999);
+    expect(await mutation((_, db) => purge(db))).toBe(0);
+    vi.setSystemTime(NOW + 66_000);
+    expect(await mutation((_, db) => purge(db))).toBe(1);
+    expect((await rows()).map(({ id }) => id)).toEqual(["two:ann", "old:row"]);
   });
 
   describe("several rows of one state, which an earlier version inserted", () => {

@@ -79,6 +79,8 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^express$/, /^middleware\/express\.ts$/],
   [/^fastify$/, /^middleware\/fastify\.ts$/],
   [/^hono$/, /^middleware\/hono\.ts$/],
+  [/^@aws-sdk\/client-dynamodb$/, /^stores\/dynamodb\.ts$/],
+  [/^mongodb$/, /^stores\/mongodb\.ts$/],
   [/^koa$/, /^middleware\/koa\.ts$/],
   [/^@nestjs\//, /^middleware\/nest(-context)?\.ts$/],
 ];

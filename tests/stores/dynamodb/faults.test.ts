@@ -164,19 +164,24 @@ test("limitAll on 100 limits and keys is one transaction", async () => {
 test("a write that the client would send after the deadline is aborted", async () => {
   const table = await server.createTable("aborted");
   const client = server.connect();
+  await limitsOn(table, client).check("login", { key: "k" });
+  let resume: () => void = () => {};
+  const held = new Promise<void>((resolve) => {
+    resume = resolve;
+  });
   let sent: Promise<unknown> | undefined;
   client.middlewareStack.add(
     (next, { commandName }) =>
       async (args) => {
         if (commandName !== "PutItemCommand") return next(args);
-        await new Promise((resolve) => setTimeout(resolve, 300));
-        sent = next(args);
-        return sent as ReturnType<typeof next>;
+        const sending = held.then(() => next(args));
+        sent = sending;
+        return sending;
       },
     { step: "build" },
   );
-  expect(await limitsOn(table, client, 100).limit("login", { key: "k" })).toMatchObject({ degraded: true });
-  await expect.poll(() => sent).toBeDefined();
+  expect(await limitsOn(table, client, 500).limit("login", { key: "k" })).toMatchObject({ degraded: true });
+  resume();
   await expect(sent).rejects.toThrow("abort");
   expect(await items(table)).toEqual([]);
   client.destroy();

@@ -32,7 +32,7 @@ import { checkLease } from "./lease/options.ts";
 import { Limit } from "../limit/limit.ts";
 import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
-import type { Call, Op, Store } from "../stores/contract.ts";
+import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
 export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
 type Target = Pick<CallOptions, "key" | "config">;
@@ -245,8 +245,9 @@ export class Limiter<N extends string, S extends Store> {
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
     const settle = (decision: Decision): Decision => {
-      if (!decision.ok) throw new RateLimitError(limit.name, decision);
-      return decision;
+      if (decision.ok) return decision;
+      const { denied = (...of) => new RateLimitError(...of) } = this.store as Partial<AsyncStore>;
+      throw denied(limit.name, decision);
     };
     return (decided instanceof Promise ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
   }

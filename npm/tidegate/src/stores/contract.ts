@@ -1,5 +1,6 @@
 /** What a limiter requires of a store: types only. */
 import type { AllDecision, Decision, Operation, State } from "../limit/decision.ts";
+import type { RateLimitError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { LeaseOptions } from "../limiter/lease/options.ts";
 
@@ -54,6 +55,8 @@ export interface AsyncStore extends StoreOf<true> {
    * that the transaction is rolled back or run again.
    */
   readonly inTransaction?: true;
+  /** The error of a denial where a call has `throws: true`, for hosts that send errors of their own kind to clients. */
+  denied?(limit: string, decision: Decision): RateLimitError;
   /**
    * How this process takes tokens ahead, to decide without the store: `true` or the settings. Limits of several shards
    * cannot be leased.

@@ -4,8 +4,8 @@
  * @module
  */
 import { checkFields, fieldTable } from "../limit/config.ts";
-import type { State } from "../limit/decision.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import type { Decision, State } from "../limit/decision.ts";
+import { InputError, RateLimitError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import type { Transaction } from "./steps.ts";
@@ -22,12 +22,18 @@ interface Database {
   query(table: string): {
     withIndex(
       name: string,
-      range: (q: { eq(field: string, value: string): unknown }) => unknown,
-    ): { collect(): Promise<Row[]> };
+      range: (q: Range) => unknown,
+    ): { collect(): Promise<Row[]>; take(n: number): Promise<Row[]> };
   };
-  insert(table: string, fields: State & { id: string }): Promise<unknown>;
-  patch(row: unknown, fields: State): Promise<void>;
+  insert(table: string, fields: State & { id: string; dropAt: number }): Promise<unknown>;
+  patch(row: unknown, fields: State & { dropAt: number }): Promise<void>;
   delete(row: unknown): Promise<void>;
+}
+
+interface Range {
+  eq(field: string, value: string): unknown;
+  gte(field: string, value: number): Range;
+  lte(field: string, value: number): unknown;
 }
 
 interface Row extends State {
@@ -42,20 +48,62 @@ export interface ConvexOptions {
 
 const OPTIONS = fieldTable("table");
 const NAME = "convex";
+/** Ms for which a full state is kept: by then it is full by the clocks of other servers too. */
+const SLACK = 60_000;
+/** Rows that one mutation deletes at most. */
+const PURGE_MOST = 500;
 
 /**
- * The table of states, for the schema. Its rows are the limit's name and key, and the two numbers.
+ * The table of states, for the schema. Its rows are the limit's name and key, the two numbers, and the epoch ms from which
+ * {@link purge} deletes the row.
  *
  * ```ts
  * // convex/schema.ts
  * export default defineSchema({ tidegate: stateTable(defineTable, v) });
  * ```
  */
-export function stateTable<Text, Number, Table>(
-  defineTable: (fields: { id: Text; value: Number; ts: Number }) => { index(name: "id", fields: ["id"]): Table },
-  v: { string(): Text; float64(): Number },
+export function stateTable<Text, Num, Maybe, Table>(
+  defineTable: (fields: { id: Text; value: Num; ts: Num; dropAt: Maybe }) => {
+    index(name: "id", fields: ["id"]): { index(name: "dropAt", fields: ["dropAt"]): Table };
+  },
+  v: { string(): Text; float64(): Num; optional(number: Num): Maybe },
 ): Table {
-  return defineTable({ id: v.string(), value: v.float64(), ts: v.float64() }).index("id", ["id"]);
+  // Rows of earlier versions lack the last field until they are written again.
+  const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.optional(v.float64()) };
+  return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);
+}
+
+/** Returns `db` by shape and the table's name; throws where one of them is wrong. */
+function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { database: Database; table: string } {
+  if (typeof db !== "object" || db === null || typeof db.query !== "function") {
+    throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
+  }
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, name);
+  const { table = "tidegate" } = options;
+  if (typeof table !== "string") throw new InputError("table", "a string", table);
+  return { database: db as unknown as Database, table };
+}
+
+/**
+ * Deletes rows whose limits have been full for a minute, at most 500, and returns how many it deleted. Run it in an
+ * internal mutation, from a cron job. A full limit needs no row: no decision changes.
+ *
+ * ```ts
+ * // convex/limits.ts; in convex/crons.ts: crons.hourly("full limits", { minuteUTC: 0 }, internal.limits.cleanUp)
+ * export const cleanUp = internalMutation((ctx) => purge(ctx.db));
+ * ```
+ *
+ * Throws an `InputError` where an argument is wrong.
+ */
+export async function purge(db: ConvexDatabase, options: ConvexOptions = {}): Promise<number> {
+  const { database, table } = checked(db, options, "purge");
+  const full = await database
+    .query(table)
+    .withIndex("dropAt", (q) => q.gte("dropAt", 0).lte("dropAt", Date.now()))
+    .take(PURGE_MOST);
+  for (const { _id } of full) await database.delete(_id);
+  return full.length;
 }
 
 /**
@@ -70,21 +118,16 @@ export function stateTable<Text, Number, Table>(
  * });
  * ```
  *
- * In a query, `check` and `getValue` work. Calls on one limit and key run one after another, also where several limiters
+ * Calls return promises: await each before the mutation returns. In a query, `check` and `getValue` work. With
+ * `throws: true` a denial is a `ConvexError` whose `data` is `{ kind: "RateLimited", name, retryAt, retryAfter }`; it is a
+ * `RateLimitError` too. Calls on one limit and key run one after another, also where several limiters
  * are on the same `ctx.db` object: pass each limiter of a mutation that one. Calls have no deadline and no
  * `onStoreError`: an error of the database rejects as a `StoreError`, and the mutation is rolled back. Several rows under
  * one identity, which earlier versions could insert, are read as one state that lacks what all of them lack; the next
  * write or `reset` deletes the others. Throws an `InputError` where an argument is wrong.
  */
 export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncStore {
-  if (typeof db !== "object" || db === null || typeof db.query !== "function") {
-    throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
-  }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "convex");
-  const { table = "tidegate" } = options;
-  if (typeof table !== "string") throw new InputError("table", "a string", table);
-  const database = db as unknown as Database;
+  const { database, table } = checked(db, options, NAME);
 
   // An index of Convex is not unique. The queue of `transactional` keeps this store from inserting a second row; tables
   // that an earlier version wrote may have some.
@@ -103,13 +146,22 @@ export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncSt
       const state = join(await rowsOf(id));
       return state === null ? null : { value: state.value, ts: state.ts };
     },
-    async set(id, { value, ts }) {
+    async set(id, { value, ts }, fullAt) {
       const [first, ...others] = await rowsOf(id);
-      if (first === undefined) await database.insert(table, { id: wellFormed(id), value, ts });
-      else await database.patch(first._id, { value, ts });
+      const fields = { value, ts, dropAt: fullAt + SLACK };
+      if (first === undefined) await database.insert(table, { id: wellFormed(id), ...fields });
+      else await database.patch(first._id, fields);
       await deleteAll(others);
     },
     delete: async (id) => deleteAll(await rowsOf(id)),
   };
-  return transactional({ name: NAME, transaction: (body) => body(transaction), within: db });
+  const store = transactional({ name: NAME, transaction: (body) => body(transaction), within: db });
+  return { ...store, denied };
+}
+
+/** A denial as Convex sends it to the client: a `ConvexError`, which Convex recognizes by this symbol, with `data`. */
+function denied(limit: string, decision: Decision): RateLimitError {
+  const error = new RateLimitError(limit, decision);
+  // Convex has no `undefined`: JSON leaves it out.
+  return Object.assign(error, { [Symbol.for("ConvexError")]: true, data: JSON.parse(JSON.stringify(error)) });
 }
