@@ -53,9 +53,9 @@ describe("broken", () => storeSuite({ test, describe, create: () => {
     }
     expect(output).toMatch(/^ *ok \d+ - sound$/m);
     expect(output).toMatch(/^ *not ok \d+ - broken$/m);
-    expect(output).toMatch(/not ok \d+ - a check writes nothing, on a key that is there and on one that is not/);
+    expect(output).toMatch(/not ok \d+ - a check writes nothing, on a present key and on an absent one/);
     expect(output).toContain("the same check again (fresh): expected");
-    expect(output).toMatch(/^ *ok \d+ - give brings tokens back, up to the capacity$/m);
+    expect(output).toMatch(/^ *ok \d+ - give adds tokens, up to the capacity$/m);
   } finally {
     remove(folder);
   }

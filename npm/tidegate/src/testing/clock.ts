@@ -1,19 +1,19 @@
 import { InputError } from "../limit/errors.ts";
 
-/** A clock that moves only when it is told to, and its timers. Made by {@link fakeClock}. */
+/** A clock that only a test moves, and its timers. Made by {@link fakeClock}. */
 export interface FakeClock {
   /** The time on it: ms since the Unix epoch. Bound, so `now: clock.now` is the `now` of `defineLimits`. */
   readonly now: () => number;
   /**
-   * Moves it on by so many ms; a negative number moves it back, as clocks sometimes do. Timers that fall due run on the
-   * way, each at its own time. What waits for a promise in between runs later: see {@link FakeClock.pass}.
+   * Moves it by so many ms, forward or back. Timers that fall due run on the way, each at its own time. Code that waits for
+   * a promise in between runs later: see {@link FakeClock.pass}.
    */
   advance(ms: number): void;
   /** Moves it to this time, in either direction, in one jump; then timers that are due run. */
   set(ms: number): void;
-  /** Calls back once, `ms` from now on this clock: the `setTimeout` of whatever takes a clock. */
+  /** Calls back once, `ms` from now on this clock: a `setTimeout` for code that takes a clock. */
   readonly setTimeout: (callback: () => void, ms: number) => number;
-  /** Forgets a timer. One that has run, or never was, is none. */
+  /** Cancels a timer; without effect on one that has run or never existed. */
   readonly clearTimeout: (timer: number) => void;
   /** How many timers wait. */
   readonly timers: number;
@@ -35,10 +35,10 @@ function finite(field: "start" | "ms", ms: number): number {
   return ms;
 }
 
-/** The host's own: a test may have put a fake one in its place later. */
+/** The host's own timers, which a test may replace later. */
 const { setTimeout: realTimeout, setImmediate: realImmediate } = globalThis;
 
-/** Whatever waits for promises alone has gone as far as it can. */
+/** Resolves after the code that waits for promises alone has run. */
 const settled = (): Promise<void> =>
   new Promise((resolve) => {
     if (realImmediate === undefined) realTimeout(resolve, 0);
@@ -46,7 +46,7 @@ const settled = (): Promise<void> =>
   });
 
 /**
- * A clock for tests: limits then depend on nothing but what the test says.
+ * A clock for tests, so that decisions depend on the test alone.
  *
  * ```ts
  * const clock = fakeClock();
@@ -57,17 +57,17 @@ const settled = (): Promise<void> =>
  * limits.limit("login").ok; // true
  * ```
  *
- * A runner's fake timers move limits too: `vi.useFakeTimers()` in Vitest; in Jest the same of `jest`, in ES modules (`node
- * --experimental-vm-modules node_modules/jest/bin/jest.js`). What waits, such as `throttle`, needs `await
+ * A runner's fake timers move limits too: `vi.useFakeTimers()` in Vitest, `jest.useFakeTimers()` in Jest with ES modules
+ * (`node --experimental-vm-modules node_modules/jest/bin/jest.js`). Code that waits, such as `throttle`, needs `await
  * advanceTimersByTimeAsync(ms)`.
  *
  * `start` is ms since the Unix epoch; default 2025-01-01T00:00:00Z. Throws an `InputError` for anything but a finite
- * number. Whether a time is one that limits take (0 to 2^52) is for the limiter to say.
+ * number. The limiter checks that a time is from 0 to 2^52.
  */
 export function fakeClock(start: number = START): FakeClock {
   let time = finite("start", start);
   let ids = 0;
-  /** By time; of the same time, by age. */
+  /** In order of time, then of age. */
   const timers: Timer[] = [];
 
   /** Runs the first timer that is due by then, at its time or now, whichever is later. */

@@ -1,6 +1,5 @@
 /**
- * For tests: a clock that stands still until it is told to move, and the contract of a store as code, for people who
- * write one.
+ * For tests: a clock that a test moves, and the contract of a store as a test suite, for authors of stores.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Keys that have been mistaken for each other, or for none, by some store. Every two of them are different keys, and
- * `undefined` (no key at all) is one more. Each is at most 1024 bytes long.
+ * Keys that some store has confused with each other, or with no key. They are all different, and `undefined` (no key) is
+ * one of them. Each is at most 1024 bytes long.
  */
 export const ODD_KEYS: readonly (string | undefined)[] = [
   undefined,

@@ -1,73 +1,50 @@
 import type { Config } from "../limit/config.ts";
-import type { AllDecision, Decision } from "../limit/decision.ts";
-import {
-  type CallOptions,
-  defineLimits,
-  type Limiter,
-  type LimitOptions,
-  type LimitRequest,
-  type Value,
-} from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
+import type { Decision } from "../limit/decision.ts";
+import { type CallOptions, defineLimits, type Limiter, type LimitOptions, type Value } from "../limiter/limiter.ts";
+import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
-/** Limits on the store under test, asked as a user asks them. A failure of the store is an error here, not a denial. */
-export class Subject<N extends string> {
-  readonly #limits: Limiter<N, Store>;
+const OPERATIONS = ["limit", "check", "give", "charge", "limitAll", "checkAll", "reset", "getValue"] as const;
 
-  constructor(store: Store, clock: FakeClock, configs: Readonly<Record<N, Config>>) {
-    this.#limits = defineLimits<N, Store>(configs, { store, now: clock.now, timeout: 60_000, log: false });
-  }
-
-  async limit(name: N, options?: LimitOptions): Promise<Decision> {
-    return sound(await this.#limits.limit(name, options));
-  }
-  async check(name: N, options?: LimitOptions): Promise<Decision> {
-    return sound(await this.#limits.check(name, options));
-  }
-  async give(name: N, options?: CallOptions): Promise<Decision> {
-    return sound(await this.#limits.give(name, options));
-  }
-  async charge(name: N, options?: CallOptions): Promise<Decision> {
-    return sound(await this.#limits.charge(name, options));
-  }
-  async limitAll(requests: readonly LimitRequest<N>[]): Promise<AllDecision> {
-    return sound(await this.#limits.limitAll(requests));
-  }
-  async checkAll(requests: readonly LimitRequest<N>[]): Promise<AllDecision> {
-    return sound(await this.#limits.checkAll(requests));
-  }
-  async reset(name: N, options?: Pick<CallOptions, "key">): Promise<void> {
-    await this.#limits.reset(name, options);
-  }
-  async value(name: N, options?: Pick<CallOptions, "key">): Promise<Value> {
-    return this.#limits.getValue(name, options);
-  }
+/** Limits on the store under test, as a user calls them. A failure of the store rejects: it is not a denial. */
+export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, "limitAll" | "checkAll"> {
+  limit(name: N, options?: LimitOptions): Promise<Decision>;
+  check(name: N, options?: LimitOptions): Promise<Decision>;
+  give(name: N, options?: CallOptions): Promise<Decision>;
+  charge(name: N, options?: CallOptions): Promise<Decision>;
+  reset(name: N, options?: Pick<CallOptions, "key">): Promise<void>;
+  getValue(name: N, options?: Pick<CallOptions, "key">): Promise<Value>;
 }
 
-function sound<D extends { degraded?: true; cause?: unknown }>(decision: D): D {
-  if (decision.degraded === true) throw decision.cause;
-  return decision;
-}
-
-/** What one test of the suite is given. */
+/** What each test has: a store, a clock of its own, and limits on both. */
 export interface Stage {
   readonly clock: FakeClock;
-  readonly store: Store;
-  /** Limits on the store. */
   limits<const N extends string>(configs: Readonly<Record<N, Config>>): Subject<N>;
 }
 
-/** A stage with a clock of its own. */
 export function stage(store: Store): Stage {
   const clock = fakeClock();
-  return { clock, store, limits: (configs) => new Subject(store, clock, configs) };
+  const limits = (configs: Readonly<Record<string, Config>>) => {
+    const limiter = defineLimits<string, Store>(configs, { store, now: clock.now, timeout: 60_000, log: false });
+    const call =
+      (operation: keyof Subject<string>) =>
+      async (...args: never[]) => {
+        const result: unknown = await (limiter[operation] as (...args: never[]) => unknown).call(limiter, ...args);
+        const { degraded, cause } = Object(result) as { degraded?: true; cause?: unknown };
+        if (degraded === true) throw cause;
+        return result;
+      };
+    return Object.fromEntries(OPERATIONS.map((operation) => [operation, call(operation)]));
+  };
+  return { clock, limits: limits as unknown as Stage["limits"] };
 }
 
-/** One test: what must hold, and how it is found out. */
-export interface Case {
-  readonly name: string;
-  /** What not every store can do, and this test needs. */
-  readonly asks?: readonly ("limitAll" | "shards")[];
-  run(stage: Stage): Promise<void>;
-}
+/** What not every store can do. */
+type Ability = "limitAll" | "shards";
+
+/** Tests by title. Each makes calls on its stage, and throws where a result is wrong. */
+export type Cases = Readonly<Record<string, ((stage: Stage) => Promise<void>) & { needs?: readonly Ability[] }>>;
+
+/** A test for stores that have these abilities. */
+export const needs = (abilities: readonly Ability[], run: Cases[string]): Cases[string] =>
+  Object.assign(run, { needs: abilities });

@@ -6,21 +6,20 @@ import { OPERATIONS } from "./cases/operations.ts";
 import { SEVERAL } from "./cases/several.ts";
 import { SHARDED } from "./cases/shards.ts";
 import { holds } from "./expectation.ts";
-import { type Case, stage } from "./subject.ts";
+import { type Cases, stage } from "./subject.ts";
 import { isSharded, runVector, type Stored, type VectorFile } from "./vectors.ts";
 
 /**
- * Where a store does not keep the contract in full. Each is a sentence that says why; it becomes the name of a test, so
- * that whoever runs the suite reads it.
+ * Where a store does not keep the contract in full. Each is a sentence with the reason, and becomes the title of a test.
  */
 export interface Deviations {
-  /** Under concurrent calls it may grant more than there is, or lose a write. Left out: all tests of concurrency. */
+  /** Under concurrent calls it may grant more than the capacity, or lose a write. Leaves out the tests of concurrency. */
   readonly approximate?: string | undefined;
-  /** It has no atomic step on several limits, and refuses `limitAll`. Left out: all tests of `limitAll` but that. */
+  /** It has no atomic step on several limits, and rejects `limitAll`. Leaves out all other tests of `limitAll`. */
   readonly refusesLimitAll?: string | undefined;
-  /** It does not take limits in several parts. Left out: all tests with `shards`. */
+  /** It rejects limits with `shards`. Leaves out all other tests of `shards`. */
   readonly refusesShards?: string | undefined;
-  /** It keeps the rows of a limit's shards apart. Left out: the vectors with `shards`, which are of one bucket. */
+  /** It keeps the rows of a limit's shards apart. Leaves out the vectors with `shards`, which are of one bucket. */
   readonly shardsApart?: string | undefined;
 }
 
@@ -30,25 +29,25 @@ export interface StoreSuiteOptions extends Deviations {
   readonly test: (name: string, body: () => Promise<void>) => unknown;
   /** The runner's own function that puts tests under a heading, where it has one. */
   readonly describe?: ((name: string, body: () => void) => unknown) | undefined;
-  /** An empty store, for one test. It must go by the `now` that it is given, not by a clock of its own. */
+  /** Returns an empty store, for one test. It must use the `now` of each call, not a clock of its own. */
   readonly create: () => Store | Promise<Store>;
-  /** Closes what {@link create} opened, after the test, passed or not. */
+  /** Closes what {@link create} opened, after each test, passed or failed. */
   readonly destroy?: ((store: Store) => unknown) | undefined;
   /** The shared vectors, by name of their file: the parsed JSON of the project's `tests/vectors`. */
   readonly vectors?: Readonly<Record<string, VectorFile>> | undefined;
   /**
-   * Looks into the store behind its back: the state under an identity (`name:key`), `null` for none. With it, the vectors
+   * Reads the database directly: returns the state under an identity (`name:key`), `null` for none. With it, the vectors
    * also compare what is stored.
    */
   readonly stored?: ((store: Store) => Stored) | undefined;
 }
 
-/** How many differences a failure tells. */
-const TOLD = 5;
+/** The most differences in the message of a failed test. */
+const SHOWN = 5;
 
 /**
- * The contract of a store, as tests for any runner: every answer to the bit, odd keys, denials and checks that leave no
- * trace, all or nothing, shards, and exact totals under concurrency. The package's own stores are tested by it.
+ * The contract of a store, as tests for any runner: decisions to the bit, odd keys, denials and checks that write nothing,
+ * `limitAll`, shards, and exact totals under concurrency. The package's own stores pass it.
  *
  * ```ts
  * import { test, describe } from "vitest"; // or node:test, bun:test, jest, mocha; or test: Deno.test
@@ -57,9 +56,9 @@ const TOLD = 5;
  * storeSuite({ test, describe, create: () => myStore(connection), destroy: () => connection.flush() });
  * ```
  *
- * Each test makes a store of its own with `create` and fails with an `Error` whose message says what was expected, what
- * came, and of which limit and key. Where a store cannot keep a part of the contract, name the {@link Deviations} and
- * the reason.
+ * Each test calls `create` for a store of its own. It fails with an `Error` that names what was expected, what was
+ * returned, and the limit and key. Where a store cannot keep a part of the contract, set the {@link Deviations} with the
+ * reason.
  */
 export function storeSuite(options: StoreSuiteOptions): void {
   const { test, describe = (_name: string, body: () => void) => body(), create, destroy } = options;
@@ -74,14 +73,16 @@ export function storeSuite(options: StoreSuiteOptions): void {
     }
   }
 
-  const left = ({ asks = [] }: Case): boolean =>
-    !(refusesShards !== undefined && asks.includes("shards")) &&
-    !(refusesLimitAll !== undefined && asks.includes("limitAll"));
-  const group = (heading: string, all: readonly Case[]): void => {
-    const cases = all.filter(left);
+  const group = (heading: string, all: Cases): void => {
+    const cases = Object.entries(all).filter(
+      ([, { needs = [] }]) =>
+        !(refusesShards !== undefined && needs.includes("shards")) &&
+        !(refusesLimitAll !== undefined && needs.includes("limitAll")),
+    );
+    // Runners refuse a group without a test.
     if (cases.length === 0) return;
     describe(heading, () => {
-      for (const one of cases) test(one.name, () => onStore((store) => one.run(stage(store))));
+      for (const [title, run] of cases) test(title, () => onStore((store) => run(stage(store))));
     });
   };
 
@@ -93,7 +94,6 @@ export function storeSuite(options: StoreSuiteOptions): void {
   if (approximate === undefined) group("concurrency", CONCURRENCY);
 
   const files = Object.entries(vectors);
-  // Runners refuse a group without a test.
   if (files.length > 0)
     describe("vectors", () => {
       for (const [file, { vectors: all }] of files) {
@@ -107,8 +107,8 @@ export function storeSuite(options: StoreSuiteOptions): void {
           onStore(async (store) => {
             const wrong: string[] = [];
             for (const vector of run) wrong.push(...(await runVector(store, vector, stored?.(store))));
-            const rest = wrong.length > TOLD ? `\n… and ${wrong.length - TOLD} more` : "";
-            holds(wrong.length === 0, wrong.slice(0, TOLD).join("\n") + rest);
+            const rest = wrong.length > SHOWN ? `\n… and ${wrong.length - SHOWN} more` : "";
+            holds(wrong.length === 0, wrong.slice(0, SHOWN).join("\n") + rest);
           }));
       }
     });
@@ -125,7 +125,7 @@ export function storeSuite(options: StoreSuiteOptions): void {
   }
 }
 
-/** What a store does not do it must refuse, and leave everything as it was. */
+/** A store must reject what it does not support, and take nothing. */
 async function refuses(store: Store, what: "limitAll" | "shards"): Promise<void> {
   const { limits } = stage(store);
   const config = { kind: "token bucket", rate: 10, period: 1000 } as const;
@@ -137,7 +137,7 @@ async function refuses(store: Store, what: "limitAll" | "shards"): Promise<void>
   } catch {
     refused = true;
   }
-  holds(refused, `the store says it refuses ${what}, and answered`);
+  holds(refused, `the store should reject ${what}, and did not`);
   if (what === "limitAll")
-    holds((await subject.value("a")).value === 10, "limitAll was refused, and took from the first limit");
+    holds((await subject.getValue("a")).value === 10, "limitAll was rejected, and took from the first limit");
 }

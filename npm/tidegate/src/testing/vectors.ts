@@ -15,7 +15,7 @@ export interface VectorRequest {
   reserve?: boolean;
 }
 
-/** One call of a vector, what it answers, and what is stored afterwards. */
+/** One call of a vector, its result, and what is stored afterwards. */
 export interface VectorStep {
   op: "take" | "check" | "give" | "charge" | "reset" | "project" | "takeAll";
   now: number;
@@ -38,7 +38,7 @@ export interface Vector {
   limit?: string;
   key?: string;
   config?: Config;
-  /** Absent where the vector is about bad input, which no store ever sees. */
+  /** Absent where the vector is about bad input, which never reaches a store. */
   steps?: readonly VectorStep[];
 }
 
@@ -60,7 +60,7 @@ export function isSharded(vector: Vector): boolean {
   return [vector.config, ...configs].some((config) => (config?.shards ?? 1) > 1);
 }
 
-/** Runs one vector through a store, as calls on limits; returns a sentence for each thing that is not as it says. */
+/** Runs one vector through a store, as calls on limits; returns a sentence for each difference. */
 export async function runVector(store: Store, vector: Vector, stored?: Stored): Promise<string[]> {
   const clock = fakeClock(0);
   const limits = defineLimits<never, Store>({}, { store, now: clock.now, timeout: 60_000 });
@@ -70,7 +70,7 @@ export async function runVector(store: Store, vector: Vector, stored?: Stored): 
   for (const [index, step] of (vector.steps ?? []).entries()) {
     const about = `${vector.name}, step ${index} (${step.op})`;
     config = step.config ?? config;
-    // A limiter refuses an empty list, before any store is asked.
+    // A limiter rejects an empty list before it calls a store.
     if (step.requests?.length === 0) continue;
     const requests = step.requests ?? [{ ...step, limit: vector.limit, key: vector.key, config } as VectorRequest];
     for (const request of requests) {
@@ -90,9 +90,9 @@ export async function runVector(store: Store, vector: Vector, stored?: Stored): 
 }
 
 type Limits = ReturnType<typeof defineLimits<never, Store>>;
-type Told = Readonly<Record<string, unknown>> | null;
+type Result = Readonly<Record<string, unknown>> | null;
 
-async function call(limits: Limits, step: VectorStep, requests: readonly VectorRequest[]): Promise<Told> {
+async function call(limits: Limits, step: VectorStep, requests: readonly VectorRequest[]): Promise<Result> {
   const one = requests[0] as VectorRequest;
   const { count, reserve } = one;
   const options = { ...(one.key === undefined ? {} : { key: one.key }), config: one.config };
@@ -118,12 +118,12 @@ async function call(limits: Limits, step: VectorStep, requests: readonly VectorR
   }
 }
 
-/** What is expected, no more: an answer also tells its policy and its time. What is not expected must be absent. */
+/** Fields that must be absent where they are not expected. Others that are not expected, such as `policy`, may be present. */
 const OPTIONAL = ["retryAt", "retryAfter", "reason"];
 
-function differences(got: Told, expected: Told, about: string): string[] {
+function differences(got: Result, expected: Result, about: string): string[] {
   if (expected === null || got === null) return shown(got) === shown(expected) ? [] : [`${about}: ${shown(got)}`];
-  const { decisions, ...whole } = expected as { decisions?: readonly Told[] };
+  const { decisions, ...whole } = expected as { decisions?: readonly Result[] };
   const fields = [...Object.keys(whole), ...OPTIONAL.filter((field) => !(field in whole))];
   const wrong = fields
     .filter((field) => shown(got[field]) !== shown((whole as Record<string, unknown>)[field]))
@@ -131,16 +131,16 @@ function differences(got: Told, expected: Told, about: string): string[] {
       (field) =>
         `${about}: ${field} should be ${shown((whole as Record<string, unknown>)[field])}, not ${shown(got[field])}`,
     );
-  const told = (got["decisions"] ?? []) as readonly Told[];
+  const results = (got["decisions"] ?? []) as readonly Result[];
   const inner = (decisions ?? []).flatMap((decision, i) =>
-    differences(told[i] ?? null, decision, `${about}, request ${i}`),
+    differences(results[i] ?? null, decision, `${about}, request ${i}`),
   );
   return [...wrong, ...inner];
 }
 
 /**
- * Compares what is stored: by itself where the store can be looked into, and by what getValue tells of it at the step's
- * time; and where the state is not yet full, also at the state's own time, when nothing has been added to it.
+ * Compares what is stored: directly where the caller can read it, and by `getValue` at the step's time; where the state is
+ * not full, also by `getValue` at the state's own time, when no token has been added to it.
  */
 async function differentStates(
   limits: Limits,
@@ -160,15 +160,15 @@ async function differentStates(
     const limit = new Limit(name, config);
     const start = limit.start(key);
     const state = states[i] ?? null;
-    const tell = async (at: number): Promise<void> => {
+    const compareAt = async (at: number): Promise<void> => {
       clock.set(at);
       const options = { ...(key === undefined ? {} : { key }), config };
       const expected = limit.project(state, at, start);
       compare(await limits.getValue(name, options), expected, `getValue of ${shown(limit.identity(key))} at ${at}`);
     };
-    await tell(step.now);
+    await compareAt(step.now);
     if (state && limit.fullAt(state, step.now, { start }) > step.now && state.ts <= 2 ** 52)
-      await tell(Math.max(state.ts, 0));
+      await compareAt(Math.max(state.ts, 0));
     if (stored !== undefined) {
       const id = limit.identity(key);
       compare(await stored(id), state, `what is stored under ${shown(id)}`);

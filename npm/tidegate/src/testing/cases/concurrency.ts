@@ -1,74 +1,58 @@
 import { HOUR, MINUTE } from "../../limit/duration.ts";
 import { holds, same } from "../expectation.ts";
-import type { Case } from "../subject.ts";
+import { type Cases, needs } from "../subject.ts";
 
 const CALLS = 240;
 const together = <T>(count: number, call: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => call(i)));
 const granted = (answers: readonly { ok: boolean }[]): number => answers.filter(({ ok }) => ok).length;
 
-/** Calls that are under way at once come out as if one had followed another. */
-export const CONCURRENCY: readonly Case[] = [
-  {
-    name: "calls at once on one key: exactly what there is",
-    async run({ limits }) {
-      const subject = limits({ one: { kind: "token bucket", rate: 100, period: HOUR } });
-      same(granted(await together(CALLS, () => subject.limit("one", { key: "k" }))), 100, `granted of ${CALLS} on 100`);
-      same((await subject.value("one", { key: "k" })).value, 0, "what is left");
-    },
+/** Concurrent calls have the results of some sequence of them. */
+export const CONCURRENCY: Cases = {
+  "concurrent calls on one key are granted exactly the capacity": async ({ limits }) => {
+    const subject = limits({ one: { kind: "token bucket", rate: 100, period: HOUR } });
+    same(granted(await together(CALLS, () => subject.limit("one", { key: "k" }))), 100, `granted of ${CALLS} on 100`);
+    same((await subject.getValue("one", { key: "k" })).value, 0, "what is left");
   },
-  {
-    name: "calls at once on many keys: exactly what each has",
-    async run({ limits }) {
-      const subject = limits({ each: { kind: "fixed window", rate: 5, period: HOUR, start: 0 } });
-      const answers = await together(CALLS, (i) => subject.limit("each", { key: `k${i % 24}` }));
-      for (let k = 0; k < 24; k++) {
-        const own = answers.filter((_, i) => i % 24 === k);
-        same(granted(own), 5, `granted of ${own.length} on 5, key k${k}`);
-      }
-    },
+  "concurrent calls on many keys are granted exactly the capacity of each": async ({ limits }) => {
+    const subject = limits({ each: { kind: "fixed window", rate: 5, period: HOUR, start: 0 } });
+    const answers = await together(CALLS, (i) => subject.limit("each", { key: `k${i % 24}` }));
+    for (let k = 0; k < 24; k++) {
+      const own = answers.filter((_, i) => i % 24 === k);
+      same(granted(own), 5, `granted of ${own.length} on 5, key k${k}`);
+    }
   },
-  {
-    name: "counts of all sizes at once: what was granted is what is gone",
-    async run({ limits }) {
-      const subject = limits({ sizes: { kind: "token bucket", rate: 1000, period: HOUR } });
-      const counts = Array.from({ length: CALLS }, (_, i) => ((i * 37) % 64) / 4);
-      const answers = await together(CALLS, (i) => subject.limit("sizes", { count: counts[i] }));
-      const taken = answers.reduce((sum, { ok }, i) => sum + (ok ? (counts[i] as number) : 0), 0);
-      same((await subject.value("sizes")).value, 1000 - taken, "1000 less the counts granted");
-    },
+  "concurrent calls of different counts take exactly what they are granted": async ({ limits }) => {
+    const subject = limits({ sizes: { kind: "token bucket", rate: 1000, period: HOUR } });
+    const counts = Array.from({ length: CALLS }, (_, i) => ((i * 37) % 64) / 4);
+    const answers = await together(CALLS, (i) => subject.limit("sizes", { count: counts[i] }));
+    const taken = answers.reduce((sum, { ok }, i) => sum + (ok ? (counts[i] as number) : 0), 0);
+    same((await subject.getValue("sizes")).value, 1000 - taken, "1000 less the counts granted");
   },
-  {
-    name: "reservations at once: no two of the same token, no token left out",
-    async run({ limits, clock }) {
-      const subject = limits({
-        later: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 0, maxReserved: 60 },
-      });
-      const answers = await together(90, () => subject.limit("later", { reserve: true }));
-      const waits = answers.filter(({ ok }) => ok).map(({ retryAt }) => ((retryAt ?? 0) - clock.now()) / 1000);
-      const expected = Array.from({ length: 60 }, (_, i) => i + 1);
-      same(
-        waits.sort((a, b) => a - b),
-        expected,
-        "seconds to wait, one a second",
-      );
-    },
+  "concurrent reservations each get one token, and no token is left out": async ({ limits, clock }) => {
+    const subject = limits({
+      later: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 0, maxReserved: 60 },
+    });
+    const answers = await together(90, () => subject.limit("later", { reserve: true }));
+    const waits = answers.filter(({ ok }) => ok).map(({ retryAt }) => ((retryAt ?? 0) - clock.now()) / 1000);
+    const expected = Array.from({ length: 60 }, (_, i) => i + 1);
+    same(
+      waits.sort((a, b) => a - b),
+      expected,
+      "seconds to wait, one a second",
+    );
   },
-  {
-    name: "takes and gives at once: the sum comes out",
-    async run({ limits }) {
-      const subject = limits({ both: { kind: "token bucket", rate: 1000, period: HOUR } });
-      await subject.charge("both", { count: 500 });
-      await together(CALLS, (i) =>
-        i % 2 === 0 ? subject.limit("both", { count: 2 }) : subject.give("both", { count: 1 }),
-      );
-      same((await subject.value("both")).value, 500 - CALLS + CALLS / 2, "500, less 2 and plus 1 by turns");
-    },
+  "concurrent takes and gives add up": async ({ limits }) => {
+    const subject = limits({ both: { kind: "token bucket", rate: 1000, period: HOUR } });
+    await subject.charge("both", { count: 500 });
+    await together(CALLS, (i) =>
+      i % 2 === 0 ? subject.limit("both", { count: 2 }) : subject.give("both", { count: 1 }),
+    );
+    same((await subject.getValue("both")).value, 500 - CALLS + CALLS / 2, "500, less 2 and plus 1 by turns");
   },
-  {
-    name: "limitAll at once, in any order of limits: all or nothing, exactly",
-    asks: ["limitAll"],
-    async run({ limits }) {
+  "concurrent limitAll calls, in any order of limits, take from all or from none": needs(
+    ["limitAll"],
+    async ({ limits }) => {
       const subject = limits({
         a: { kind: "token bucket", rate: 50, period: HOUR },
         b: { kind: "fixed window", rate: 80, period: HOUR, start: 0 },
@@ -92,24 +76,20 @@ export const CONCURRENCY: readonly Case[] = [
         ["c", 60],
       ] as const) {
         const taken = answers.filter(({ ok }, i) => ok && of(i).includes(name)).length;
-        same((await subject.value(name)).value, capacity - taken, `${name}: ${capacity} less the ${taken} granted`);
+        same((await subject.getValue(name)).value, capacity - taken, `${name}: ${capacity} less the ${taken} granted`);
       }
       const empty = [
-        (await subject.value("a")).value,
-        (await subject.value("b")).value,
-        (await subject.value("c")).value,
+        (await subject.getValue("a")).value,
+        (await subject.getValue("b")).value,
+        (await subject.getValue("c")).value,
       ];
       holds(empty.filter((value) => value === 0).length >= 2, `two of the three should be used up: ${empty} are left`);
     },
-  },
-  {
-    name: "calls at once on shards: all that there is, and never more",
-    asks: ["shards"],
-    async run({ limits }) {
-      const subject = limits({ parts: { kind: "token bucket", rate: 96, period: HOUR, shards: 4 } });
-      same(granted(await together(CALLS, () => subject.limit("parts"))), 96, `granted of ${CALLS} on 96 in 4 shards`);
-      const { value } = await subject.value("parts");
-      holds(Math.abs(value) < 1e-9, `nothing should be left, not ${value}`);
-    },
-  },
-];
+  ),
+  "concurrent calls on shards are granted exactly the capacity": needs(["shards"], async ({ limits }) => {
+    const subject = limits({ parts: { kind: "token bucket", rate: 96, period: HOUR, shards: 4 } });
+    same(granted(await together(CALLS, () => subject.limit("parts"))), 96, `granted of ${CALLS} on 96 in 4 shards`);
+    const { value } = await subject.getValue("parts");
+    holds(Math.abs(value) < 1e-9, `nothing should be left, not ${value}`);
+  }),
+};

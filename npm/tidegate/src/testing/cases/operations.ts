@@ -1,108 +1,89 @@
 import { MINUTE, SECOND } from "../../limit/duration.ts";
 import { same } from "../expectation.ts";
-import type { Case } from "../subject.ts";
+import { type Cases, needs } from "../subject.ts";
 
 const bucket = { kind: "token bucket", rate: 60, period: MINUTE, capacity: 10 } as const;
 const window = { kind: "fixed window", rate: 10, period: MINUTE, start: 0 } as const;
 
 /** give, charge, reserve, reset, getValue. */
-export const OPERATIONS: readonly Case[] = [
-  {
-    name: "give brings tokens back, up to the capacity",
-    async run({ limits }) {
-      const subject = limits({ bucket, window });
-      for (const name of ["bucket", "window"] as const) {
-        await subject.limit(name, { key: "k", count: 6 });
-        same((await subject.give(name, { key: "k", count: 1.5 })).value, 5.5, `${name}: 10 less 6 and 1.5 given back`);
-        same((await subject.give(name, { key: "k", count: 100 })).value, 10, `${name}: no more than the capacity`);
-        same((await subject.value(name, { key: "k" })).value, 10, `${name}: what getValue tells then`);
-        same((await subject.give(name, { key: "fresh", count: 3 })).value, 10, `${name}: given to a fresh key`);
+export const OPERATIONS: Cases = {
+  "give adds tokens, up to the capacity": async ({ limits }) => {
+    const subject = limits({ bucket, window });
+    for (const name of ["bucket", "window"] as const) {
+      await subject.limit(name, { key: "k", count: 6 });
+      same((await subject.give(name, { key: "k", count: 1.5 })).value, 5.5, `${name}: 10 less 6 and 1.5 given back`);
+      same((await subject.give(name, { key: "k", count: 100 })).value, 10, `${name}: no more than the capacity`);
+      same((await subject.getValue(name, { key: "k" })).value, 10, `${name}: what getValue returns then`);
+      same((await subject.give(name, { key: "fresh", count: 3 })).value, 10, `${name}: given to a fresh key`);
+    }
+  },
+  "charge is always granted, and its retryAt is when the debt is paid": async ({ limits, clock }) => {
+    const subject = limits({ bucket: { ...bucket, maxReserved: 0 } });
+    const charged = await subject.charge("bucket", { key: "k", count: 25 });
+    same([charged.ok, charged.value], [true, -15], "25 charged of 10");
+    same(charged.retryAt, clock.now() + 15 * SECOND, "when 15 tokens at one a second are paid");
+    same((await subject.limit("bucket", { key: "k" })).ok, false, "a call while tokens are owed");
+    clock.advance(15 * SECOND);
+    same((await subject.getValue("bucket", { key: "k" })).value, 0, "the debt, when it is paid");
+    clock.advance(SECOND);
+    same((await subject.limit("bucket", { key: "k" })).ok, true, "one token, a second later");
+  },
+  "grants reservations for later, up to maxReserved": async ({ limits, clock }) => {
+    const subject = limits({ bucket: { ...bucket, maxReserved: 5 } });
+    const take = (count: number) => subject.limit("bucket", { key: "k", count, reserve: true });
+    same((await take(10)).reserved, false, "what is there is granted now");
+    const first = await take(3);
+    same([first.ok, first.reserved, first.value, first.retryAfter], [true, true, -3, 3 * SECOND], "3 reserved");
+    const second = await take(2);
+    same([second.ok, second.reserved, second.value, second.retryAfter], [true, true, -5, 5 * SECOND], "2 more");
+    const third = await take(1);
+    same([third.ok, third.reserved, third.retryAfter], [false, false, SECOND], "1 more than may be owed");
+    clock.advance(SECOND);
+    same((await take(1)).ok, true, "the same, at its retryAt");
+  },
+  "a limit that was reset is full at the next call": needs(["shards"], async ({ limits }) => {
+    const subject = limits({ bucket, window, parts: { ...bucket, shards: 4 } });
+    for (const name of ["bucket", "window", "parts"] as const) {
+      await subject.charge(name, { key: "k", count: 1000 });
+      await subject.reset(name, { key: "k" });
+      same((await subject.getValue(name, { key: "k" })).value, 10, `${name}: what is there after a reset`);
+      same((await subject.limit(name, { key: "k", count: 10 })).ok, true, `${name}: all of it, after a reset`);
+      await subject.reset(name, { key: "never used" });
+    }
+  }),
+  "getValue returns value and ts at the current time": async ({ limits, clock }) => {
+    const subject = limits({ bucket, window });
+    const at = clock.now();
+    const two = async (name: "bucket" | "window") => {
+      const { value, ts } = await subject.getValue(name);
+      return [value, ts - at];
+    };
+    same(
+      [await two("bucket"), await two("window")],
+      [
+        [10, 0],
+        [10, 0],
+      ],
+      "fresh",
+    );
+    await subject.limit("bucket", { count: 8 });
+    await subject.limit("window", { count: 8 });
+    clock.advance(2500);
+    same(await two("bucket"), [4.5, 2500], "a bucket, 2.5 s and as many tokens after 8 were taken");
+    same(await two("window"), [2, 0], "a window that goes on");
+    clock.advance(MINUTE);
+    same(await two("window"), [10, MINUTE], "the window after it");
+  },
+  "a clock that steps back adds no tokens": async ({ limits, clock }) => {
+    const subject = limits({ bucket, window });
+    for (const name of ["bucket", "window"] as const) {
+      let granted = 0;
+      for (let i = 0; i < 200; i++) {
+        clock.advance(i % 2 === 0 ? -30 * SECOND : 30 * SECOND);
+        if ((await subject.limit(name)).ok) granted++;
       }
-    },
+      const swings = name === "bucket" ? 30 : 10;
+      same(granted <= 10 + swings, true, `${name}: at most ${10 + swings} of 200, not ${granted}`);
+    }
   },
-  {
-    name: "charge is never denied, and tells when the debt is paid",
-    async run({ limits, clock }) {
-      const subject = limits({ bucket: { ...bucket, maxReserved: 0 } });
-      const charged = await subject.charge("bucket", { key: "k", count: 25 });
-      same([charged.ok, charged.value], [true, -15], "25 charged of 10");
-      same(charged.retryAt, clock.now() + 15 * SECOND, "when 15 tokens at one a second are paid");
-      same((await subject.limit("bucket", { key: "k" })).ok, false, "a call while tokens are owed");
-      clock.advance(15 * SECOND);
-      same((await subject.value("bucket", { key: "k" })).value, 0, "the debt, when it is paid");
-      clock.advance(SECOND);
-      same((await subject.limit("bucket", { key: "k" })).ok, true, "one token, a second later");
-    },
-  },
-  {
-    name: "a reservation is granted for later, as far as maxReserved goes",
-    async run({ limits, clock }) {
-      const subject = limits({ bucket: { ...bucket, maxReserved: 5 } });
-      const take = (count: number) => subject.limit("bucket", { key: "k", count, reserve: true });
-      same((await take(10)).reserved, false, "what is there is granted now");
-      const first = await take(3);
-      same([first.ok, first.reserved, first.value, first.retryAfter], [true, true, -3, 3 * SECOND], "3 reserved");
-      const second = await take(2);
-      same([second.ok, second.reserved, second.value, second.retryAfter], [true, true, -5, 5 * SECOND], "2 more");
-      const third = await take(1);
-      same([third.ok, third.reserved, third.retryAfter], [false, false, SECOND], "1 more than may be owed");
-      clock.advance(SECOND);
-      same((await take(1)).ok, true, "the same, at its retryAt");
-    },
-  },
-  {
-    name: "reset forgets, and the next call finds the limit full",
-    asks: ["shards"],
-    async run({ limits }) {
-      const subject = limits({ bucket, window, parts: { ...bucket, shards: 4 } });
-      for (const name of ["bucket", "window", "parts"] as const) {
-        await subject.charge(name, { key: "k", count: 1000 });
-        await subject.reset(name, { key: "k" });
-        same((await subject.value(name, { key: "k" })).value, 10, `${name}: what is there after a reset`);
-        same((await subject.limit(name, { key: "k", count: 10 })).ok, true, `${name}: all of it, after a reset`);
-        await subject.reset(name, { key: "never used" });
-      }
-    },
-  },
-  {
-    name: "getValue tells the two numbers at the time",
-    async run({ limits, clock }) {
-      const subject = limits({ bucket, window });
-      const at = clock.now();
-      const two = async (name: "bucket" | "window") => {
-        const { value, ts } = await subject.value(name);
-        return [value, ts - at];
-      };
-      same(
-        [await two("bucket"), await two("window")],
-        [
-          [10, 0],
-          [10, 0],
-        ],
-        "fresh",
-      );
-      await subject.limit("bucket", { count: 8 });
-      await subject.limit("window", { count: 8 });
-      clock.advance(2500);
-      same(await two("bucket"), [4.5, 2500], "a bucket, 2.5 s and as many tokens after 8 were taken");
-      same(await two("window"), [2, 0], "a window that goes on");
-      clock.advance(MINUTE);
-      same(await two("window"), [10, MINUTE], "the window after it");
-    },
-  },
-  {
-    name: "a clock that steps back mints nothing",
-    async run({ limits, clock }) {
-      const subject = limits({ bucket, window });
-      for (const name of ["bucket", "window"] as const) {
-        let granted = 0;
-        for (let i = 0; i < 200; i++) {
-          clock.advance(i % 2 === 0 ? -30 * SECOND : 30 * SECOND);
-          if ((await subject.limit(name)).ok) granted++;
-        }
-        const swings = name === "bucket" ? 30 : 10;
-        same(granted <= 10 + swings, true, `${name}: at most ${10 + swings} of 200, not ${granted}`);
-      }
-    },
-  },
-];
+};

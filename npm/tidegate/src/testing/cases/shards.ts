@@ -1,6 +1,6 @@
 import { HOUR, MINUTE } from "../../limit/duration.ts";
 import { holds, same } from "../expectation.ts";
-import type { Case } from "../subject.ts";
+import { type Cases, needs } from "../subject.ts";
 
 const SHARDS = [2, 3, 8] as const;
 const config = (shards: number) => ({ kind: "token bucket", rate: 24, period: HOUR, shards }) as const;
@@ -12,45 +12,36 @@ const config = (shards: number) => ({ kind: "token bucket", rate: 24, period: HO
 const TOLERANCE = 1e-9;
 
 /** A limit with shards decides as one bucket, whether its rows live apart or not. */
-export const SHARDED: readonly Case[] = [
-  {
-    name: "grants any count up to the capacity, at every number of shards",
-    asks: ["shards"],
-    async run({ limits }) {
-      for (const shards of SHARDS) {
-        const subject = limits({ parts: config(shards) });
-        for (const count of [24, 23.5, 13, 24 / shards, 1]) {
-          const [about, key] = [`${count} of 24 in ${shards} shards`, `${shards}: ${count}`];
-          same((await subject.limit("parts", { key, count })).ok, true, about);
-          const { value } = await subject.value("parts", { key });
-          holds(Math.abs(value - (24 - count)) < TOLERANCE, `${about}: ${24 - count} should be left, not ${value}`);
-        }
-        same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
+export const SHARDED: Cases = {
+  "grants any count up to the capacity, at every number of shards": needs(["shards"], async ({ limits }) => {
+    for (const shards of SHARDS) {
+      const subject = limits({ parts: config(shards) });
+      for (const count of [24, 23.5, 13, 24 / shards, 1]) {
+        const [about, key] = [`${count} of 24 in ${shards} shards`, `${shards}: ${count}`];
+        same((await subject.limit("parts", { key, count })).ok, true, about);
+        const { value } = await subject.getValue("parts", { key });
+        holds(Math.abs(value - (24 - count)) < TOLERANCE, `${about}: ${24 - count} should be left, not ${value}`);
       }
-    },
-  },
-  {
-    name: "grants the whole capacity one by one, and never more",
-    asks: ["shards"],
-    async run({ limits }) {
-      for (const shards of SHARDS) {
-        const subject = limits({ parts: config(shards) });
-        const key = `${shards}`;
-        for (let i = 0; i < 24; i++) {
-          const { ok, cause } = await subject.limit("parts", { key });
-          const why = cause === undefined ? "" : `: ${cause}`;
-          holds(ok, `${shards} shards deny while ${24 - i} of 24 tokens are left${why}`);
-        }
-        same((await subject.limit("parts", { key })).ok, false, `the 25th of 24, in ${shards} shards`);
-        const { value } = await subject.value("parts", { key });
-        holds(Math.abs(value) < TOLERANCE, `nothing should be left in ${shards} shards, not ${value}`);
+      same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
+    }
+  }),
+  "grants the capacity one by one, and no more": needs(["shards"], async ({ limits }) => {
+    for (const shards of SHARDS) {
+      const subject = limits({ parts: config(shards) });
+      const key = `${shards}`;
+      for (let i = 0; i < 24; i++) {
+        const { ok, cause } = await subject.limit("parts", { key });
+        const why = cause === undefined ? "" : `: ${cause}`;
+        holds(ok, `${shards} shards deny while ${24 - i} of 24 tokens are left${why}`);
       }
-    },
-  },
-  {
-    name: "a denial's retryAt is the first ms at which the request is granted, at every number of shards",
-    asks: ["shards"],
-    async run({ limits, clock }) {
+      same((await subject.limit("parts", { key })).ok, false, `the 25th of 24, in ${shards} shards`);
+      const { value } = await subject.getValue("parts", { key });
+      holds(Math.abs(value) < TOLERANCE, `nothing should be left in ${shards} shards, not ${value}`);
+    }
+  }),
+  "a denial's retryAt is the first ms at which the request is granted, at every number of shards": needs(
+    ["shards"],
+    async ({ limits, clock }) => {
       for (const shards of SHARDS) {
         const subject = limits({ parts: config(shards) });
         for (const count of [24, 13, 5]) {
@@ -66,45 +57,36 @@ export const SHARDED: readonly Case[] = [
         }
       }
     },
-  },
-  {
-    name: "give, charge and reservations move the sum by their counts",
-    asks: ["shards"],
-    async run({ limits }) {
-      for (const shards of SHARDS) {
-        const subject = limits({ parts: { ...config(shards), maxReserved: 12 } });
-        const key = `${shards}`;
-        const left = async (expected: number, about: string) => {
-          const { value } = await subject.value("parts", { key });
-          holds(
-            Math.abs(value - expected) < TOLERANCE,
-            `${about}, ${shards} shards: ${expected} should be left, not ${value}`,
-          );
-        };
-        await subject.charge("parts", { key, count: 20 });
-        await left(4, "20 charged");
-        await subject.give("parts", { key, count: 5.5 });
-        await left(9.5, "5.5 given back");
-        same(
-          (await subject.limit("parts", { key, count: 15.5, reserve: true })).reserved,
-          true,
-          "15.5 reserved of 9.5",
+  ),
+  "give, charge and reservations move the sum by their counts": needs(["shards"], async ({ limits }) => {
+    for (const shards of SHARDS) {
+      const subject = limits({ parts: { ...config(shards), maxReserved: 12 } });
+      const key = `${shards}`;
+      const left = async (expected: number, about: string) => {
+        const { value } = await subject.getValue("parts", { key });
+        holds(
+          Math.abs(value - expected) < TOLERANCE,
+          `${about}, ${shards} shards: ${expected} should be left, not ${value}`,
         );
-        await left(-6, "15.5 reserved");
-        same((await subject.limit("parts", { key, count: 6.5, reserve: true })).ok, false, "more than may be owed");
-        await left(-6, "6.5 denied");
-        await subject.give("parts", { key, count: 1000 });
-        await left(24, "more given back than the capacity");
-      }
-    },
-  },
-  {
-    name: "limitAll takes the sum of the counts on a limit with shards, once",
-    asks: ["limitAll", "shards"],
-    async run({ limits }) {
+      };
+      await subject.charge("parts", { key, count: 20 });
+      await left(4, "20 charged");
+      await subject.give("parts", { key, count: 5.5 });
+      await left(9.5, "5.5 given back");
+      same((await subject.limit("parts", { key, count: 15.5, reserve: true })).reserved, true, "15.5 reserved of 9.5");
+      await left(-6, "15.5 reserved");
+      same((await subject.limit("parts", { key, count: 6.5, reserve: true })).ok, false, "more than may be owed");
+      await left(-6, "6.5 denied");
+      await subject.give("parts", { key, count: 1000 });
+      await left(24, "more given back than the capacity");
+    }
+  }),
+  "limitAll takes the sum of the counts on a limit with shards, once": needs(
+    ["limitAll", "shards"],
+    async ({ limits }) => {
       const subject = limits({ parts: config(4), user: { kind: "token bucket", rate: 5, period: MINUTE } });
       const left = async (expected: number, about: string) => {
-        const { value } = await subject.value("parts");
+        const { value } = await subject.getValue("parts");
         holds(Math.abs(value - expected) < TOLERANCE, `${about}: ${expected} should be left, not ${value}`);
       };
       const take = (counts: number[], user: number) =>
@@ -120,5 +102,5 @@ export const SHARDED: readonly Case[] = [
       same((await take([1], 6)).ok, false, "where the other limit denies");
       await left(3, "two denials");
     },
-  },
-];
+  ),
+};
