@@ -9,8 +9,10 @@ import { expressRateLimitStore } from "../../src/middleware/express.ts";
 import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
 import { honoRateLimiterStore } from "../../src/middleware/hono.ts";
 import { throttlerStorage } from "../../src/middleware/nest.ts";
+import type { HitOptions } from "../../src/middleware/drop-in/options.ts";
+import type { Store } from "../../src/stores/contract.ts";
 
-const DROP_INS = {
+const DROP_INS: Record<string, (options?: HitOptions<Store>) => unknown> = {
   expressRateLimitStore,
   honoRateLimiterStore,
   fastifyRateLimitStore,

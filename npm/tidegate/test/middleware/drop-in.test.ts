@@ -184,14 +184,6 @@ describe.each(STORES)("@fastify/rate-limit, with a store that answers %s", (_, m
     expect((await app.inject({ url: "/peek" })).json()).toMatchObject({ remaining: 0, isExceeded: true });
     await app.close();
   });
-
-  test("stretched windows are refused, not quietly left out", async () => {
-    const app = fastify();
-    const store = fastifyRateLimitStore({ store: make(), name: "web" });
-    await expect(app.register(fastifyRateLimit, { continueExceeding: true, store })).rejects.toThrow(
-      "`continueExceeding` must be off",
-    );
-  });
 });
 
 test("skipOnError lets requests through where the store fails", async () => {

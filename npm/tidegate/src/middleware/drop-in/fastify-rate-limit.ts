@@ -1,12 +1,13 @@
 import { checkOptions } from "../../limiter/options.ts";
-import { InputError } from "../../limit/errors.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";
-import { isPending, type Pending } from "../pending.ts";
-import { HitCounter, hitKey, type Hits } from "./hits.ts";
+import { follow, isPending, type Pending } from "../pending.ts";
+import { hitKey, wholePeriod } from "./algebra.ts";
+import { HitCounter, type Hits } from "./hits.ts";
 import type { HitOptions } from "./options.ts";
+import { type Current, StretchedCounter, stretchedNames } from "./stretched.ts";
 
-type Callback = (error: Error | null, result?: { current: number; ttl: number }) => void;
+type Callback = (error: Error | null, result?: Current) => void;
 
 /** The store interface of @fastify/rate-limit. */
 export interface FastifyHitStore {
@@ -38,9 +39,9 @@ function describe({ routeInfo, groupId, max, timeWindow }: Settings): string {
 
 /**
  * A store for @fastify/rate-limit: a class, as that plugin requires. It counts hits, denied ones too, in windows of
- * `timeWindow`. Two differences: a key's windows lie on a grid of their own instead of beginning with its first hit, so that
- * the first may be shorter (no window grants more); and `continueExceeding` and `exponentialBackoff`, which stretch
- * windows, are refused with an `InputError`.
+ * `timeWindow`, which begin with a key's first hit. With `continueExceeding`, each hit over `max` denies the key for another
+ * `timeWindow`; with `exponentialBackoff`, for twice as long as the hit before it. As in the plugin's Redis store, a
+ * window with `exponentialBackoff` lasts as long as the response reports.
  *
  * Counts belong to `name`, the window's length, the key, and the limiter within the application: a route with a limit of
  * its own by method and URL; the plugin's global limit, `app.rateLimit(options)` and `app.createRateLimit(options)` by
@@ -52,55 +53,75 @@ function describe({ routeInfo, groupId, max, timeWindow }: Settings): string {
  * await app.register(rateLimit, { max: 100, timeWindow: "1 minute", store });
  * ```
  *
- * Throws an `InputError` where a `store` comes without a `name`, or with a name that it has already.
+ * Throws an `InputError` if `name` is missing while `store` is set, or if another drop-in store uses it on that `store`.
  */
 export function fastifyRateLimitStore<S extends Store>(
   options: HitOptions<S> = {},
 ): new (
   settings: object,
 ) => FastifyHitStore {
-  const counter = new HitCounter(options, "fastify-rate-limit");
+  const counter = new HitCounter(options, "fastify-rate-limit", (name) => [name, ...stretchedNames(name)]);
+  let stretched: StretchedCounter<S> | undefined;
   const made = new Map<string, number>();
   return class FastifyRateLimitStore implements FastifyHitStore {
     readonly #identity: readonly [string, string];
+    readonly #stretch: "continue" | "backoff" | undefined;
 
     constructor(settings: Settings) {
       checkOptions(settings, "the settings of @fastify/rate-limit, which calls this itself");
-      for (const field of ["continueExceeding", "exponentialBackoff"] as const) {
-        if (settings[field] === true) throw new InputError(field, "off: a window ends when it ends", true);
-      }
+      if (settings.continueExceeding === true) this.#stretch = "continue";
+      else if (settings.exponentialBackoff === true) this.#stretch = "backoff";
       const described = describe(settings);
       const number = (made.get(described) ?? 0) + 1;
       made.set(described, number);
       this.#identity = [described, String(number)];
     }
 
-    incr(key: string, callback: Callback, timeWindow: number): void {
-      answer(() => counter.hit(hitKey(key, ...this.#identity), timeWindow), callback);
+    incr(key: string, callback: Callback, timeWindow: number, max = 0): void {
+      answer(() => {
+        const [counted, period] = this.#target(key, timeWindow);
+        if (this.#stretch === undefined || period === 0) return follow(counter.hit(counted, period), current);
+        stretched ??= new StretchedCounter(counter.name, options.store);
+        return stretched.hit(counted, period, max, this.#stretch === "backoff");
+      }, callback);
     }
 
-    read(key: string, callback: Callback, timeWindow: number): void {
-      answer(() => counter.read(hitKey(key, ...this.#identity), timeWindow), callback);
+    read(key: string, callback: Callback, timeWindow: number, max = 0): void {
+      answer(() => {
+        const [counted, period] = this.#target(key, timeWindow);
+        if (this.#stretch === undefined || period === 0) return follow(counter.read(counted, period), current);
+        stretched ??= new StretchedCounter(counter.name, options.store);
+        return stretched.read(counted, period, max);
+      }, callback);
     }
 
     child(settings: Settings): FastifyHitStore {
       return new FastifyRateLimitStore(settings);
     }
+
+    #target(key: string, timeWindow: number): [key: string, period: number] {
+      return [hitKey(key, ...this.#identity), wholePeriod("timeWindow", timeWindow)];
+    }
   };
 }
 
-function answer(count: () => Pending<Hits | undefined>, callback: Callback): void {
-  const report = (hits: Hits | undefined): void => {
-    const ttl = hits === undefined ? 0 : Math.max(hits.resetTime.getTime() - Date.now(), 0);
-    callback(null, { current: hits?.totalHits ?? 0, ttl });
-  };
-  let found: Pending<Hits | undefined>;
+const current = (hits: Hits | undefined): Current => ({
+  current: hits?.totalHits ?? 0,
+  ttl: hits === undefined ? 0 : Math.max(hits.resetTime.getTime() - Date.now(), 0),
+});
+
+function answer(count: () => Pending<Current>, callback: Callback): void {
+  let found: Pending<Current>;
   try {
     found = count();
   } catch (error) {
     callback(error as Error);
     return;
   }
-  if (isPending(found)) found.then(report, (error) => callback(error as Error));
-  else report(found);
+  if (isPending(found)) {
+    found.then(
+      (result) => callback(null, result),
+      (error) => callback(error as Error),
+    );
+  } else callback(null, found);
 }

@@ -1,9 +1,10 @@
 import { Limiter } from "../../limiter/limiter.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Decision } from "../../limit/decision.ts";
-import { tupleKey } from "../../http/key.ts";
+import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store, SyncStore } from "../../stores/contract.ts";
 import { follow, type Pending } from "../pending.ts";
+import { hitKey, MOST, wholePeriod, window } from "./algebra.ts";
 import { checkHits, type HitOptions } from "./options.ts";
 
 /** Hits of a key, and when its window ends. */
@@ -14,62 +15,58 @@ export interface Hits {
 
 type In<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 
-/** More hits than any window sees: the other package compares with its own limit, so that hits beyond it count too. */
-const MOST = 2 ** 40;
-
-/**
- * Hits in windows of `period` ms, on the algebra: a fixed window of 2^40 tokens, where each hit is a `charge` of one. The
- * period is a part of every key, so that no state is read under another window. The grid of windows is the key's own, so
- * the first window of a key may be shorter than the others.
- */
+/** Hits in windows of `period` ms, which begin with a key's first hit. In a window of 0 ms, each hit is the first. */
 export class HitCounter<S extends Store> {
-  readonly #limiter: Limiter<string, S>;
-  readonly #name: string;
+  readonly name: string;
+  readonly #settings: { store?: S };
+  #limiter: Limiter<string, S>;
 
-  constructor(options: HitOptions<S>, otherwise: string) {
-    const { name, settings } = checkHits(options, otherwise);
-    this.#name = name;
+  constructor(options: HitOptions<S>, otherwise: string, limits?: (name: string) => readonly string[]) {
+    const { name, settings } = checkHits(options, otherwise, limits);
+    this.name = name;
+    this.#settings = settings;
     this.#limiter = new Limiter<string, S>({}, settings);
   }
 
-  get name(): string {
-    return this.#name;
-  }
-
-  #call(key: string, period: number): { key: string; config: { kind: "fixed window"; rate: number; period: number } } {
-    return { key: hitKey(key, String(period)), config: { kind: "fixed window", rate: MOST, period } };
-  }
-
-  /** Counts one hit. */
+  /** Counts one hit, also beyond the other package's limit. */
   hit(key: string, period: number): Pending<Hits> {
-    return follow(this.#limiter.charge(this.#name, this.#call(key, period)) as Pending<Decision>, (decision) => {
+    if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date() });
+    return follow(this.#limiter.charge(this.name, target(key, period)) as Pending<Decision>, (decision) => {
       // These packages have a way of their own to go on without a store (`passOnStoreError`, `skipOnError`).
       if (decision.degraded === true) throw decision.cause;
       return hits(decision, period);
     });
   }
 
-  /** Takes one hit back, of the window that is open now. */
+  /** Takes one hit back from the current window. */
   back(key: string, period: number): Pending<void> {
-    return follow(this.#limiter.give(this.#name, this.#call(key, period)) as Pending<Decision>, () => undefined);
+    if (period === 0) return this.#pending(undefined);
+    return follow(this.#limiter.give(this.name, target(key, period)) as Pending<Decision>, () => undefined);
   }
 
-  /** How many there are; `undefined` where there are none. */
+  /** The current window's hits; `undefined` where it has none. */
   read(key: string, period: number): Pending<Hits | undefined> {
-    const value = this.#limiter.getValue(this.#name, this.#call(key, period)) as Pending<{ value: number; ts: number }>;
+    if (period === 0) return this.#pending(undefined);
+    const value = this.#limiter.getValue(this.name, target(key, period)) as Pending<{ value: number; ts: number }>;
     return follow(value, (state) => (state.value >= MOST ? undefined : hits(state, period)));
   }
 
   forget(key: string, period: number): Pending<void> {
-    return this.#limiter.reset(this.#name, this.#call(key, period)) as Pending<void>;
+    if (period === 0) return this.#pending(undefined);
+    return this.#limiter.reset(this.name, target(key, period)) as Pending<void>;
+  }
+
+  /** Forgets every key. Only where the counts are in this drop-in's own memory. */
+  forgetAll(): void {
+    this.#limiter = new Limiter<string, S>({}, this.#settings);
+  }
+
+  #pending<T>(value: T): Pending<T> {
+    return this.#limiter.store.sync ? value : Promise.resolve(value);
   }
 }
 
-/** The key of a count: the parts of its identity, then the other package's key. */
-export function hitKey(key: string, ...identity: readonly [string, ...string[]]): string {
-  if (typeof key !== "string") throw new InputError("key", "a string", key);
-  return tupleKey(...identity, key);
-}
+const target = (key: string, period: number) => ({ key: hitKey(key, String(period)), config: window(period) });
 
 const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hits => ({
   totalHits: MOST - value,
@@ -80,6 +77,7 @@ const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hit
 export interface HitStore<S extends Store> {
   /** Sets the window's length in ms. The limiter calls it once; another length on a second call throws an `InputError`. */
   init(options: { windowMs: number }): void;
+  /** The key's hits; `undefined` where it has none in its current window. */
   get(key: string): In<S, Hits | undefined>;
   increment(key: string): In<S, Hits>;
   decrement(key: string): In<S, void>;
@@ -87,38 +85,52 @@ export interface HitStore<S extends Store> {
   /** Whether another store object could count the same keys. */
   readonly localKeys: boolean;
   readonly prefix: string;
+  /** Frees the counts of a drop-in store that has its own memory. Otherwise does nothing: the `store` is the caller's to end. */
+  shutdown(): void;
 }
+
+/** A drop-in store with its own memory, which can also forget all keys. */
+export interface LocalHitStore extends HitStore<MemoryStore> {
+  /** Resets every key. A store on a server has no such method: it has no list of its keys. */
+  resetAll(): void;
+}
+
+/** The window of the other packages where none is set. */
+const MINUTE = 60_000;
 
 function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): HitStore<S> {
   const counter = new HitCounter(options, otherwise);
-  let period: number | undefined;
-  const opened = (): number => {
-    if (period === undefined) throw new InputError("windowMs", "set through init before a hit is counted", period);
-    return period;
-  };
+  const local = options.store === undefined;
+  let given: number | undefined;
+  let period = MINUTE;
+  const resetAll = (): void => counter.forgetAll();
   return {
-    localKeys: options.store === undefined,
+    ...(local && { resetAll }),
+    shutdown: () => {
+      if (local) resetAll();
+    },
+    localKeys: local,
     prefix: `${counter.name}:`,
     init: (settings) => {
-      const windowMs: unknown = (settings as { windowMs?: unknown } | null | undefined)?.windowMs;
-      if (typeof windowMs !== "number") throw new InputError("windowMs", "a whole number of ms", windowMs);
-      if (period !== undefined && period !== windowMs) {
-        const rule = `${period}, as the first limiter of this store has it: each limiter needs a store of its own`;
+      const windowMs: unknown = (settings as { windowMs?: unknown } | null | undefined)?.windowMs ?? MINUTE;
+      const whole = wholePeriod("windowMs", windowMs);
+      if (given !== undefined && period !== whole) {
+        const rule = `${given}, as the first limiter of this store has it: each limiter needs a store of its own`;
         throw new InputError("windowMs", rule, windowMs);
       }
-      period = windowMs;
+      given = windowMs as number;
+      period = whole;
     },
-    get: (key) => counter.read(key, opened()) as In<S, Hits | undefined>,
-    increment: (key) => counter.hit(key, opened()) as In<S, Hits>,
-    decrement: (key) => counter.back(key, opened()) as In<S, void>,
-    resetKey: (key) => counter.forget(key, opened()) as In<S, void>,
+    get: (key) => counter.read(key, period) as In<S, Hits | undefined>,
+    increment: (key) => counter.hit(key, period) as In<S, Hits>,
+    decrement: (key) => counter.back(key, period) as In<S, void>,
+    resetKey: (key) => counter.forget(key, period) as In<S, void>,
   };
 }
 
 /**
  * A store for express-rate-limit 8, with every option of that package. It counts hits, denied ones too, in windows of
- * `windowMs`. One difference: a key's windows lie on a grid of their own instead of beginning with its first hit, so that the
- * first may be shorter; no window grants more.
+ * `windowMs`, which begin with a key's first hit.
  *
  * Counts belong to `name`, the window's length and the key. Servers share them by the same name on the same backing
  * store; each limit needs a name of its own.
@@ -128,10 +140,13 @@ function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): H
  * app.use(rateLimit({ windowMs: 60_000, limit: 100, store }));
  * ```
  *
- * Throws an `InputError` where a `store` comes without a `name`, or with a name that it has already.
+ * Throws an `InputError` if `name` is missing while `store` is set, or if another drop-in store uses it on that `store`.
  */
-export const expressRateLimitStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>
-  hitStore(options, "express-rate-limit");
+export function expressRateLimitStore(options?: HitOptions<never> & { store?: undefined }): LocalHitStore;
+export function expressRateLimitStore<S extends Store>(options: HitOptions<S>): HitStore<S>;
+export function expressRateLimitStore<S extends Store>(options: HitOptions<S> = {}): HitStore<S> {
+  return hitStore(options, "express-rate-limit");
+}
 
 /**
  * A store for hono-rate-limiter, by the same rules as {@link expressRateLimitStore}.
@@ -141,5 +156,8 @@ export const expressRateLimitStore = <S extends Store>(options: HitOptions<S> = 
  * app.use(rateLimiter({ windowMs: 60_000, limit: 100, keyGenerator, store }));
  * ```
  */
-export const honoRateLimiterStore = <S extends Store>(options: HitOptions<S> = {}): HitStore<S> =>
-  hitStore(options, "hono-rate-limiter");
+export function honoRateLimiterStore(options?: HitOptions<never> & { store?: undefined }): LocalHitStore;
+export function honoRateLimiterStore<S extends Store>(options: HitOptions<S>): HitStore<S>;
+export function honoRateLimiterStore<S extends Store>(options: HitOptions<S> = {}): HitStore<S> {
+  return hitStore(options, "hono-rate-limiter");
+}

@@ -1,0 +1,36 @@
+/** Hits and blocks of other packages, as limits of this one. */
+import type { Config } from "../../limit/config.ts";
+import { InputError } from "../../limit/errors.ts";
+import { tupleKey } from "../../http/key.ts";
+
+/** The most hits that a window counts, and the longest period in ms. */
+export const MOST: number = 2 ** 40;
+
+/**
+ * A window that counts hits, from a key's first one. Without `max`, each hit is a `charge` on 2^40 tokens. With `max`,
+ * each hit is a reservation: the window has no capacity and may owe `max` tokens, so a hit beyond `max` is denied, and a
+ * limit that changes finds the hits that there are.
+ */
+export function window(period: number, max?: number): Config {
+  if (max === undefined) return { kind: "fixed window", rate: MOST, period };
+  const maxReserved = Math.min(Math.max(max, 0), MOST);
+  return { kind: "fixed window", rate: MOST, period, capacity: 0, maxReserved };
+}
+
+/** A block: a bucket without capacity that owes one token for each ms until the block ends. */
+export const BLOCK: Config = { kind: "token bucket", rate: 1, period: 1, capacity: 0 };
+
+/** A length of other packages, which accept any number, as integer ms of ours: 0 where no time passes. */
+export function wholePeriod(field: string, ms: unknown): number {
+  if (typeof ms !== "number" || Number.isNaN(ms)) throw new InputError(field, "a number of ms", ms);
+  return Math.min(Math.max(Math.floor(ms), 0), MOST);
+}
+
+/** The key of a count: the parts of its identity, then the other package's key. */
+export function hitKey(key: unknown, ...identity: readonly [string, ...string[]]): string {
+  // Other packages accept any value as a key. An object's text is the same for all objects.
+  if (typeof key === "symbol" || typeof key === "function" || (typeof key === "object" && key !== null)) {
+    throw new InputError("key", "a string, a number or another primitive value", key);
+  }
+  return tupleKey(...identity, String(key));
+}

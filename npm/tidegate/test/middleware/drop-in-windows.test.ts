@@ -1,0 +1,211 @@
+/** The drop-in stores behind the peers' own middleware: windows, values and methods as those packages have them. */
+import "reflect-metadata";
+import fastifyRateLimit, { type RateLimitPluginOptions } from "@fastify/rate-limit";
+import { Controller, Get, Module } from "@nestjs/common";
+import { APP_GUARD, NestFactory } from "@nestjs/core";
+import { ThrottlerGuard, ThrottlerModule, type ThrottlerOptions } from "@nestjs/throttler";
+import fastify from "fastify";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { HOUR, InputError, memory, MINUTE } from "../../src/index.ts";
+import { expressRateLimitStore } from "../../src/middleware/express.ts";
+import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
+import { honoRateLimiterStore } from "../../src/middleware/hono.ts";
+import { throttlerStorage } from "../../src/middleware/nest.ts";
+import type { Store } from "../../src/stores/contract.ts";
+import { later } from "./later.ts";
+
+const START = Date.UTC(2026, 0, 1, 12, 0, 0, 123);
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START }));
+afterEach(() => void vi.useRealTimers());
+const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
+
+const STORES: [string, () => Store][] = [
+  ["a synchronous store", () => memory()],
+  ["an asynchronous store", later],
+];
+
+describe.each(STORES)("on %s", (_, make) => {
+  describe("@fastify/rate-limit", () => {
+    async function serve(options: RateLimitPluginOptions) {
+      const app = fastify();
+      const store = fastifyRateLimitStore({ store: make(), name: "web" });
+      await app.register(fastifyRateLimit, { max: 2, timeWindow: 1000, ...options, store });
+      app.get("/", async () => "hello");
+      const peek = app.createRateLimit();
+      app.get("/peek", { config: { rateLimit: false } }, async (request) => peek(request, { increment: false }));
+      return {
+        /** The status of the next request, and the wait that the response reports, in seconds. */
+        next: async (): Promise<[number, number]> => {
+          const { statusCode, headers } = await app.inject("/");
+          return [statusCode, Number(headers["x-ratelimit-reset"])];
+        },
+        peek: async () => (await app.inject("/peek")).json<{ remaining: number; ttl: number; isExceeded: boolean }>(),
+      };
+    }
+
+    test("exponentialBackoff doubles the wait at each request over max", async () => {
+      const { next } = await serve({ exponentialBackoff: true, max: 1 });
+      expect([await next(), await next(), await next(), await next()]).toEqual([
+        [200, 1],
+        [429, 1],
+        [429, 2],
+        [429, 4],
+      ]);
+      pass(3999);
+      expect(await next()).toEqual([429, 8]);
+      pass(8000);
+      expect([await next(), await next()]).toEqual([
+        [200, 1],
+        [429, 1],
+      ]);
+    });
+
+    test("exponentialBackoff stops at the longest period", async () => {
+      const { next } = await serve({ exponentialBackoff: true, max: 0, timeWindow: 2 ** 38 });
+      const waits: number[] = [];
+      for (let i = 0; i < 4; i++) waits.push((await next())[1]);
+      expect(waits).toEqual([38, 39, 40, 40].map((power) => Math.ceil(2 ** power / 1000)));
+    });
+
+    test.each([{}, { continueExceeding: true }, { exponentialBackoff: true }])(
+      "timeWindow: 0 counts each request as the first, with %o",
+      async (options) => {
+        const { next } = await serve({ ...options, timeWindow: 0, max: 1 });
+        expect([await next(), await next(), await next()]).toEqual([
+          [200, 0],
+          [200, 0],
+          [200, 0],
+        ]);
+      },
+    );
+  });
+
+  describe("@nestjs/throttler", () => {
+    async function serve(throttler: ThrottlerOptions) {
+      class Root {
+        index(): string {
+          return "hello";
+        }
+      }
+      Controller()(Root);
+      Get()(Root.prototype, "index", Object.getOwnPropertyDescriptor(Root.prototype, "index") as PropertyDescriptor);
+      class App {}
+      const storage = throttlerStorage({ store: make(), name: "nest" });
+      Module({
+        imports: [ThrottlerModule.forRoot({ throttlers: [throttler], storage })],
+        controllers: [Root],
+        providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+      })(App);
+      const app = await NestFactory.create(App, { logger: false });
+      await app.listen(0, "127.0.0.1");
+      const url = await app.getUrl();
+      const next = async () => {
+        const { status, headers } = await fetch(url);
+        return { status, reset: headers.get("x-ratelimit-reset"), wait: Number(headers.get("retry-after")) };
+      };
+      return { next, close: () => app.close() };
+    }
+
+    test("Retry-After suffices where blockDuration is shorter than the ttl", async () => {
+      const { next, close } = await serve({ ttl: HOUR, limit: 2, blockDuration: 5000 });
+      await next();
+      await next();
+      expect(await next()).toMatchObject({ status: 429, wait: 5 });
+      pass(4999);
+      expect(await next()).toMatchObject({ status: 429, wait: 1 });
+      pass(1);
+      // The hits from before the block are forgotten.
+      expect([await next(), await next(), await next()]).toMatchObject([
+        { status: 200 },
+        { status: 200 },
+        { status: 429, wait: 5 },
+      ]);
+      await close();
+    });
+
+    test("a block that is longer than the ttl lasts as long as Retry-After reports", async () => {
+      const { next, close } = await serve({ ttl: 1000, limit: 1, blockDuration: MINUTE });
+      await next();
+      expect(await next()).toMatchObject({ status: 429, wait: 60 });
+      pass(MINUTE - 1);
+      expect(await next()).toMatchObject({ status: 429, wait: 1 });
+      pass(1);
+      expect(await next()).toMatchObject({ status: 200 });
+      await close();
+    });
+
+    test.each([
+      ["fractional times", 1000.75, 2.5, 500.25, [false, false, true]],
+      ["ttl 0", 0, 1, 0, [false, false, false]],
+      ["an infinite limit", 1000, Number.POSITIVE_INFINITY, 1000, [false, false, false]],
+      ["a negative limit", 1000, -1, 0, [true, true, true]],
+    ])("%s", async (_title, ttl, limit, blockDuration, blocked) => {
+      const storage = throttlerStorage({ store: make(), name: "nest" });
+      const records = [];
+      for (let i = 0; i < 3; i++) records.push(await storage.increment("k", ttl, limit, blockDuration, "default"));
+      expect(records.map(({ isBlocked }) => isBlocked)).toEqual(blocked);
+    });
+  });
+});
+
+describe.each([
+  ["expressRateLimitStore", expressRateLimitStore],
+  ["honoRateLimiterStore", honoRateLimiterStore],
+] as const)("%s", (_, make) => {
+  test.each([0, 0.5, -1])("a windowMs of %d counts each hit as the first", (windowMs) => {
+    const store = make();
+    store.init({ windowMs });
+    for (let i = 0; i < 3; i++) expect(store.increment("k")).toEqual({ totalHits: 1, resetTime: new Date(START) });
+    store.decrement("k");
+    store.resetKey("k");
+    expect(store.get("k")).toBeUndefined();
+  });
+
+  test.each([Number.NaN, "60000", null])("refuses a windowMs of %o", (windowMs) => {
+    const init = () => make().init({ windowMs: windowMs as never });
+    if (windowMs === null) expect(init).not.toThrow();
+    else expect(init).toThrow(new InputError("windowMs", "a number of ms", windowMs));
+  });
+
+  test("a store that is shared by two limiters accepts one length only, also where it is a fraction", () => {
+    const store = make();
+    store.init({ windowMs: 1000.5 });
+    store.init({ windowMs: 1000.5 });
+    expect(() => store.init({ windowMs: 2000 })).toThrow("`windowMs` must be 1000.5, as the first limiter");
+  });
+
+  test("counts any primitive key, and refuses objects, whose text is the same", () => {
+    const store = make();
+    const increment = (key: unknown) => store.increment(key as string).totalHits;
+    expect([7, undefined, null, true, 8n, ""].map(increment)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect([7, undefined, null, true, 8n, ""].map(increment)).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(store.get(7 as never)?.totalHits).toBe(2);
+    for (const key of [{}, ["a"], () => "k", Symbol("k")])
+      expect(() => increment(key)).toThrow(expect.objectContaining({ name: "InputError", field: "key" }));
+  });
+
+  test("resetAll and shutdown forget every key of a drop-in store with its own memory", () => {
+    const store = make();
+    for (const forget of [store.resetAll, store.shutdown]) {
+      for (const key of ["a", "b"]) expect(store.increment(key).totalHits).toBe(1);
+      forget();
+    }
+    expect(store.get("a")).toBeUndefined();
+  });
+
+  test("shutdown leaves the counts of a store that it shares; resetAll is absent there", () => {
+    const backing = memory();
+    const store = make({ store: backing, name: "a" });
+    store.increment("k");
+    store.shutdown();
+    expect(store.increment("k").totalHits).toBe(2);
+    expect("resetAll" in store).toBe(false);
+  });
+});
+
+test("an asynchronous store returns promises also where no time passes", async () => {
+  const store = expressRateLimitStore({ store: later() as never, name: "a" });
+  store.init({ windowMs: 0 });
+  const answers: unknown[] = [store.increment("k"), store.get("k"), store.decrement("k"), store.resetKey("k")];
+  for (const answer of answers) expect(answer).toBeInstanceOf(Promise);
+});
