@@ -7,6 +7,7 @@ import fastify, { type FastifyInstance } from "fastify";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import type { Redis } from "ioredis";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { HOUR, MINUTE, SECOND } from "tidegate";
 import { expressRateLimitStore } from "tidegate/express";
@@ -79,7 +80,40 @@ describe("@fastify/rate-limit", () => {
   });
 });
 
+test("@fastify/rate-limit: two servers extend one block with continueExceeding", async () => {
+  const server = async () => {
+    const app = fastify();
+    const store = fastifyRateLimitStore({ store: redis(client), name: "web" });
+    await app.register(fastifyRateLimit, { max: 1, timeWindow: HOUR, ban: 1, continueExceeding: true, store });
+    app.get("/", async () => "hello");
+    return app;
+  };
+  const servers = [await server(), await server()];
+  const next = async (index: number) => {
+    const { statusCode, headers } = await (servers[index] as FastifyInstance).inject("/");
+    return [statusCode, headers["x-ratelimit-reset"]];
+  };
+  expect([await next(0), await next(1), await next(0), await next(1)]).toMatchObject([
+    [200, 3600],
+    [429, 3600],
+    [403, 3600],
+    [403, 3600],
+  ]);
+  // Each state expires: the block's and the excess count's with the block.
+  for (const key of await client.keys("*")) expect(await client.pttl(key)).toBeLessThanOrEqual(HOUR + 1000);
+  await Promise.all(servers.map((app) => app.close()));
+});
+
 describe("express-rate-limit", () => {
+  test("a window begins with the key's first request", async () => {
+    const store = expressRateLimitStore({ store: redis(client), name: "api" });
+    store.init({ windowMs: HOUR });
+    const now = Date.now();
+    const { resetTime } = await store.increment("k");
+    expect(resetTime.getTime()).toBeGreaterThanOrEqual(now + HOUR);
+    expect((await store.increment("k")).resetTime).toEqual(resetTime);
+  });
+
   test("grants the first login after many polls", async () => {
     const app = express();
     const limited = (name: string, limit: number, windowMs: number) =>
@@ -131,6 +165,16 @@ test("hono-rate-limiter counts two windows under one name separately", async () 
 });
 
 describe("@nestjs/throttler", () => {
+  test("a request at the end of a block that is shorter than the ttl is granted", async () => {
+    const storage = throttlerStorage({ store: redis(client), name: "nest" });
+    const hit = () => storage.increment("user", HOUR, 1, 900, "default");
+    await hit();
+    const { timeToBlockExpire } = await hit();
+    expect(timeToBlockExpire).toBe(1);
+    await sleep(timeToBlockExpire * 1000);
+    expect(await hit()).toMatchObject({ totalHits: 1, isBlocked: false });
+  });
+
   test("grants 3 an hour where the same throttler also counts by the second", async () => {
     const storage = throttlerStorage({ store: redis(client), name: "nest" });
     const blocked = await repeat(9, async () => {

@@ -1,10 +1,15 @@
 /** The drop-in stores behind the peers' own middleware: windows, values and methods as those packages have them. */
 import "reflect-metadata";
+import { createServer } from "node:http";
 import fastifyRateLimit, { type RateLimitPluginOptions } from "@fastify/rate-limit";
 import { Controller, Get, Module } from "@nestjs/common";
 import { APP_GUARD, NestFactory } from "@nestjs/core";
 import { ThrottlerGuard, ThrottlerModule, type ThrottlerOptions } from "@nestjs/throttler";
+import express from "express";
+import { type Options, rateLimit } from "express-rate-limit";
 import fastify from "fastify";
+import { Hono } from "hono";
+import { rateLimiter } from "hono-rate-limiter";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HOUR, InputError, memory, MINUTE } from "../../src/index.ts";
 import { expressRateLimitStore } from "../../src/middleware/express.ts";
@@ -12,6 +17,7 @@ import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
 import { honoRateLimiterStore } from "../../src/middleware/hono.ts";
 import { throttlerStorage } from "../../src/middleware/nest.ts";
 import type { Store } from "../../src/stores/contract.ts";
+import { listen } from "./handler.ts";
 import { later } from "./later.ts";
 
 const START = Date.UTC(2026, 0, 1, 12, 0, 0, 123);
@@ -25,6 +31,55 @@ const STORES: [string, () => Store][] = [
 ];
 
 describe.each(STORES)("on %s", (_, make) => {
+  describe("express-rate-limit", () => {
+    async function serve(options: Partial<Options>) {
+      const app = express();
+      const store = expressRateLimitStore({ store: make(), name: "web" });
+      const limiter = rateLimit({ windowMs: MINUTE, limit: 2, standardHeaders: "draft-7", store, ...options });
+      app.use(limiter);
+      app.get("/", (_request, response) => void response.end());
+      return { limiter, ...(await listen(createServer(app))) };
+    }
+
+    test("a window begins with the key's first request and lasts windowMs", async () => {
+      const { url, close } = await serve({});
+      expect((await fetch(url)).headers.get("ratelimit")).toBe("limit=2, remaining=1, reset=60");
+      pass(MINUTE - 1);
+      expect((await fetch(url)).status).toBe(200);
+      expect((await fetch(url)).status).toBe(429);
+      pass(1);
+      const next = await fetch(url);
+      expect([next.status, next.headers.get("ratelimit")]).toEqual([200, "limit=2, remaining=1, reset=60"]);
+      await close();
+    });
+
+    test("a denied request is sent the rest of its window as Retry-After", async () => {
+      const { url, close } = await serve({ limit: 1 });
+      await fetch(url);
+      pass(10_000);
+      expect((await fetch(url)).headers.get("retry-after")).toBe("50");
+      await close();
+    });
+
+    test("draft-8 reports the whole window", async () => {
+      const { url, close } = await serve({ windowMs: 2 * HOUR, limit: 5, standardHeaders: "draft-8" });
+      expect((await fetch(url)).headers.get("ratelimit")).toBe('"5-in-2hrs"; r=4; t=7200');
+      await close();
+    });
+  });
+
+  test("hono-rate-limiter: a window begins with the key's first request", async () => {
+    const app = new Hono();
+    const store = honoRateLimiterStore({ store: make(), name: "web" });
+    app.use(rateLimiter({ windowMs: MINUTE, limit: 1, keyGenerator: () => "user", store }));
+    app.get("/", (context) => context.text("hello"));
+    expect((await app.request("/")).headers.get("ratelimit-reset")).toBe("60");
+    pass(MINUTE - 1);
+    expect((await app.request("/")).status).toBe(429);
+    pass(1);
+    expect((await app.request("/")).status).toBe(200);
+  });
+
   describe("@fastify/rate-limit", () => {
     async function serve(options: RateLimitPluginOptions) {
       const app = fastify();
@@ -42,6 +97,49 @@ describe.each(STORES)("on %s", (_, make) => {
         peek: async () => (await app.inject("/peek")).json<{ remaining: number; ttl: number; isExceeded: boolean }>(),
       };
     }
+
+    test("a window begins with the key's first request", async () => {
+      const { next } = await serve({ timeWindow: MINUTE });
+      expect([await next(), await next(), await next()]).toEqual([
+        [200, 60],
+        [200, 60],
+        [429, 60],
+      ]);
+      pass(MINUTE - 1);
+      expect(await next()).toEqual([429, 1]);
+      pass(1);
+      expect(await next()).toEqual([200, 60]);
+    });
+
+    test("continueExceeding denies for another window at each request over max", async () => {
+      const { next, peek } = await serve({ continueExceeding: true, timeWindow: 10_000 });
+      await next();
+      pass(9000);
+      expect([await next(), await next()]).toEqual([
+        [200, 1],
+        [429, 10],
+      ]);
+      // Past the end of the window of the first request.
+      pass(9999);
+      expect(await peek()).toMatchObject({ remaining: 0, ttl: 1, isExceeded: true });
+      expect(await next()).toEqual([429, 10]);
+      pass(10_000);
+      expect(await peek()).toMatchObject({ remaining: 2, ttl: 0, isExceeded: false });
+      expect(await next()).toEqual([200, 10]);
+    });
+
+    test("continueExceeding counts requests over max for the ban", async () => {
+      const { next } = await serve({ continueExceeding: true, ban: 2, max: 1 });
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        statuses.push((await next())[0]);
+        pass(900);
+      }
+      expect(statuses).toEqual([200, 429, 429, 403, 403]);
+      pass(100);
+      // A new window begins, with a new count of the requests over max.
+      expect([(await next())[0], (await next())[0]]).toEqual([200, 429]);
+    });
 
     test("exponentialBackoff doubles the wait at each request over max", async () => {
       const { next } = await serve({ exponentialBackoff: true, max: 1 });
@@ -106,6 +204,17 @@ describe.each(STORES)("on %s", (_, make) => {
       return { next, close: () => app.close() };
     }
 
+    test("a window begins with the key's first request", async () => {
+      const { next, close } = await serve({ ttl: MINUTE, limit: 2, blockDuration: 0 });
+      expect(await next()).toMatchObject({ status: 200, reset: "60" });
+      pass(20_000);
+      expect(await next()).toMatchObject({ status: 200, reset: "40" });
+      expect(await next()).toMatchObject({ status: 429, wait: 40 });
+      pass(40_000);
+      expect(await next()).toMatchObject({ status: 200, reset: "60" });
+      await close();
+    });
+
     test("Retry-After suffices where blockDuration is shorter than the ttl", async () => {
       const { next, close } = await serve({ ttl: HOUR, limit: 2, blockDuration: 5000 });
       await next();
@@ -116,7 +225,7 @@ describe.each(STORES)("on %s", (_, make) => {
       pass(1);
       // The hits from before the block are forgotten.
       expect([await next(), await next(), await next()]).toMatchObject([
-        { status: 200 },
+        { status: 200, reset: "3600" },
         { status: 200 },
         { status: 429, wait: 5 },
       ]);
@@ -152,6 +261,22 @@ describe.each([
   ["expressRateLimitStore", expressRateLimitStore],
   ["honoRateLimiterStore", honoRateLimiterStore],
 ] as const)("%s", (_, make) => {
+  test("counts in windows of a minute before init, and where windowMs is undefined", () => {
+    const store = make();
+    expect(store.increment("k")).toEqual({ totalHits: 1, resetTime: new Date(START + MINUTE) });
+    store.init({ windowMs: undefined as never });
+    expect(store.increment("k")).toEqual({ totalHits: 2, resetTime: new Date(START + MINUTE) });
+  });
+
+  test("rounds a fractional windowMs down, and ends a window that is longer than any at 2^40 ms", () => {
+    const lasts = (windowMs: number): number => {
+      const store = make();
+      store.init({ windowMs });
+      return store.increment("k").resetTime.getTime() - START;
+    };
+    expect([1500.75, 1.5, Number.POSITIVE_INFINITY].map(lasts)).toEqual([1500, 1, 2 ** 40]);
+  });
+
   test.each([0, 0.5, -1])("a windowMs of %d counts each hit as the first", (windowMs) => {
     const store = make();
     store.init({ windowMs });

@@ -12,9 +12,8 @@ export const MOST: number = 2 ** 40;
  * limit that changes finds the hits that there are.
  */
 export function window(period: number, max?: number): Config {
-  if (max === undefined) return { kind: "fixed window", rate: MOST, period };
-  const maxReserved = Math.min(Math.max(max, 0), MOST);
-  return { kind: "fixed window", rate: MOST, period, capacity: 0, maxReserved };
+  const counted = { kind: "fixed window", rate: MOST, period, start: "first request" } as const;
+  return max === undefined ? counted : { ...counted, capacity: 0, maxReserved: Math.min(Math.max(max, 0), MOST) };
 }
 
 /** A block: a bucket without capacity that owes one token for each ms until the block ends. */

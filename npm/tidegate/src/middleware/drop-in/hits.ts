@@ -30,7 +30,7 @@ export class HitCounter<S extends Store> {
 
   /** Counts one hit, also beyond the other package's limit. */
   hit(key: string, period: number): Pending<Hits> {
-    if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date() });
+    if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date(Date.now()) });
     return follow(this.#limiter.charge(this.name, target(key, period)) as Pending<Decision>, (decision) => {
       // These packages have a way of their own to go on without a store (`passOnStoreError`, `skipOnError`).
       if (decision.degraded === true) throw decision.cause;
@@ -142,8 +142,8 @@ function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): H
  *
  * Throws an `InputError` if `name` is missing while `store` is set, or if another drop-in store uses it on that `store`.
  */
-export function expressRateLimitStore(options?: HitOptions<never> & { store?: undefined }): LocalHitStore;
-export function expressRateLimitStore<S extends Store>(options: HitOptions<S>): HitStore<S>;
+export function expressRateLimitStore(options?: HitOptions<never>): LocalHitStore;
+export function expressRateLimitStore<S extends Store>(options?: HitOptions<S>): HitStore<S>;
 export function expressRateLimitStore<S extends Store>(options: HitOptions<S> = {}): HitStore<S> {
   return hitStore(options, "express-rate-limit");
 }
@@ -156,8 +156,8 @@ export function expressRateLimitStore<S extends Store>(options: HitOptions<S> = 
  * app.use(rateLimiter({ windowMs: 60_000, limit: 100, keyGenerator, store }));
  * ```
  */
-export function honoRateLimiterStore(options?: HitOptions<never> & { store?: undefined }): LocalHitStore;
-export function honoRateLimiterStore<S extends Store>(options: HitOptions<S>): HitStore<S>;
+export function honoRateLimiterStore(options?: HitOptions<never>): LocalHitStore;
+export function honoRateLimiterStore<S extends Store>(options?: HitOptions<S>): HitStore<S>;
 export function honoRateLimiterStore<S extends Store>(options: HitOptions<S> = {}): HitStore<S> {
   return hitStore(options, "hono-rate-limiter");
 }

@@ -1,0 +1,131 @@
+/** Each page about another limiter lists every option of that limiter: the types of the peers complete these lists. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CreateRateLimitOptions, RateLimitPluginOptions } from "@fastify/rate-limit";
+import type { ThrottlerModuleOptions, ThrottlerOptions } from "@nestjs/throttler";
+import type { RatelimitConfig } from "@upstash/ratelimit";
+import type { Options, RateLimitInfo, RateLimitRequestHandler } from "express-rate-limit";
+import type { HonoConfigProps } from "hono-rate-limiter";
+import { expect, test } from "vitest";
+import { root } from "../../readme/blocks.ts";
+
+/** What an option of several types has, from all of them. */
+type Names<T> = T extends unknown ? keyof T : never;
+/** Each of these names once: the compiler reports one that is missing or that does not exist. */
+const all = <Name extends string>(names: Record<Name, true>): string[] => Object.keys(names);
+
+type FastifyOptions = Names<CreateRateLimitOptions> | Names<RateLimitPluginOptions>;
+type NestOptions = Names<Exclude<ThrottlerModuleOptions, unknown[]>> | Names<ThrottlerOptions>;
+
+const PAGES: Readonly<Record<string, readonly string[]>> = {
+  "express-rate-limit": [
+    ...all<Names<Options>>({
+      windowMs: true,
+      limit: true,
+      message: true,
+      statusCode: true,
+      legacyHeaders: true,
+      standardHeaders: true,
+      identifier: true,
+      retryAfter: true,
+      requestPropertyName: true,
+      skipFailedRequests: true,
+      skipSuccessfulRequests: true,
+      keyGenerator: true,
+      ipv6Subnet: true,
+      handler: true,
+      skip: true,
+      requestWasSuccessful: true,
+      store: true,
+      validate: true,
+      headers: true,
+      max: true,
+      passOnStoreError: true,
+      logger: true,
+    }),
+    ...all<keyof RateLimitInfo>({ limit: true, used: true, remaining: true, resetTime: true, key: true }),
+    ...all<Exclude<keyof RateLimitRequestHandler, keyof CallableFunction>>({ resetKey: true, getKey: true }),
+    ...["resetAll", "shutdown"],
+  ],
+  "hono-rate-limiter": [
+    ...all<Names<HonoConfigProps>>({
+      windowMs: true,
+      limit: true,
+      keyGenerator: true,
+      message: true,
+      statusCode: true,
+      handler: true,
+      standardHeaders: true,
+      requestPropertyName: true,
+      requestStorePropertyName: true,
+      skip: true,
+      skipFailedRequests: true,
+      skipSuccessfulRequests: true,
+      requestWasSuccessful: true,
+      store: true,
+      binding: true,
+    }),
+  ],
+  "fastify-rate-limit": all<FastifyOptions>({
+    max: true,
+    timeWindow: true,
+    global: true,
+    hook: true,
+    keyGenerator: true,
+    ipv6Subnet: true,
+    allowList: true,
+    errorResponseBuilder: true,
+    onExceeding: true,
+    onExceeded: true,
+    onBanReach: true,
+    ban: true,
+    continueExceeding: true,
+    exponentialBackoff: true,
+    addHeaders: true,
+    addHeadersOnExceeding: true,
+    enableDraftSpec: true,
+    skipOnError: true,
+    store: true,
+    redis: true,
+    nameSpace: true,
+    cache: true,
+    groupId: true,
+  }),
+  "nestjs-throttler": all<NestOptions>({
+    throttlers: true,
+    name: true,
+    limit: true,
+    ttl: true,
+    blockDuration: true,
+    ignoreUserAgents: true,
+    skipIf: true,
+    getTracker: true,
+    generateKey: true,
+    setHeaders: true,
+    errorMessage: true,
+    ipv6SubnetPrefix: true,
+    storage: true,
+  }),
+  upstash: all<Names<RatelimitConfig>>({
+    redis: true,
+    limiter: true,
+    prefix: true,
+    ephemeralCache: true,
+    timeout: true,
+    analytics: true,
+    cacheScripts: true,
+    enableProtection: true,
+    denyListThreshold: true,
+    dynamicLimits: true,
+    enableTelemetry: true,
+  }),
+};
+
+test.each(Object.entries(PAGES))("the page from %s lists every option", (page, options) => {
+  const text = readFileSync(join(root, `npm/site/migrate/${page}.md`), "utf8");
+  const [, section = ""] = text.split("## Every option");
+  const [table = ""] = /^\|[\s\S]*?\n\n/m.exec(`${section}\n\n`) ?? [];
+  const listed = [...table.matchAll(/^\| (.+?) \| /gm)].map(([, option = ""]) => option).join("\n");
+  const missing = options.filter((option) => !new RegExp(`\\b${option}\\b`).test(listed));
+  expect(missing).toEqual([]);
+});
