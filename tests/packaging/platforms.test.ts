@@ -117,6 +117,13 @@ function glibc9(library: Buffer): string {
   return text.replaceAll(`\0${newest}\0`, `\0${newest.replace("GLIBC_2", "GLIBC_9")}\0`);
 }
 
+test("the release's check of an addon, npm/scripts/loads.mjs, passes on this machine's", () => {
+  const platform = name.replace("@tidegate/", "");
+  expect(output(process.execPath, ["npm/scripts/loads.mjs", platform], { cwd: root })).toMatch(
+    new RegExp(`^${platform} .* decides on ${process.version}`),
+  );
+});
+
 test("every platform has a package of the same version that npm installs only there", () => {
   const main = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest;
   const optional = main["optionalDependencies"] as Record<string, string>;
