@@ -42,7 +42,7 @@ function limiter(one: Config): { limits: Limiter<"l", MemoryStore>; clock: FakeC
 function bound(one: Config, end: number): number {
   const most = one.capacity ?? one.rate;
   if (one.kind === "token bucket") return most + (one.rate * (end - START)) / Number(one.period);
-  const window = (at: number) => Math.floor((at - (one.start ?? 0)) / Number(one.period));
+  const window = (at: number) => Math.floor((at - Number(one.start ?? 0)) / Number(one.period));
   return most + one.rate * (window(end) - window(START));
 }
 

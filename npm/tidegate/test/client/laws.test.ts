@@ -80,7 +80,7 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
   // A window adds its tokens at its start; what a debt leaves of them is available too.
   const besides = one.kind === "fixed window" ? one.rate : 0;
   const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
-  const start = one.kind === "fixed window" ? (one.start ?? 0) : 0;
+  const start = one.kind === "fixed window" ? Number(one.start ?? 0) : 0;
   const window = (at: number): number => Math.floor((at - start) / Number(one.period));
   for (const [i, { at: from }] of ran.entries()) {
     let sum = 0;
