@@ -309,7 +309,10 @@ describe("options", () => {
     [{ rememberDenials: -1 }, "`rememberDenials` must be a whole number of ms from 0 to 60000; got -1"],
     [{ rememberDenials: Number.NaN }, "`rememberDenials`"],
     [{ rememberDenials: 60_001 }, "`rememberDenials`"],
-    [{ preffix: "a" }, "`preffix` must be absent: the options of redis are prefix, tag, rememberDenials"],
+    [
+      { preffix: "a" },
+      '`preffix` must be absent: redis has prefix, tag, rememberDenials, lease; got "a"; did you mean `prefix`?',
+    ],
     [null, "`options` must be an object; got null"],
   ])("%j is refused", (options, message) => {
     expect(() => redis(client, options as never)).toThrow(message);
