@@ -6,7 +6,6 @@ const any = (value: unknown): any => value;
 const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
 const store = postgres(client);
 const options = "`options` must be an object of settings, or left out; got ";
-const aLimit = '`limit` must be a Limit of "tidegate/store", as from new Limit(name, config); got ';
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
 
 describe("a wrong argument is an InputError that names it", () => {
@@ -29,12 +28,6 @@ describe("a wrong argument is an InputError that names it", () => {
       () => store.migrate({ unlogged: any(1) }),
       "`unlogged` must be true or false; got 1",
     ],
-    ["decide(null)", () => store.decide(any(null)), "`call` must be an object with op, limit, key"],
-    ["decide({})", () => store.decide(any({})), `${aLimit}undefined`],
-    ["decideAll(null)", () => store.decideAll(any(null)), "`calls` must be an array of calls; got null"],
-    ["decideAll([null])", () => store.decideAll(any([null])), "`call` must be an object with op, limit, key"],
-    ["reset(null)", () => store.reset(any(null), "k"), `${aLimit}null`],
-    ["getValue(null)", () => store.getValue(any(null), "k"), `${aLimit}null`],
   ])("%s", async (_, run, message) => {
     const error = await Promise.resolve()
       .then(run)

@@ -141,13 +141,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
 
   /** `reset` and `getValue` are sent as calls that take nothing. */
-  const nothing = (limit: Limit, key: string | undefined): Call => ({
-    op: "check",
-    limit,
-    key,
-    count: 0,
-    reserve: false,
-  });
+  const nothing = (limit: Limit, key: string | undefined) =>
+    ({ op: "check", limit, key, count: 0, reserve: false }) as const;
 
   return {
     name: NAME,

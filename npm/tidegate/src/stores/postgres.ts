@@ -15,7 +15,7 @@
  * @module
  */
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
@@ -88,23 +88,22 @@ export class PostgresStore implements AsyncStore {
   }
 
   decide(call: Call, now?: number, deadline?: Deadline): Promise<Decision> {
-    checkCall(call);
     const never = call.limit.never(call, now ?? Date.now());
     if (never !== undefined) return Promise.resolve(never);
     return this.#request({ kind: "one", call }, now, deadline);
   }
 
   async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
-    if (checkCalls(calls).length === 0) return settle([], now ?? Date.now());
+    if (calls.length === 0) return settle([], now ?? Date.now());
     return this.#request({ kind: "all", calls }, now, deadline);
   }
 
   async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    await this.#request<undefined>({ kind: "reset", limit: checkLimit(limit), key }, undefined, deadline);
+    await this.#request<undefined>({ kind: "reset", limit, key }, undefined, deadline);
   }
 
   async getValue(limit: Limit, key: string | undefined, now?: number, deadline?: Deadline): Promise<State> {
-    return this.#request({ kind: "value", limit: checkLimit(limit), key }, now, deadline);
+    return this.#request({ kind: "value", limit, key }, now, deadline);
   }
 
   /**
@@ -162,28 +161,4 @@ export class PostgresStore implements AsyncStore {
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): PostgresStore {
   return new PostgresStore(client, options);
-}
-
-/** Returns a limit: one of this package, or of another copy of it. */
-function checkLimit(limit: Limit): Limit {
-  const given = limit as Partial<Limit> | null | undefined;
-  if (typeof given?.identity === "function" && typeof given.policy === "object") return limit;
-  const rule = 'a Limit of "tidegate/store", as from new Limit(name, config)';
-  throw new InputError("limit", rule, limit, showInstead(limit));
-}
-
-/** Returns a call whose limit is one. */
-function checkCall(call: Call): Call {
-  if (typeof call !== "object" || call === null) {
-    throw new InputError("call", "an object with op, limit, key, count and reserve", call);
-  }
-  checkLimit(call.limit);
-  return call;
-}
-
-/** Returns an array of calls. */
-function checkCalls(calls: readonly Call[]): readonly Call[] {
-  if (!Array.isArray(calls)) throw new InputError("calls", "an array of calls", calls, showInstead(calls));
-  for (const call of calls) checkCall(call);
-  return calls;
 }
