@@ -78,6 +78,7 @@ const CALLS: Record<string, () => unknown[]> = {
   memory: () => [{}],
   metrics: () => [meter, {}],
   mongodb: () => [{ db: none, startSession: none }, {}],
+  mysql: () => [{ query: none }, {}],
   observe: () => [limits(), none],
   policyKey: () => ["a", undefined],
   problem: () => [denied, {}],

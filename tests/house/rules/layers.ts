@@ -12,7 +12,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["lease options", /^limiter\/lease\/options\.ts$/],
   [
     "store parts",
-    /^stores\/(index|contract|steps|swap|transactional|record|spread|level|turns|server-clock|addon-(calls|store))\.ts$/,
+    /^stores\/(index|contract|steps|swap|table|transactional|record|spread|level|turns|server-clock|addon-(calls|store))\.ts$/,
   ],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],

@@ -1,0 +1,155 @@
+/**
+ * State in MySQL or MariaDB: exact among all processes on one database, by each process's clock. The clients mysql2 and
+ * mariadb.
+ *
+ * @module
+ */
+import { generalizedUtf8 } from "../engine/utf8.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
+import { type TableOptions, tableStore } from "./table.ts";
+
+/** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
+export interface PromiseMysql {
+  query(options: never, values: never): PromiseLike<unknown>;
+}
+
+/** A pool or a connection with callbacks: of `mysql2`. */
+export interface CallbackMysql {
+  promise(): PromiseMysql;
+}
+
+/** Any of the clients that {@link mysql} takes. */
+export type MysqlLike = PromiseMysql | CallbackMysql;
+
+/** Settings of {@link mysql}. */
+export type MysqlOptions = TableOptions;
+
+/** Errors after which nothing was written: lock wait timeout, deadlock, a row that has changed, a group's rollback. */
+const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101];
+const NO_SUCH_TABLE = 1146;
+const OUT_OF_RANGE = 1690;
+/** Ms for which a key whose last write has no reply is not sent again: longer than the server waits for a lock. */
+const LOCK_WAIT = 60_000;
+
+/** Epoch seconds when the server evaluates it, after it has waited for locks: `NOW()` would be those of the statement's start. */
+const CLOCK = "UNIX_TIMESTAMP(SYSDATE(6))";
+/** A number out of range: it ends the statement, and undoes it. Not a constant, so it fails only where it is evaluated. */
+const REFUSE = "EXP(SYSDATE())";
+
+/**
+ * A store in a MySQL or MariaDB database: one `SELECT` and, where something is taken, one conditional
+ * `INSERT … ON DUPLICATE KEY UPDATE` for a batch of calls on a key, `limitAll` included. The first call creates the table.
+ *
+ * ```ts
+ * import { createPool } from "mysql2/promise";
+ *
+ * const store = mysql(createPool({ uri: "mysql://app@localhost/app" }));
+ * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
+ * const { ok } = await limits.limit("login", { key: userId });
+ * ```
+ *
+ * No transaction is held open. A step that lost against another process, or met a deadlock or a locked row, is repeated
+ * until the call's deadline; the server refuses a write that is late. A limit with `shards` is one row. Requires InnoDB,
+ * and sessions with `autocommit`: pass the pool, not a connection that is in a transaction. Calls reject with a
+ * `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
+ */
+export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore {
+  const query = queryOf(client);
+  /** Ms of the server's clock less those of `performance.now()`. */
+  let ahead = 0;
+  /** When each write without a reply is given up (`performance.now()`, ms), by identity. */
+  const unanswered = new Map<string, number>();
+
+  return tableStore("mysql", options, (table) => ({
+    create: () =>
+      query(
+        `CREATE TABLE IF NOT EXISTS ${table} (
+          id VARBINARY(1200) NOT NULL PRIMARY KEY,
+          state VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
+          drop_at BIGINT NOT NULL,
+          INDEX (drop_at)
+        ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
+        [],
+      ),
+    async read(ids) {
+      const now = performance.now();
+      if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();
+      const states = ids.map(() => `(SELECT state FROM ${table} WHERE id = UNHEX(?))`);
+      const [row] = (await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hex))) as unknown[][];
+      const [autocommit, clock, ...found] = row as unknown[];
+      if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");
+      ahead = Number(clock) * 1000 - performance.now();
+      return found;
+    },
+    async write(all, until) {
+      // Every process locks rows in one order.
+      const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
+      const last = (until + ahead) / 1000;
+      const inserts = rows.map(() => `(UNHEX(?), IF(${CLOCK} < ?, ?, ${REFUSE}), UNIX_TIMESTAMP() + ?)`);
+      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${inserts.join()}
+        ON DUPLICATE KEY UPDATE
+          drop_at = IF(
+            ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END),
+            GREATEST(drop_at, VALUES(drop_at)), ${REFUSE}
+          ),
+          state = VALUES(state)`;
+      const seconds = (ms: number): number => Math.ceil(Math.min(ms / 1000, Number.MAX_SAFE_INTEGER));
+      const inserted = rows.flatMap(({ id, state, dropIn }) => [id, last, state, seconds(dropIn)]);
+      const before = rows.flatMap((row) => [row.id, row.before]);
+      const givenUp = performance.now() + LOCK_WAIT;
+      for (const { id } of all) unanswered.set(id, givenUp);
+      try {
+        await query(sql, [...inserted, last, ...before]);
+        return true;
+      } catch (error) {
+        if (errnoOf(error) === OUT_OF_RANGE) return false;
+        throw error;
+      } finally {
+        for (const { id } of all) unanswered.delete(id);
+      }
+    },
+    async sweep(most) {
+      const full = "drop_at <= UNIX_TIMESTAMP()";
+      const rows = await query(`SELECT HEX(id) FROM ${table} WHERE ${full} LIMIT ${most}`, []);
+      const ids = (rows as string[][]).map(([id]) => id as string);
+      if (ids.length === 0) return;
+      // By primary key, as writes lock rows: a condition on the index would deadlock with them.
+      await query(`DELETE FROM ${table} WHERE id IN (${ids.map(() => "UNHEX(?)").join()}) AND ${full}`, ids);
+    },
+    isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
+    isBusy: (error) => error instanceof Locked || BUSY.includes(errnoOf(error)),
+  }));
+}
+
+/** The last write on a key has no reply. Sent again, a locked row would soon occupy every connection of the pool. */
+class Locked extends Error {
+  constructor() {
+    super("the last write on this key has no reply; its row may be locked");
+  }
+}
+
+const errnoOf = (error: unknown): unknown => Object(error).errno;
+
+/** Bytes in hexadecimal need no character set, and no escapes, whose rules depend on the session. */
+const hex = (id: string): string =>
+  Array.from(generalizedUtf8(id), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
+
+/** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
+function queryOf(client: MysqlLike): Query {
+  const { promise, query } = Object(client) as Record<string, unknown>;
+  if (typeof promise !== "function" && typeof query !== "function") {
+    throw new InputError("client", "a pool or a connection of mysql2 or mariadb", client, showInstead(client));
+  }
+  const sender = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
+    query(options: object, values: readonly unknown[]): PromiseLike<unknown>;
+  };
+  return async (sql, values) => {
+    // mysql2 returns rows and fields; mariadb does with the second option.
+    const result = await sender.query({ sql, rowsAsArray: true, metaAsArray: true }, values);
+    if (!Array.isArray(result)) throw new TypeError("`query` of the client must return a promise of rows and fields");
+    return result[0];
+  };
+}

@@ -1,0 +1,105 @@
+/** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
+import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
+import { checkFields, fieldTable } from "../limit/config.ts";
+import { InputError } from "../limit/errors.ts";
+import type { AsyncStore } from "./contract.ts";
+import { storeOf } from "./steps.ts";
+import { type Entry, Swaps } from "./swap.ts";
+
+/** Settings of a store in a table. */
+export interface TableOptions {
+  /** The table's name: 1 to 64 characters of `A-Z a-z 0-9 _`; default `"tidegate"`. Stores with the same one share their states. */
+  table?: string | undefined;
+}
+
+/** A row that a step has read. */
+export interface Row {
+  readonly id: string;
+  /** The state that was read, as text; `null` where there was none. */
+  readonly before: string | null;
+  /** What to store; `null` for a reset, whose row the sweep deletes later. `before` where the step does not write the row. */
+  readonly state: string | null;
+  readonly written: boolean;
+  /** Ms until the row may be deleted. */
+  readonly dropIn: number;
+}
+
+/** The statements of a store on its table. */
+export interface Statements {
+  create(): Promise<unknown>;
+  /** The states under these identities, in their order; `null` where there is none. */
+  read(ids: readonly string[]): Promise<readonly unknown[]>;
+  /**
+   * Writes all rows if every one still has its `before`, in one atomic step; otherwise `false`. A database that can
+   * writes nothing after `until` (`performance.now()`, ms).
+   */
+  write(rows: readonly Row[], until: number): Promise<boolean>;
+  /** Deletes rows that may be deleted, `most` at most. */
+  sweep(most: number): Promise<unknown>;
+  /** Whether the table does not exist. */
+  isMissing(error: unknown): boolean;
+  /** Whether nothing was done, and another attempt may succeed. */
+  isBusy(error: unknown): boolean;
+}
+
+const OPTIONS = fieldTable("table");
+const TABLE = /^\w{1,64}$/;
+/** Ms of a step without a deadline, its attempts included. */
+const STEP_TIMEOUT = 10_000;
+/**
+ * Ms for which a full state is kept: by then it is full by the clocks of other processes too. Longer than a step, so that
+ * no step that began before a reset outlives its row.
+ */
+const SLACK = 60_000;
+/** One write in so many also deletes full states, this many at most. */
+const SWEEP_EVERY = 64;
+const SWEEP_MOST = 256;
+
+/** A store in the table that `options` name. Throws an `InputError` where an option is wrong. */
+export function tableStore(name: string, options: TableOptions, on: (table: string) => Statements): AsyncStore {
+  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+  checkFields(options, OPTIONS, name);
+  const { table = "tidegate" } = options;
+  if (typeof table !== "string" || !TABLE.test(table)) {
+    throw new InputError("table", "1 to 64 characters of A-Z a-z 0-9 _", table);
+  }
+  const statements = on(table);
+  let writes = 0;
+
+  /** Creates the table where there is none. */
+  async function read(ids: readonly string[]): Promise<Entry<string | null>[]> {
+    const states = await statements.read(ids).catch(async (error: unknown) => {
+      if (!statements.isMissing(error)) throw error;
+      await statements.create();
+      return statements.read(ids);
+    });
+    return states.map((state) => ({ value: state ?? undefined, version: (state as string | null) ?? null }));
+  }
+
+  const swaps = new Swaps<string | null>({
+    name,
+    stepTimeout: STEP_TIMEOUT,
+    read,
+    decode(value: unknown) {
+      if (typeof value !== "string") throw new NotAState(`what is stored must be text; got ${typeof value}`);
+      return decodeText(value);
+    },
+    async swap(seen, changes, until) {
+      // Before the write, so that a failure here is one of a step that took nothing.
+      if (++writes % SWEEP_EVERY === 0) await statements.sweep(SWEEP_MOST);
+      // A reset reads nothing.
+      const unread = [...changes.keys()].filter((id) => !seen.has(id));
+      const entries = unread.length === 0 ? [] : await read(unread);
+      const all = [...seen, ...unread.map((id, i) => [id, entries[i] as Entry<string | null>] as const)];
+      const rows = all.map(([id, { version }]): Row => {
+        const change = changes.get(id);
+        if (change === undefined) return { id, before: version, state: version, written: false, dropIn: SLACK };
+        const state = change.state && encodeText(change.state);
+        return { id, before: version, state, written: true, dropIn: change.fullIn + SLACK };
+      });
+      return statements.write(rows, until);
+    },
+    isBusy: (error) => statements.isBusy(error),
+  });
+  return storeOf(name, (...step) => swaps.run(...step));
+}

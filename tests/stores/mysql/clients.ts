@@ -1,0 +1,27 @@
+/** The clients that the store is tested with, with their default settings. */
+import { createPool as createMariadbPool } from "mariadb";
+import { createPool as createCallbackPool } from "mysql2";
+import { createPool } from "mysql2/promise";
+import type { MysqlLike } from "../../../npm/tidegate/src/stores/mysql.ts";
+import type { Server } from "./server.ts";
+
+/** An open client, and how to close it. */
+export interface Open {
+  readonly client: MysqlLike;
+  close(): unknown;
+}
+
+export const clients = {
+  "mysql2/promise": (server: Server): Open => {
+    const client = createPool(server.options);
+    return { client, close: () => client.end() };
+  },
+  mysql2: (server: Server): Open => {
+    const client = createCallbackPool(server.options);
+    return { client, close: () => client.promise().end() };
+  },
+  mariadb: (server: Server): Open => {
+    const client = createMariadbPool(server.options);
+    return { client, close: () => client.end() };
+  },
+};

@@ -1,0 +1,81 @@
+/** Exact totals: many stores of one process, and several processes, on one key. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
+import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { clients, type Open } from "./clients.ts";
+import { withServer } from "./fixture.ts";
+
+const run = promisify(execFile);
+const program = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const fixture = withServer();
+const CALL = { op: "take", count: 1, reserve: false } as const;
+
+describe("stores on pools of their own", () => {
+  let opens: Open[] = [];
+  beforeAll(() => {
+    opens = Object.values(clients).map((make) => make(fixture.server));
+  });
+  afterAll(async () => {
+    for (const open of opens) await open.close();
+  });
+
+  test.each([1, 3])("grant exactly the capacity, with %i shards", async (shards) => {
+    const limit = new Limit("stock", { kind: "token bucket", rate: 120, period: 2 ** 40, shards });
+    const stores = Array.from({ length: 6 }, (_, i) =>
+      mysql((opens[i % opens.length] as Open).client, { table: `of${shards}` }),
+    );
+    const each = await Promise.all(
+      stores.map(async (store) => {
+        let granted = 0;
+        for (let i = 0; i < 10; i++) {
+          const some = await Promise.all([1, 2, 3].map(() => store.decide({ ...CALL, limit, key: "hot" }, undefined)));
+          granted += some.filter(({ ok }) => ok).length;
+        }
+        return granted;
+      }),
+    );
+    expect(each.reduce((sum, one) => sum + one, 0)).toBe(120);
+    expect((await stores[0]?.getValue(limit, "hot", undefined))?.value).toBeCloseTo(0, 3);
+  });
+
+  test("concurrent calls on a key share one SELECT and one INSERT; limitAll is one of each", async () => {
+    const limit = new Limit("shared", { kind: "token bucket", rate: 10, period: 2 ** 40 });
+    const store = mysql((opens[0] as Open).client, { table: "batch" });
+    await store.decide({ ...CALL, limit, key: "creates the table" }, undefined);
+    const statements = async (): Promise<number[]> => {
+      const counts = await fixture.rows("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_insert', 'Com_select')");
+      return counts.map(([, count]) => Number(count));
+    };
+    const [inserts = 0, selects = 0] = await statements();
+    const all = Array.from({ length: 30 }, () => store.decide({ ...CALL, limit, key: "k" }, undefined));
+    expect((await Promise.all(all)).filter(({ ok }) => ok)).toHaveLength(10);
+    expect(await statements()).toEqual([inserts + 1, selects + 1]);
+    await store.decideAll(
+      ["a", "b", "c"].map((key) => ({ ...CALL, limit, key })),
+      undefined,
+    );
+    expect(await statements()).toEqual([inserts + 2, selects + 2]);
+  });
+});
+
+describe("two processes", () => {
+  test.each([
+    ["one", 300],
+    ["all", 200],
+  ])("grant exactly the capacity (%s)", async (kind, capacity) => {
+    const takers = ["mysql2/promise", "mariadb"].map((client) =>
+      run(process.execPath, [program("taker.mjs"), client, fixture.server.uri, "240", kind]),
+    );
+    const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
+    expect(granted.reduce((sum, one) => sum + one, 0)).toBe(capacity);
+  });
+});
+
+test("examples/mysql: two logins are allowed, the third is not", async () => {
+  const env = { ...process.env, DATABASE_URL: fixture.server.uri };
+  const { stdout } = await run(process.execPath, [program("../../../examples/mysql/main.mjs")], { env });
+  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
+});

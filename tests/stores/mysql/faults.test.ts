@@ -1,0 +1,110 @@
+/** Locked rows, deadlocks, and servers that fail, with default settings of the pool. */
+import { createConnection } from "mysql2/promise";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { withServer } from "./fixture.ts";
+
+const fixture = withServer("--innodb-lock-wait-timeout=2");
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+const stock = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 10 } as const;
+const configs = { stock, other: stock, allows: { ...stock, onStoreError: "allow" } } as const;
+
+/** A transaction of another session. */
+async function transaction() {
+  const connection = await createConnection(fixture.server.options);
+  cleanups.push(() => connection.end());
+  await connection.query("BEGIN");
+  return connection;
+}
+
+function subject(table: string, connectionLimit = 10) {
+  const store = mysql(fixture.pool({ connectionLimit }), { table });
+  return (timeout?: number) => defineLimits(configs, { store, timeout, log: false });
+}
+
+/** Resolves once a session waits for a row lock. */
+async function waits(): Promise<void> {
+  const query = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+  while (Number((await fixture.rows(query))[0]?.[0]) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+describe("a row that another transaction has locked", () => {
+  test("calls on it fail at their deadline and take nothing after it; other keys go on", async () => {
+    const limiter = subject("a", 2);
+    await limiter().limit("stock", { key: "k" });
+    const other = await transaction();
+    await other.query("SELECT * FROM a WHERE id = 'stock:k' FOR UPDATE");
+    for (let i = 0; i < 4; i++) {
+      const late = await limiter(100).limit("stock", { key: "k" });
+      expect(late.degraded).toBe(true);
+      // Of two connections at most one waits for the lock.
+      expect((await limiter().limit("stock", { key: `beside ${i}` })).degraded).toBeUndefined();
+    }
+    await waits();
+    await other.query("COMMIT");
+    const { value } = await limiter(60_000).limit("stock", { key: "k" });
+    expect(value).toBe(8);
+  });
+
+  test("a lock wait timeout is retried until the deadline", async () => {
+    const limiter = subject("b");
+    await limiter().limit("stock", { key: "k" });
+    const other = await transaction();
+    await other.query("SELECT * FROM b WHERE id = 'stock:k' FOR UPDATE");
+    const taken = limiter(60_000).limit("stock", { key: "k" });
+    const timeouts = async () =>
+      Number((await fixture.rows("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'"))[0]?.[1]);
+    const before = await timeouts();
+    // It has waited once, been refused, and waits again.
+    while ((await timeouts()) < before + 2) await new Promise((resolve) => setTimeout(resolve, 50));
+    await other.query("COMMIT");
+    expect(await taken).toMatchObject({ ok: true, value: 8 });
+  });
+
+  test("a deadlock is retried", async () => {
+    const limiter = subject("c");
+    const both = ["1", "2"].map((key) => ({ name: "stock", key }) as const);
+    await limiter().limitAll(both);
+    const other = await transaction();
+    // More work than the step's, so that the server ends the step.
+    await other.query("INSERT INTO c SELECT CONCAT('x', seq), NULL, 1 FROM seq_1_to_100");
+    await other.query("UPDATE c SET drop_at = drop_at WHERE id = 'stock:2'");
+    await other.query("SELECT * FROM c WHERE id = 'stock:2' FOR UPDATE");
+    const taken = limiter(60_000).limitAll(both);
+    await waits();
+    await other.query("SELECT * FROM c WHERE id = 'stock:1' FOR UPDATE");
+    expect((await fixture.rows("SHOW ENGINE INNODB STATUS"))[0]?.[2]).toContain("LATEST DETECTED DEADLOCK");
+    await other.query("COMMIT");
+    const { ok, decisions } = await taken;
+    expect([ok, ...decisions.map(({ value }) => value)]).toEqual([true, 8, 8]);
+  });
+});
+
+test.each(["killed", "stopped"])(
+  "a server that is %s: onStoreError decides, and the store when it is back",
+  async (how) => {
+    const limiter = subject("d")();
+    const resumes = async (): Promise<void> => {
+      while ((await limiter.limit("other", { key: "k", count: 0 })).degraded)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    };
+    await resumes();
+    const { server } = fixture;
+    if (how === "killed") await server.stop();
+    else server.signal("SIGSTOP");
+    const [denied, allowed] = await Promise.all([
+      limiter.limit("stock", { key: "k" }),
+      limiter.limit("allows", { key: "k" }),
+    ]);
+    expect([denied.ok, denied.degraded, allowed.ok, allowed.degraded]).toEqual([false, true, true, true]);
+    expect(denied.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "mysql", identity: "stock:k" });
+    if (how === "killed") await server.up();
+    else server.signal("SIGCONT");
+    await resumes();
+  },
+);

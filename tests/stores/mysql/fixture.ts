@@ -1,0 +1,44 @@
+/** A server for a file of tests, with a connection of the test's own. */
+import { type Connection, createConnection, createPool, type Pool, type PoolOptions } from "mysql2/promise";
+import { afterAll, beforeAll } from "vitest";
+import { FAST, Server } from "./server.ts";
+
+export interface Fixture {
+  readonly server: Server;
+  readonly admin: Connection;
+  pool(options?: PoolOptions): Pool;
+  /** The rows of a query, each as an array. */
+  rows(sql: string): Promise<unknown[][]>;
+}
+
+export function withServer(...options: string[]): Fixture {
+  let server: Server;
+  let admin: Connection;
+  const pools: Pool[] = [];
+  beforeAll(async () => {
+    server = await Server.start(...FAST, ...options);
+    admin = await createConnection(server.options);
+  });
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.end()));
+    await admin?.end();
+    await server?.close();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    get admin() {
+      return admin;
+    },
+    pool(given = {}) {
+      const pool = createPool({ ...server.options, ...given });
+      pools.push(pool);
+      return pool;
+    },
+    async rows(sql) {
+      const [rows] = await admin.query({ sql, rowsAsArray: true });
+      return rows as unknown as unknown[][];
+    },
+  };
+}

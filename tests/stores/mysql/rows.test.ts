@@ -1,0 +1,129 @@
+/** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. */
+import { describe, expect, test } from "vitest";
+import { defineLimits, HOUR, SECOND } from "../../../npm/tidegate/src/index.ts";
+import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { withServer } from "./fixture.ts";
+
+const fixture = withServer();
+const limits = {
+  login: { kind: "token bucket", rate: 2, period: HOUR },
+  brief: { kind: "token bucket", rate: 1, period: SECOND },
+  parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
+} as const;
+const rows = (table: string) =>
+  fixture.rows(`SELECT CONVERT(id USING utf8mb4), state, drop_at FROM ${table} ORDER BY id`);
+
+test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
+  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "a" }), now: () => 5000 });
+  await limiter.limit("login", { key: "k", count: 1.5 });
+  await limiter.limit("parts", { count: 3 });
+  const before = await rows("a");
+  expect(before).toMatchObject([
+    ["login:k", "0.5 5000", expect.any(Number)],
+    ["parts", "1 5000", expect.any(Number)],
+  ]);
+  expect((await limiter.limit("login", { key: "k" })).ok).toBe(false);
+  await limiter.check("login", { key: "k", count: 0.25 });
+  await limiter.limitAll([{ name: "login", key: "k" }, { name: "parts" }]);
+  expect(await rows("a")).toEqual(before);
+});
+
+test("a state that does not decode fails its own key, and is kept until reset", async () => {
+  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "b" }), log: false });
+  await limiter.limit("login", { key: "k" });
+  await fixture.admin.query("UPDATE b SET state = 'garbage'");
+  const [{ ok, cause }, beside] = await Promise.all([
+    limiter.limit("login", { key: "k" }),
+    limiter.limit("login", { key: "healthy" }),
+  ]);
+  expect([ok, String(cause)]).toEqual([false, expect.stringContaining('mysql: read of "login:k" failed')]);
+  expect(beside.degraded).toBeUndefined();
+  expect(await fixture.rows("SELECT state FROM b WHERE id = 'login:k'")).toEqual([["garbage"]]);
+  await limiter.reset("login", { key: "k" });
+  expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
+});
+
+test("a reset row is kept for a minute, so that no step that read it before brings the old state back", async () => {
+  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "r" }) });
+  await limiter.limit("login", { key: "k" });
+  await limiter.reset("login", { key: "k" });
+  const [[state, left] = []] = await fixture.rows("SELECT state, drop_at - UNIX_TIMESTAMP() FROM r");
+  expect(state).toBeNull();
+  expect(Number(left)).toBeGreaterThan(10);
+});
+
+test("writes delete full states, and no others", async () => {
+  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "c" }) });
+  await limiter.limit("brief", { key: "full" });
+  await limiter.limit("login", { key: "kept" });
+  await fixture.admin.query("UPDATE c SET drop_at = 1 WHERE id = 'brief:full'");
+  for (let i = 0; i < 70; i++) await limiter.limit("login", { key: `${i}` });
+  const ids = (await rows("c")).map(([id]) => id);
+  expect(ids).not.toContain("brief:full");
+  expect(ids).toContain("login:kept");
+  expect(ids).toHaveLength(71);
+});
+
+describe("sessions that are set up otherwise decide the same", () => {
+  test.each([
+    ["sql_mode = ''"],
+    ["sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE,PAD_CHAR_TO_FULL_LENGTH'"],
+    ["sql_mode = 'TRADITIONAL'"],
+    ["tx_isolation = 'SERIALIZABLE'"],
+    ["tx_isolation = 'READ-COMMITTED'"],
+    ["tx_isolation = 'READ-UNCOMMITTED'"],
+    ["time_zone = '-11:00'"],
+    ["character_set_client = latin1, character_set_connection = latin1, character_set_results = latin1"],
+  ])("%s", async (setting) => {
+    const pool = fixture.pool({ connectionLimit: 1, rowsAsArray: false, namedPlaceholders: true });
+    await pool.query(`SET SESSION ${setting}`);
+    const stores = [mysql(pool, { table: "d" }), mysql(fixture.pool(), { table: "d" })];
+    for (const key of ["é", "\ud800", "\udfff", "\0", "a", "a ", "A", "\\", "'", "x".repeat(1024)]) {
+      for (const [i, store] of stores.entries()) {
+        const limiter = defineLimits({ login: limits.login }, { store, now: () => 5000, log: false });
+        if (i === 0) await limiter.reset("login", { key });
+        const { value, degraded } = await limiter.limit("login", { key });
+        expect([value, degraded], JSON.stringify(key)).toEqual([1 - i, undefined]);
+      }
+    }
+  });
+
+  test("without autocommit every call fails, with the remedy", async () => {
+    const pool = fixture.pool({ connectionLimit: 1 });
+    await pool.query("SET SESSION autocommit = 0");
+    const limiter = defineLimits(limits, { store: mysql(pool), log: false });
+    const { cause } = await limiter.limit("login", { key: "k" });
+    expect(String(cause)).toContain("must have autocommit = 1");
+  });
+});
+
+describe("roles", () => {
+  const connect = async (role: string, ...grants: string[]) => {
+    await fixture.admin.query(`CREATE USER ${role}`);
+    for (const grant of grants) await fixture.admin.query(`GRANT ${grant} ON test.* TO ${role}`);
+    return fixture.pool({ user: role });
+  };
+
+  test("one that may CREATE makes the table; one that may not uses it", async () => {
+    const [makes, uses] = [await connect("makes", "CREATE, SELECT, INSERT, UPDATE, DELETE"), await connect("uses")];
+    const limiter = (pool: typeof uses) => defineLimits(limits, { store: mysql(pool, { table: "roles" }), log: false });
+    expect((await limiter(makes).limit("login", { key: "k" })).degraded).toBeUndefined();
+    await fixture.admin.query("GRANT SELECT, INSERT, UPDATE, DELETE ON test.roles TO uses");
+    expect((await limiter(uses).limit("login", { key: "k" })).degraded).toBeUndefined();
+  });
+
+  test("one that may not CREATE reports a missing table", async () => {
+    const pool = await connect("cannot", "SELECT, INSERT, UPDATE, DELETE");
+    const limiter = defineLimits(limits, { store: mysql(pool, { table: "absent" }), log: false });
+    const { cause } = await limiter.limit("login", { key: "k" });
+    expect(String(cause)).toMatch(/CREATE command denied/);
+  });
+});
+
+test("a client without promises, and what is no client, are refused", async () => {
+  for (const bad of [undefined, null, 1, {}, { query: 1 }]) {
+    expect(() => mysql(bad as never)).toThrow("`client` must be a pool or a connection of mysql2 or mariadb");
+  }
+  const limiter = defineLimits(limits, { store: mysql({ query: () => ({}) as never }), log: false });
+  expect(String((await limiter.limit("login")).cause)).toContain("must return a promise of rows and fields");
+});

@@ -1,0 +1,91 @@
+/** A MariaDB server of a test's own, on a free loopback port, in a folder that goes when it stops. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { delimiter, join } from "node:path";
+import { createConnection } from "mysql2/promise";
+import { remove, temporaryFolder } from "../../support/folders.ts";
+import { freePort } from "../../support/ports.ts";
+
+// Debian keeps the server in /usr/sbin, which is not in the PATH of every user.
+const env = { ...process.env, PATH: [process.env["PATH"], "/usr/sbin"].join(delimiter) };
+const OWN = ["--no-defaults", ...(process.getuid?.() === 0 ? ["--user=root"] : [])];
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** A running server, without a password for root. */
+export class Server {
+  readonly host = "127.0.0.1";
+  readonly user = "root";
+  readonly database = "test";
+  readonly port: number;
+  readonly #folder = temporaryFolder("mysql");
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  /** Starts a server with these options of `mariadbd`. */
+  static async start(...options: string[]): Promise<Server> {
+    const server = new Server(await freePort());
+    const files = [`--datadir=${server.#data}`, "--auth-root-authentication-method=normal", "--skip-test-db"];
+    execFileSync("mariadb-install-db", [...OWN, ...files], { env, stdio: "ignore" });
+    await server.up(...options);
+    return server;
+  }
+
+  /** What the clients connect with. */
+  get options() {
+    return { host: this.host, port: this.port, user: this.user, database: this.database };
+  }
+  get uri(): string {
+    return `mysql://${this.user}@${this.host}:${this.port}/${this.database}`;
+  }
+  get #data(): string {
+    return join(this.#folder, "data");
+  }
+
+  /** Starts the process; returns once it answers. */
+  async up(...options: string[]): Promise<void> {
+    const files = [`--datadir=${this.#data}`, `--socket=${join(this.#folder, "s")}`, `--pid-file=${this.#data}/pid`];
+    const net = [`--port=${this.port}`, `--bind-address=${this.host}`, "--skip-name-resolve"];
+    const child = spawn("mariadbd", [...OWN, ...files, ...net, ...options], { env, stdio: "ignore" });
+    running.add(child);
+    child.on("exit", () => running.delete(child));
+    this.#child = child;
+    const { database, ...options_ } = this.options;
+    for (;;) {
+      try {
+        const connection = await createConnection(options_);
+        await connection.query(`CREATE DATABASE IF NOT EXISTS ${database}`);
+        return await connection.end();
+      } catch (error) {
+        if (child.exitCode !== null || child.signalCode !== null) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Kills the process as a crash would, and waits until it is gone. */
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.on("exit", resolve));
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    remove(this.#folder);
+  }
+}
+
+/** Options of a server that need not survive a crash of the machine. */
+export const FAST = ["--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--skip-log-bin"];

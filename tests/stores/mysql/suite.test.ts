@@ -1,0 +1,45 @@
+/** The contract of a store on a real MariaDB, through every client. */
+import { createPool, type Pool, type RowDataPacket } from "mysql2/promise";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
+import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
+import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { vectors } from "../vectors.ts";
+import { clients, type Open } from "./clients.ts";
+import { FAST, Server } from "./server.ts";
+
+let server: Server;
+let admin: Pool;
+beforeAll(async () => {
+  server = await Server.start(...FAST);
+  admin = createPool(server.options);
+});
+afterAll(async () => {
+  await admin?.end();
+  await server?.close();
+});
+
+/** Each test has a table of its own. */
+let tests = 0;
+
+describe.each(["mysql2/promise", "mariadb"] as const)("%s", (name) => {
+  let open: Open;
+  beforeAll(() => {
+    open = clients[name](server);
+  });
+  afterAll(() => open?.close());
+
+  storeSuite({
+    test,
+    describe,
+    vectors,
+    create: () => mysql(open.client, { table: `t${++tests}` }),
+    stored: () => async (identity) => {
+      const id = Buffer.from(generalizedUtf8(identity));
+      const [rows] = await admin.query<RowDataPacket[]>(`SELECT state FROM t${tests} WHERE id = ?`, [id]);
+      const state: string | null = rows[0]?.["state"] ?? null;
+      return state === null ? null : decodeText(state);
+    },
+  });
+});
