@@ -1,11 +1,11 @@
 /** Locked rows, deadlocks, and servers that fail, with default settings of the pool. */
 import { createConnection } from "mysql2/promise";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
 import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
 import { withServer } from "./fixture.ts";
 
-const fixture = withServer("--innodb-lock-wait-timeout=2");
+const fixture = withServer();
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean();
@@ -27,11 +27,14 @@ function subject(table: string, connectionLimit = 10) {
   return (timeout?: number) => defineLimits(configs, { store, timeout, log: false });
 }
 
-/** Resolves once a session waits for a row lock. */
-async function waits(): Promise<void> {
-  const query = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
-  while (Number((await fixture.rows(query))[0]?.[0]) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+const status = async (name: string): Promise<number> =>
+  Number((await fixture.rows(`SHOW GLOBAL STATUS LIKE '${name}'`))[0]?.[1]);
+
+/** Resolves once it holds. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
+const lockWait = () => until(async () => (await status("Innodb_row_lock_current_waits")) > 0);
 
 describe("a row that another transaction has locked", () => {
   test("calls on it fail at their deadline and take nothing after it; other keys go on", async () => {
@@ -45,23 +48,23 @@ describe("a row that another transaction has locked", () => {
       // Of two connections at most one waits for the lock.
       expect((await limiter().limit("stock", { key: `beside ${i}` })).degraded).toBeUndefined();
     }
-    await waits();
+    await lockWait();
     await other.query("COMMIT");
     const { value } = await limiter(60_000).limit("stock", { key: "k" });
     expect(value).toBe(8);
   });
 
   test("a lock wait timeout is retried until the deadline", async () => {
+    await fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 1");
+    cleanups.push(() => fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 50"));
     const limiter = subject("b");
     await limiter().limit("stock", { key: "k" });
     const other = await transaction();
     await other.query("SELECT * FROM b WHERE id = 'stock:k' FOR UPDATE");
+    const before = await status("Innodb_row_lock_waits");
     const taken = limiter(60_000).limit("stock", { key: "k" });
-    const timeouts = async () =>
-      Number((await fixture.rows("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'"))[0]?.[1]);
-    const before = await timeouts();
-    // It has waited once, been refused, and waits again.
-    while ((await timeouts()) < before + 2) await new Promise((resolve) => setTimeout(resolve, 50));
+    // It has waited once, was refused, and waits again.
+    await until(async () => (await status("Innodb_row_lock_waits")) >= before + 2);
     await other.query("COMMIT");
     expect(await taken).toMatchObject({ ok: true, value: 8 });
   });
@@ -76,7 +79,7 @@ describe("a row that another transaction has locked", () => {
     await other.query("UPDATE c SET drop_at = drop_at WHERE id = 'stock:2'");
     await other.query("SELECT * FROM c WHERE id = 'stock:2' FOR UPDATE");
     const taken = limiter(60_000).limitAll(both);
-    await waits();
+    await lockWait();
     await other.query("SELECT * FROM c WHERE id = 'stock:1' FOR UPDATE");
     expect((await fixture.rows("SHOW ENGINE INNODB STATUS"))[0]?.[2]).toContain("LATEST DETECTED DEADLOCK");
     await other.query("COMMIT");

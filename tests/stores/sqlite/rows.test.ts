@@ -69,7 +69,7 @@ await inRuntime("better-sqlite3", async () => {
   });
 
   test("a locked file: the call is repeated until its deadline, and takes nothing after it", async () => {
-    const store = sqlite(client, { table: "d" });
+    const store = sqlite(client, { table: "order" });
     const limiter = defineLimits(limits, { store, timeout: 60_000 });
     const impatient = defineLimits(limits, { store, timeout: 100, log: false });
     await limiter.limit("login", { key: "k" });

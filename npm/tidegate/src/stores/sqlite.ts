@@ -53,13 +53,13 @@ export type SqliteOptions = TableOptions;
  */
 export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncStore {
   const connection = connectionTo(client);
-  return tableStore("sqlite", options, (table) => ({
+  return tableStore("sqlite", options, (table, index) => ({
     async create() {
       await connection.run(
         `CREATE TABLE IF NOT EXISTS ${table} (id TEXT PRIMARY KEY, state TEXT, drop_at INTEGER NOT NULL) WITHOUT ROWID`,
         [],
       );
-      await connection.run(`CREATE INDEX IF NOT EXISTS ${table}_drop_at ON ${table} (drop_at)`, []);
+      await connection.run(`CREATE INDEX IF NOT EXISTS ${index} ON ${table} (drop_at)`, []);
     },
     async read(ids) {
       const query = `SELECT id, state FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`;

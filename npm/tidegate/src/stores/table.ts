@@ -55,15 +55,20 @@ const SLACK = 60_000;
 const SWEEP_EVERY = 64;
 const SWEEP_MOST = 256;
 
-/** A store in the table that `options` name. Throws an `InputError` where an option is wrong. */
-export function tableStore(name: string, options: TableOptions, on: (table: string) => Statements): AsyncStore {
+/** A store in the table that `options` name; `on` gets that name, and one for an index, quoted. Throws an `InputError` where an option is wrong. */
+export function tableStore(
+  name: string,
+  options: TableOptions,
+  on: (table: string, index: string) => Statements,
+): AsyncStore {
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
   checkFields(options, OPTIONS, name);
   const { table = "tidegate" } = options;
   if (typeof table !== "string" || !TABLE.test(table)) {
     throw new InputError("table", "1 to 64 characters of A-Z a-z 0-9 _", table);
   }
-  const statements = on(table);
+  // Quoted, so that a reserved word is a name too.
+  const statements = on(`\`${table}\``, `\`${table}_drop_at\``);
   let writes = 0;
 
   /** Creates the table where there is none. */
