@@ -1,4 +1,6 @@
 /** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. */
+import { readFileSync } from "node:fs";
+import { drizzle } from "drizzle-orm/mysql2";
 import { describe, expect, test } from "vitest";
 import { defineLimits, HOUR, SECOND } from "../../../npm/tidegate/src/index.ts";
 import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
@@ -104,12 +106,20 @@ describe("roles", () => {
     return fixture.pool({ user: role });
   };
 
-  test("one that may CREATE makes the table; one that may not uses it", async () => {
-    const [makes, uses] = [await connect("makes", "CREATE, SELECT, INSERT, UPDATE, DELETE"), await connect("uses")];
-    const limiter = (pool: typeof uses) => defineLimits(limits, { store: mysql(pool, { table: "roles" }), log: false });
-    expect((await limiter(makes).limit("login", { key: "k" })).degraded).toBeUndefined();
-    await fixture.admin.query("GRANT SELECT, INSERT, UPDATE, DELETE ON test.roles TO uses");
-    expect((await limiter(uses).limit("login", { key: "k" })).degraded).toBeUndefined();
+  const TAKE = ["login", { key: "k" }] as const;
+
+  test("one that may CREATE makes the table", async () => {
+    const store = mysql(await connect("makes", "CREATE, SELECT, INSERT, UPDATE, DELETE"), { table: "made" });
+    expect((await defineLimits(limits, { store, log: false }).limit(...TAKE)).degraded).toBeUndefined();
+  });
+
+  test("the guide's SQL makes the same table, for a role that may not", async () => {
+    const pool = await connect("app");
+    const sql = readFileSync(new URL("table.sql", import.meta.url), "utf8");
+    for (const statement of sql.split(";\n").slice(0, -1)) await fixture.admin.query(statement);
+    expect((await defineLimits(limits, { store: mysql(pool), log: false }).limit(...TAKE)).degraded).toBeUndefined();
+    const made = async (table: string) => String((await fixture.rows(`SHOW CREATE TABLE ${table}`))[0]?.[1]);
+    expect(await made("tidegate")).toBe((await made("made")).replace("`made`", "`tidegate`"));
   });
 
   test("one that may not CREATE reports a missing table", async () => {
@@ -118,6 +128,11 @@ describe("roles", () => {
     const { cause } = await limiter.limit("login", { key: "k" });
     expect(String(cause)).toMatch(/CREATE command denied/);
   });
+});
+
+test("Drizzle's $client is a client", async () => {
+  const limiter = defineLimits(limits, { store: mysql(drizzle(fixture.server.uri).$client), log: false });
+  expect((await limiter.limit("login", { key: "drizzle" })).degraded).toBeUndefined();
 });
 
 test("a client without promises, and what is no client, are refused", async () => {

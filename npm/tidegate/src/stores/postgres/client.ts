@@ -1,4 +1,4 @@
-/** PostgreSQL clients, by shape: each sends one statement and returns its one text. */
+/** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
 import { InputError, showInstead } from "../../limit/errors.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
@@ -9,8 +9,17 @@ export interface QueryClient {
 export interface UnsafeClient {
   unsafe(text: string, values?: never[], options?: { prepare?: boolean }): PromiseLike<unknown>;
 }
+/** Prisma: a `PrismaClient`, or the one that `prisma.$transaction` passes. */
+export interface PrismaLike {
+  $queryRawUnsafe(text: string, ...values: never[]): PromiseLike<unknown>;
+  $executeRawUnsafe(text: string): PromiseLike<unknown>;
+}
+/** Drizzle's `db` on any driver of PostgreSQL, or the `tx` that `db.transaction` passes. */
+export interface DrizzleLike {
+  execute(text: string): PromiseLike<unknown>;
+}
 /** A PostgreSQL client. */
-export type PostgresClient = QueryClient | UnsafeClient;
+export type PostgresClient = QueryClient | UnsafeClient | PrismaLike | DrizzleLike;
 
 /** One statement, with the name that a driver may prepare it under. */
 export interface Statement {
@@ -71,6 +80,8 @@ const never = (): boolean => false;
 export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const given: unknown = client;
   if (!isObject(given)) throw notAClient(given);
+  const orm = ormQuery(given);
+  if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
   if (has(given, "unsafe")) return unsafeSender(client as UnsafeClient, prepare);
   if (!has(given, "query")) throw notAClient(given);
   if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
@@ -85,6 +96,24 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
     const { text, values } = make();
     return { reply: query.call(client, text, values).then(replyOf), withdraw: never };
   };
+}
+
+/** How Prisma or Drizzle sends a statement; `undefined` for other clients. */
+function ormQuery(client: object): ((statement: Statement) => PromiseLike<unknown>) | undefined {
+  if (has(client, "$queryRawUnsafe")) {
+    const prisma = client as PrismaLike;
+    return ({ text, values }) => prisma.$queryRawUnsafe(text, ...(values as readonly never[]));
+  }
+  if (!has(client, "execute") || has(client, "query")) return undefined;
+  const drizzle = client as DrizzleLike;
+  // Drizzle's parameters need a class of its own.
+  return ({ text, values }) =>
+    drizzle.execute(text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null)));
+}
+
+/** A value in the text of a statement, under any settings of the session. */
+function literal(value: Statement["values"][number]): string {
+  return value === null ? "NULL" : `E'${String(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
 const objectOf = ({ name, text, values }: Statement, timeout: number, prepare: boolean): object =>
@@ -168,8 +197,10 @@ function unsafeSender(client: UnsafeClient, prepare: boolean): Send {
 /** Runs one statement without values or reply: by the simple protocol where the client has both. */
 export async function runOn(client: PostgresClient, text: string): Promise<void> {
   const given: unknown = client;
-  if (isObject(given) && has(given, "unsafe")) await (client as UnsafeClient).unsafe(text);
+  if (isObject(given) && has(given, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
+  else if (isObject(given) && has(given, "unsafe")) await (client as UnsafeClient).unsafe(text);
   else if (isObject(given) && has(given, "query")) await (client as QueryClient).query(text);
+  else if (isObject(given) && has(given, "execute")) await (client as DrizzleLike).execute(text);
   else throw notAClient(given);
 }
 

@@ -1,0 +1,110 @@
+/** The store on the clients of Prisma, Drizzle and Kysely, and inside their transactions. */
+import { drizzle as drizzlePg } from "drizzle-orm/node-postgres";
+import { drizzle as drizzleJs } from "drizzle-orm/postgres-js";
+import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import postgresJs from "postgres";
+import { describe, expect, test } from "vitest";
+import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { migrate, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { granted, stock, take, withServer } from "./fixture.ts";
+import { prismaOn } from "./prisma.ts";
+
+const fixture = withServer();
+const strange = [
+  "a",
+  "é",
+  "\u0000",
+  "\ud800",
+  '"',
+  "\\",
+  "'",
+  "\\'",
+  "$1",
+  "$1::text",
+  "{a,b}",
+  "NULL",
+  "",
+  "x".repeat(1024),
+];
+
+interface Orm {
+  readonly client: PostgresClient;
+  /** Runs `body` in a transaction of the ORM. */
+  transaction(body: (tx: PostgresClient) => Promise<void>): Promise<unknown>;
+  close(): unknown;
+}
+
+const orms: Readonly<Record<string, () => Promise<Orm>>> = {
+  async Prisma() {
+    const prisma = prismaOn(fixture.server.options);
+    return { client: prisma, transaction: (body) => prisma.$transaction(body), close: () => prisma.$disconnect() };
+  },
+  async "Drizzle on pg"() {
+    const db = drizzlePg(fixture.pool());
+    return { client: db, transaction: (body) => db.transaction(body), close: () => {} };
+  },
+  async "Drizzle on postgres.js"() {
+    const sql = postgresJs({ ...fixture.server.options, onnotice: () => {} });
+    const db = drizzleJs(sql);
+    return { client: db, transaction: (body) => db.transaction(body), close: () => sql.end() };
+  },
+  async Kysely() {
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: fixture.pool() }) });
+    const on = (executor: Pick<typeof db, "executeQuery">): PostgresClient => ({
+      query: (text, values = []) => executor.executeQuery(CompiledQuery.raw(text, values)),
+    });
+    return { client: on(db), transaction: (body) => db.transaction().execute((tx) => body(on(tx))), close: () => {} };
+  },
+};
+
+describe.each(Object.entries(orms))("%s", (name, open) => {
+  test("makes the schema, and decides as every client", async () => {
+    const { client, close } = await open();
+    await migrate(client);
+    const store = postgres(client);
+    const limit = stock(`${name.replaceAll(" ", "-")}.plain`, 10);
+    expect((await store.decide(take(limit, "k", 8))).ok).toBe(true);
+    expect((await store.decide(take(limit, "k", 5))).ok).toBe(false);
+    expect((await store.decideAll([take(limit, "k", 2), take(limit, "l", 2)])).ok).toBe(true);
+    await store.reset(limit, "l");
+    expect((await store.getValue(limit, "l")).value).toBe(10);
+    // One statement for all; every key has its own row.
+    for (let left = 7; left > 0; left -= 3) {
+      expect(granted(await Promise.all(strange.map((key) => store.decide(take(limit, key, 3)))))).toBe(strange.length);
+      for (const key of strange) expect((await store.getValue(limit, key)).value, key).toBeCloseTo(left, 6);
+    }
+    await close();
+  });
+
+  test("within a transaction: a rollback gives the tokens back, and a commit keeps them taken", async () => {
+    const { client, transaction, close } = await open();
+    await migrate(client);
+    const store = postgres(client);
+    const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;
+    const key = name;
+    const outside = defineLimits(configs, { store, now: () => 5000 });
+    const body = async (tx: PostgresClient): Promise<void> => {
+      const inside = defineLimits(configs, { store: store.within(tx), now: () => 5000 });
+      expect(await Promise.all([1, 2].map((count) => inside.limit("order", { key, count })))).toMatchObject([
+        { ok: true },
+        { ok: true },
+      ]);
+    };
+    const undone = transaction(async (tx) => {
+      await body(tx);
+      throw new Error("undo");
+    });
+    await expect(undone).rejects.toThrow("undo");
+    expect((await outside.getValue("order", { key })).value).toBe(10);
+    await transaction(body);
+    expect((await outside.getValue("order", { key })).value).toBe(7);
+    await close();
+  });
+});
+
+test("Drizzle in a session where quotes have other rules: no key leaves its literal", async () => {
+  const pool = fixture.pool({ max: 1, options: "-c standard_conforming_strings=off -c backslash_quote=off" });
+  const store = postgres(drizzlePg(pool));
+  const limit = stock("quotes", 10);
+  for (const key of strange) expect((await store.decide(take(limit, key, 3))).value, key).toBeCloseTo(7, 6);
+});
