@@ -39,14 +39,14 @@ const lockWait = () => until(async () => (await status("Innodb_row_lock_current_
 describe("a row that another transaction has locked", () => {
   test("calls on it fail at their deadline and take nothing after it; other keys go on", async () => {
     const limiter = subject("a", 2);
-    await limiter().limit("stock", { key: "k" });
+    await limiter(60_000).limit("stock", { key: "k" });
     const other = await transaction();
     await other.query("SELECT * FROM a WHERE id = 'stock:k' FOR UPDATE");
     for (let i = 0; i < 4; i++) {
       const late = await limiter(100).limit("stock", { key: "k" });
       expect(late.degraded).toBe(true);
       // Of two connections at most one waits for the lock.
-      expect((await limiter().limit("stock", { key: `beside ${i}` })).degraded).toBeUndefined();
+      expect((await limiter(60_000).limit("stock", { key: `beside ${i}` })).degraded).toBeUndefined();
     }
     await lockWait();
     await other.query("COMMIT");
@@ -58,7 +58,7 @@ describe("a row that another transaction has locked", () => {
     await fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 1");
     cleanups.push(() => fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 50"));
     const limiter = subject("b");
-    await limiter().limit("stock", { key: "k" });
+    await limiter(60_000).limit("stock", { key: "k" });
     const other = await transaction();
     await other.query("SELECT * FROM b WHERE id = 'stock:k' FOR UPDATE");
     const before = await status("Innodb_row_lock_waits");
@@ -72,7 +72,7 @@ describe("a row that another transaction has locked", () => {
   test("a deadlock is retried", async () => {
     const limiter = subject("c");
     const both = ["1", "2"].map((key) => ({ name: "stock", key }) as const);
-    await limiter().limitAll(both);
+    await limiter(60_000).limitAll(both);
     const other = await transaction();
     // More work than the step's, so that the server ends the step.
     await other.query("INSERT INTO c SELECT CONCAT('x', seq), NULL, 1 FROM seq_1_to_100");

@@ -16,7 +16,11 @@ const rows = (table: string) =>
   fixture.rows(`SELECT CONVERT(id USING utf8mb4), state, drop_at FROM ${table} ORDER BY id`);
 
 test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
-  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "a" }), now: () => 5000 });
+  const limiter = defineLimits(limits, {
+    timeout: 60_000,
+    store: mysql(fixture.pool(), { table: "a" }),
+    now: () => 5000,
+  });
   await limiter.limit("login", { key: "k", count: 1.5 });
   await limiter.limit("parts", { count: 3 });
   const before = await rows("a");
@@ -31,7 +35,7 @@ test("a grant is one row, a limit with shards too; a denial and a check write no
 });
 
 test("a state that does not decode fails its own key, and is kept until reset", async () => {
-  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "b" }), log: false });
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "b" }), log: false });
   await limiter.limit("login", { key: "k" });
   await fixture.admin.query("UPDATE b SET state = 'garbage'");
   const [{ ok, cause }, beside] = await Promise.all([
@@ -46,7 +50,7 @@ test("a state that does not decode fails its own key, and is kept until reset", 
 });
 
 test("a reset row is kept for a minute, so that no step that read it before brings the old state back", async () => {
-  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "r" }) });
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "r" }) });
   await limiter.limit("login", { key: "k" });
   await limiter.reset("login", { key: "k" });
   const [[state, left] = []] = await fixture.rows("SELECT state, drop_at - UNIX_TIMESTAMP() FROM r");
@@ -55,7 +59,7 @@ test("a reset row is kept for a minute, so that no step that read it before brin
 });
 
 test("writes delete full states, and no others", async () => {
-  const limiter = defineLimits(limits, { store: mysql(fixture.pool(), { table: "c" }) });
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "c" }) });
   await limiter.limit("brief", { key: "full" });
   await limiter.limit("login", { key: "kept" });
   await fixture.admin.query("UPDATE c SET drop_at = 1 WHERE id = 'brief:full'");
@@ -82,7 +86,7 @@ describe("sessions that are set up otherwise decide the same", () => {
     const stores = [mysql(pool, { table: "d" }), mysql(fixture.pool(), { table: "d" })];
     for (const key of ["é", "\ud800", "\udfff", "\0", "a", "a ", "A", "\\", "'", "x".repeat(1024)]) {
       for (const [i, store] of stores.entries()) {
-        const limiter = defineLimits({ login: limits.login }, { store, now: () => 5000, log: false });
+        const limiter = defineLimits({ login: limits.login }, { timeout: 60_000, store, now: () => 5000, log: false });
         if (i === 0) await limiter.reset("login", { key });
         const { value, degraded } = await limiter.limit("login", { key });
         expect([value, degraded], JSON.stringify(key)).toEqual([1 - i, undefined]);
@@ -93,7 +97,7 @@ describe("sessions that are set up otherwise decide the same", () => {
   test("without autocommit every call fails, with the remedy", async () => {
     const pool = fixture.pool({ connectionLimit: 1 });
     await pool.query("SET SESSION autocommit = 0");
-    const limiter = defineLimits(limits, { store: mysql(pool), log: false });
+    const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(pool), log: false });
     const { cause } = await limiter.limit("login", { key: "k" });
     expect(String(cause)).toContain("must have autocommit = 1");
   });
@@ -110,28 +114,43 @@ describe("roles", () => {
 
   test("one that may CREATE makes the table", async () => {
     const store = mysql(await connect("makes", "CREATE, SELECT, INSERT, UPDATE, DELETE"), { table: "made" });
-    expect((await defineLimits(limits, { store, log: false }).limit(...TAKE)).degraded).toBeUndefined();
+    expect(
+      (await defineLimits(limits, { timeout: 60_000, store, log: false }).limit(...TAKE)).degraded,
+    ).toBeUndefined();
   });
 
   test("the guide's SQL makes the same table, for a role that may not", async () => {
     const pool = await connect("app");
     const sql = readFileSync(new URL("table.sql", import.meta.url), "utf8");
     for (const statement of sql.split(";\n").slice(0, -1)) await fixture.admin.query(statement);
-    expect((await defineLimits(limits, { store: mysql(pool), log: false }).limit(...TAKE)).degraded).toBeUndefined();
+    expect(
+      (await defineLimits(limits, { timeout: 60_000, store: mysql(pool), log: false }).limit(...TAKE)).degraded,
+    ).toBeUndefined();
     const made = async (table: string) => String((await fixture.rows(`SHOW CREATE TABLE ${table}`))[0]?.[1]);
     expect(await made("tidegate")).toBe((await made("made")).replace("`made`", "`tidegate`"));
   });
 
   test("one that may not CREATE reports a missing table", async () => {
     const pool = await connect("cannot", "SELECT, INSERT, UPDATE, DELETE");
-    const limiter = defineLimits(limits, { store: mysql(pool, { table: "absent" }), log: false });
+    const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(pool, { table: "absent" }), log: false });
     const { cause } = await limiter.limit("login", { key: "k" });
     expect(String(cause)).toMatch(/CREATE command denied/);
   });
 });
 
+test("connects and creates the table before the first call's timeout begins", async () => {
+  const store = mysql(fixture.pool(), { table: "early" });
+  await store.connecting;
+  expect(await fixture.rows("SELECT COUNT(*) FROM early")).toEqual([[0]]);
+  expect(store.connecting).toBeUndefined();
+});
+
 test("Drizzle's $client is a client", async () => {
-  const limiter = defineLimits(limits, { store: mysql(drizzle(fixture.server.uri).$client), log: false });
+  const limiter = defineLimits(limits, {
+    timeout: 60_000,
+    store: mysql(drizzle(fixture.server.uri).$client),
+    log: false,
+  });
   expect((await limiter.limit("login", { key: "drizzle" })).degraded).toBeUndefined();
 });
 
@@ -139,6 +158,6 @@ test("a client without promises, and what is no client, are refused", async () =
   for (const bad of [undefined, null, 1, {}, { query: 1 }]) {
     expect(() => mysql(bad as never)).toThrow("`client` must be a pool or a connection of mysql2 or mariadb");
   }
-  const limiter = defineLimits(limits, { store: mysql({ query: () => ({}) as never }), log: false });
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql({ query: () => ({}) as never }), log: false });
   expect(String((await limiter.limit("login")).cause)).toContain("must return a promise of rows and fields");
 });

@@ -106,5 +106,19 @@ export function tableStore(
     },
     isBusy: (error) => statements.isBusy(error),
   });
-  return storeOf(name, (...step) => swaps.run(...step));
+  const store = storeOf(name, (...step) => swaps.run(...step));
+  let opening: Promise<unknown> | undefined;
+  let open = false;
+  return {
+    ...store,
+    /** Connects and creates the table, before the first call, which fails by itself where this does. */
+    get connecting() {
+      opening ??= read([""])
+        .catch(() => {})
+        .then(() => {
+          open = true;
+        });
+      return open ? undefined : opening;
+    },
+  };
 }
