@@ -19,7 +19,7 @@ describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
         const about = `${vector.name}, step ${index}`;
         const limit = new Limit(vector.limit ?? "chat", config);
         const start = limit.start(vector.key);
-        const whole: Config = config.kind === "fixed window" ? { ...config, start } : config;
+        const whole: Config = config.kind === "fixed window" ? { ...config, start: config.start ?? start } : config;
         const { count = 1, reserve = false, now, op } = step;
         const before: State | null = state === null ? null : Object.freeze(state);
         if (op === "reset") state = null;

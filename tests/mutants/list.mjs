@@ -100,6 +100,8 @@ export const MUTANTS = [
   one("limiter/resilience.ts", "      value: 0,\n", "      value: policy.capacity,\n", "resilience.test.ts"),
   one("limiter/resilience.ts", "      remaining: 0,\n", "      remaining: policy.capacity,\n", "resilience.test.ts"),
   one("http/quota.ts", "degraded !== true && reason", "reason", "resilience.test.ts"),
+  one("limit/config.ts", '(field === "start" && !Number.isFinite(value))', "false", "mistakes.test.ts"),
+  one("limit/evaluate.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
   one("limiter/resilience.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
   one("limiter/resilience.ts", "(flags & RESERVE) !== 0", "false", "resilience.test.ts"),
   one(

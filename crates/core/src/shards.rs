@@ -59,8 +59,8 @@ impl<'a> Pool<'a> {
     /// The whole limit's tokens now, as one state.
     #[must_use]
     pub fn state(&self) -> State {
-        let fresh = self.shard.refill(None, self.now).ts;
-        let mut ts = fresh;
+        let none = self.states.is_empty();
+        let mut ts = if none { self.now } else { f64::NEG_INFINITY };
         for state in self.states.iter() {
             ts = max(ts, self.shard.refill(*state, self.now).ts);
         }
