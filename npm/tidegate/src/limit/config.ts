@@ -137,7 +137,8 @@ export function readConfig(
   let first = {};
   for (const field of numbersFor(kind)) {
     const value = field === "period" ? inMs(read[field]) : read[field];
-    if (value === undefined && field !== "rate" && field !== "period") continue;
+    // The engine reports a rate or period that is absent.
+    if (value === undefined) continue;
     if (field === "start" && value === FIRST_REQUEST) first = { start: FIRST_REQUEST };
     // The engine takes NaN for an absent number, and an infinite start for the first request.
     else if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
