@@ -91,7 +91,7 @@ test("@fastify/rate-limit: two servers extend one block with continueExceeding",
   const servers = [await server(), await server()];
   const next = async (index: number) => {
     const { statusCode, headers } = await (servers[index] as FastifyInstance).inject("/");
-    return [statusCode, headers["x-ratelimit-reset"]];
+    return [statusCode, Number(headers["x-ratelimit-reset"])];
   };
   expect([await next(0), await next(1), await next(0), await next(1)]).toMatchObject([
     [200, 3600],
