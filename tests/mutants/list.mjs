@@ -68,6 +68,8 @@ export const MUTANTS = [
   one("stores/spread.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SPREAD),
   one("stores/spread.ts", "if (failed !== undefined) throw failed.reason;", "", ...SPREAD),
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
+  one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
+  one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),
   one(
     "limiter/resilience.ts",
     "Math.min(...targets.map(timeoutOf))",
