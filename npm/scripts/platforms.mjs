@@ -13,7 +13,7 @@ import { env, once, output, root, run, stop } from "./run.mjs";
 
 /** The oldest macOS that Node.js 20 supports. */
 const OLDEST_MACOS = "11.0";
-/** Not published: a build for Windows that Linux can make, to run under Wine. The published one is MSVC's. */
+/** Not published: a build for Windows that Linux can make, which shows that the code compiles and links. The published one is MSVC's. */
 const MINGW = { "win32-x64-gnu": "x86_64-pc-windows-gnu" };
 const TARGETS = { ...PLATFORMS, ...MINGW };
 const TARGET_FOLDER = process.env.CARGO_TARGET_DIR ?? join(root, "target");
@@ -86,7 +86,7 @@ async function build(platform) {
   const options = ["--lib", "--package", "tidegate-node", "--release", "--target", triple];
   const settings = environment(target, zig ? await zigPath() : env.PATH);
   await run("cargo", [zig ? "zigbuild" : "build", ...options], { env: settings });
-  if (PLATFORMS[platform] === undefined) return "built, to be run under Wine";
+  if (PLATFORMS[platform] === undefined) return "built, not published";
   const addon = addonOf(platform);
   // Not written in place: a process may have it loaded, and another may pack it.
   copyFileSync(join(TARGET_FOLDER, target, "release", fileOf(target)), `${addon}.new`);
