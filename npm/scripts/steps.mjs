@@ -104,7 +104,7 @@ export const cargoSteps = () => [
     { prepare: forgetCrates },
   ),
   // Here, since its preparation is cargo's.
-  vitest("platforms", { prepare: platforms, ...OUTSIDE }),
+  vitest("platforms", { prepare: platforms }),
 ];
 
 /** The folder of the Rust documentation, which both of its steps write. */
