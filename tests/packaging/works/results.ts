@@ -37,7 +37,7 @@ export const rowOf = (tool: Tool): Row => ({
   name: tool.name,
   does: tool.does,
   tidegate: version(),
-  node: process.versions.node,
+  node: tool.node ?? process.versions.node,
   at: new Date().toISOString().slice(0, 10),
   definition: definitionOf(tool),
 });

