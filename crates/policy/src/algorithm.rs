@@ -28,6 +28,13 @@ pub(crate) const FIRST: &str = "first request";
 pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
 /// ms.
 const SECOND: f64 = 1000.0;
+/// Fields that are a number of ms, or a text with a unit.
+pub(crate) const TIMES: [Field; 2] = [Field::Period, Field::Start];
+/// The units, and their ms. `ms` precedes `s`, which is its end.
+const UNITS: [(&str, f64); 6] =
+    [("ms", 1.0), ("s", SECOND), ("m", 60e3), ("h", 3600e3), ("d", 86_400e3), ("w", 604_800e3)];
+/// The pattern of such a text.
+pub(crate) const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
 /// Fields of a rule that its tiers share, because they are part of the state's identity.
 pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
 
@@ -53,6 +60,24 @@ pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
     NUMBERS.iter().map(|(_, name)| *name).filter(fits).collect()
 }
 
+/// The ms of a duration's text, such as `15m`.
+fn duration(text: &str) -> Option<f64> {
+    let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
+    let amount = text.strip_suffix(unit)?;
+    let (integer, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(integer) || !digits(fraction) {
+        return None;
+    }
+    Some(amount.parse::<f64>().ok()? * ms)
+}
+
+/// What a field must be.
+fn expects(field: Field) -> String {
+    let bound = Bound::of(field).expects;
+    if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
+}
+
 /// One number, and the name under which it was given.
 fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<(&'static str, f64)> {
     let given = NUMBERS.iter().filter(|(of, _)| *of == field).filter_map(|(_, name)| Some((*name, fields.get(name)?)));
@@ -66,13 +91,18 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
         }
         first = Some(name);
         let bound = Bound::of(field);
-        match tree {
-            Tree::Text(text) if field == Field::Start && text == FIRST => found = Some((name, FIRST_REQUEST)),
-            Tree::Number(value) => match bound.check(*value) {
-                Ok(value) => found = Some((name, value)),
-                Err(_) => report.wrong(&fields.at(name), bound.expects, Some(tree)),
-            },
-            _ => report.wrong(&fields.at(name), bound.expects, Some(tree)),
+        let value = match tree {
+            Tree::Number(value) => Some(*value),
+            Tree::Text(text) if field == Field::Start && text == FIRST => {
+                found = Some((name, FIRST_REQUEST));
+                continue;
+            }
+            Tree::Text(text) if TIMES.contains(&field) => duration(text),
+            _ => None,
+        };
+        match value.and_then(|value| bound.check(value).ok()) {
+            Some(value) => found = Some((name, value)),
+            None => report.wrong(&fields.at(name), expects(field), Some(tree)),
         }
     }
     found
@@ -109,7 +139,7 @@ pub(crate) fn policy(
         }
         (Some(_), None) => Some(SECOND),
         (None, None) => {
-            report.wrong(&fields.at("period"), Bound::of(Field::Period).expects, None);
+            report.wrong(&fields.at("period"), expects(Field::Period), None);
             None
         }
         _ => number(fields, Field::Period, report).map(|(_, period)| period),

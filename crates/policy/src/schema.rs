@@ -1,6 +1,6 @@
 //! The document's structure as a JSON Schema (draft 2020-12), generated from the tables that the check uses.
 
-use crate::algorithm::{ALGORITHMS, FIRST, NUMBERS, PER_SECOND, names};
+use crate::algorithm::{ALGORITHMS, DURATION, FIRST, NUMBERS, PER_SECOND, TIMES, names};
 use crate::fields::MAX_FIELDS;
 use crate::{cost, descriptor, document, rule, tiers};
 use serde_json::{Map, Value, json};
@@ -16,11 +16,11 @@ fn about(name: &str) -> &'static str {
     match name {
         "rate" => "Tokens added per period.",
         "tokens_per_second" | "rps" => "Tokens added per second, in place of rate and period.",
-        "period" => "Length of the period in ms.",
+        "period" => "Length of the period: ms, or a text such as 15m.",
         "capacity" | "burst" => "Most tokens that accumulate; default the rate.",
         "maxReserved" => "Most tokens that may be owed, where the rule reserves.",
         "start" => {
-            "Offset of the window grid from 0 UTC in ms, or \"first request\": each key's window begins at its first request. Default derived from name and key."
+            "Offset of the window grid from 0 UTC: ms, or a text such as 8h; or \"first request\": each key's window begins at its first request. Default derived from name and key."
         }
         "shards" => "Parts that share the limit.",
         "cost_source" => "fixed, or the header or query parameter in which the client states the cost.",
@@ -33,13 +33,16 @@ fn number(field: Field, name: &str) -> Value {
     let bound = Bound::of(field);
     let kind = if bound.whole { "integer" } else { "number" };
     let least = if bound.above_min { "exclusiveMinimum" } else { "minimum" };
-    let mut schema = json!({ "type": kind, least: bound.min, "maximum": bound.max, "description": about(name) });
-    if field == Field::Start {
-        // The bounds apply to numbers alone.
-        schema["type"] = json!([kind, "string"]);
-        schema["pattern"] = json!(format!("^{FIRST}$"));
+    let mut number = json!({ "type": kind, least: bound.min, "maximum": bound.max });
+    if TIMES.contains(&field) {
+        let mut forms = vec![number, json!({ "type": "string", "pattern": DURATION })];
+        if field == Field::Start {
+            forms.push(json!({ "const": FIRST }));
+        }
+        number = json!({ "anyOf": forms });
     }
-    schema
+    number["description"] = about(name).into();
+    number
 }
 
 /// A config's numbers: each under one of its names; the rate with a period, or under a name that implies one.

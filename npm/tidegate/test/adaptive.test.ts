@@ -250,7 +250,7 @@ test("a rate of less than one token per burst still grants one", () => {
 test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
   [{ floor: 0 }, "`floor` must be a finite number of tokens above 0"],
   [{ ceiling: 4 }, "`ceiling` must be a finite number of tokens from floor (5) to"],
-  [{ period: 1.5 }, "`period` must be a whole number of ms"],
+  [{ period: 1.5 }, "`period` must be an integer of ms from 1 to"],
   [{ start: 401 }, "`start` must be a number of tokens from floor (5) to ceiling (400); got 401"],
   [{ burst: Number.NaN }, "`burst` must be"],
   [{ latency: 0 }, "`latency` must be a number of ms above 0"],

@@ -1,4 +1,5 @@
 /** Any JavaScript value in any argument gives a decision or an InputError; a refused call changes no state. */
+import { keyed } from "../src/limiter/options.ts";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
@@ -290,8 +291,8 @@ test("names of Object.prototype's members are ordinary names, keys and fields", 
   });
   for (const name of names) {
     for (const key of [undefined, ...names]) {
-      expect(limits.limit(name, { key }).ok, `${name} ${key}`).toBe(true);
-      expect(limits.limit(name, { key }).ok, `${name} ${key}`).toBe(false);
+      expect(limits.limit(name, keyed(key)).ok, `${name} ${key}`).toBe(true);
+      expect(limits.limit(name, keyed(key)).ok, `${name} ${key}`).toBe(false);
     }
   }
   const bare = defineLimits({ chat: good });

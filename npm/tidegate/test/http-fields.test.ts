@@ -35,7 +35,7 @@ const params = (field: string | undefined): Record<string, any>[] =>
   parseList(field ?? "").map(([name, all]) => ({ name, ...Object.fromEntries(all as Map<string, unknown>) }));
 
 describe("rateLimitHeaders", () => {
-  test("on a grant tells what is left and the policy, and no Retry-After", () => {
+  test("a grant has what is left and the policy, and no Retry-After", () => {
     expect(rateLimitHeaders(after(bucket(), [{}]))).toEqual({
       "RateLimit-Policy": '"api";q=20;w=120',
       RateLimit: '"api";r=19;t=114',
@@ -80,7 +80,7 @@ describe("rateLimitHeaders", () => {
     expect(rateLimitHeaders(decision)["RateLimit"]).toBe('"evaluate";r=0;t=13');
   });
 
-  test("what can never be granted has no Retry-After, tells only the policy, and is no 429", () => {
+  test("a request that is never granted has the policy, no Retry-After, and another status than 429", () => {
     const never = after(bucket(), [{ count: 21 }]);
     expect(never.reason).toBe("exceeds capacity");
     expect(rateLimitHeaders(never, { fields: ["draft-11", "draft-6", "x-ratelimit"] })).toEqual({
@@ -126,7 +126,7 @@ describe("rateLimitHeaders", () => {
     });
   });
 
-  test("an older client that obeys only the reset is never early, whatever it asked for", () => {
+  test("an older client that obeys only the reset is never early, for any count", () => {
     const denied = after(bucket(), [{ count: 17 }, { count: 10 }]);
     expect(denied).toMatchObject({ remaining: 3, retryAfter: 42_000 });
     const fields = rateLimitHeaders(denied, { fields: ["draft-11", "draft-6", "x-ratelimit"] });
@@ -144,14 +144,14 @@ describe("rateLimitHeaders", () => {
     const fields = rateLimitHeaders(all);
     expect(params(fields["RateLimit"])).toEqual([
       { name: "burst", r: 0, t: 6 },
-      { name: "day", r: 98, t: 6 }, // what a check tells: as if it were taken
+      { name: "day", r: 98, t: 6 }, // a check reports the state as if the tokens were taken
     ]);
     expect(fields["Retry-After"]).toBe("6");
     expect(rateLimitHeaders(all.decisions)).toEqual(fields);
     expect(problem(all)).toMatchObject({ status: 429, "violated-policies": ["burst"], retryAt: NOW + 6000 });
   });
 
-  test("of two keys of one limit the tighter is told, since names are unique in a response", () => {
+  test("of two keys of one limit the response has the one with fewer tokens, since names are unique", () => {
     const limits = defineLimits({ api: bucket() }, { now: () => NOW });
     limits.limit("api", { key: "b", count: 10 });
     const all = limits.limitAll([
@@ -169,7 +169,7 @@ describe("rateLimitHeaders", () => {
     expect(policy?.["qu"]).toBe("content-bytes");
   });
 
-  test("jitter is never earlier, at most its fraction later, and the same when asked again", () => {
+  test("jitter is never earlier, at most its fraction later, and the same on every call", () => {
     const denied = after(bucket(), [{ count: 20 }, { count: 10 }]);
     const waits = Array.from({ length: 200 }, (_, i) =>
       Number(rateLimitHeaders(denied, { jitter: { key: `client ${i}` } })["Retry-After"]),

@@ -104,7 +104,7 @@ describe("a policy", () => {
     [
       "whose period is in words",
       made({ ...bucket, period: "1 min" }),
-      `\`period\` must be a whole number of ms from 1 to 1099511627776; got "1 min"${IN}`,
+      `\`period\` must be a whole number of ms from 1 to 1099511627776, or a text such as "15m"; got "1 min"${IN}`,
     ],
     [
       "without a period",
@@ -127,7 +127,8 @@ describe("a policy", () => {
 });
 
 describe("a call", () => {
-  const KEY = "`key` must be a string of at most 1024 bytes in UTF-8; got ";
+  const KEY =
+    "`key` must be a string of at most 1024 bytes in UTF-8, and not empty; leave it out for one limit that all share; got ";
   const COUNT = "`count` must be a finite number of tokens from 0 to 1099511627776; got ";
   const call = (options: unknown) => () => limits.limit("sendMessage", any(options));
   throwEach([
@@ -157,9 +158,28 @@ describe("a call", () => {
     ],
   ]);
 
-  test("a missing or undefined key is the shared limit, which policies may use", () => {
+  test("a call without a key is on the limit that all share", () => {
     const one = defineLimits({ all: { ...bucket, rate: 1 } });
-    expect([one.limit("all").ok, one.limit("all", { key: undefined }).ok]).toEqual([true, false]);
+    expect([one.limit("all").ok, one.limit("all", { count: 1 }).ok]).toEqual([true, false]);
+  });
+
+  test.each([undefined, ""])("the key %j is an error in every call, and takes nothing", (key) => {
+    const one = defineLimits({ all: { ...bucket, rate: 1 } });
+    const options = { key } as { key: string };
+    const calls = [
+      () => one.limit("all", options),
+      () => one.check("all", options),
+      () => one.give("all", options),
+      () => one.charge("all", options),
+      () => one.reset("all", options),
+      () => one.getValue("all", options),
+      () => one.limitAll([{ name: "all", ...options }]),
+      () => one.checkAll([{ name: "all", ...options }]),
+      () => one.limitMany("all", [options.key]),
+    ];
+    const rule = "a string of at most 1024 bytes in UTF-8, and not empty; leave it out for one limit that all share";
+    for (const call of calls) expect(call).toThrow(`\`key\` must be ${rule}; got ${key === "" ? '""' : "undefined"}`);
+    expect([one.limit("all").ok, one.limit("all", { key: "k" }).ok]).toEqual([true, true]);
   });
 
   test("one name in two limiters has two states: each limiter has its own memory store", () => {

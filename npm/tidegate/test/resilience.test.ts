@@ -263,7 +263,10 @@ describe("the breaker", () => {
 
     for (let i = 0; i < 100; i++) {
       const d = await limits.limit("one"); // no timer is advanced
-      expect(d.cause).toMatchObject({ code: "TIDEGATE_STORE", message: expect.stringContaining("asked again later") });
+      expect(d.cause).toMatchObject({
+        code: "TIDEGATE_STORE",
+        message: expect.stringContaining("calls go to it again later"),
+      });
     }
     expect(store.calls).toBe(5);
 
@@ -335,7 +338,7 @@ test.each(["open", 1, { local: 0 }, { local: 2 }, { local: Number.NaN }, null])(
 );
 
 test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("timeout: %s is refused", (timeout) => {
-  const rule = /^`timeout` must be a number of ms from 1 to 2147483647; got /;
+  const rule = /^`timeout` must be a number of ms from 1 to 2147483647, or a text such as "30s"; got /;
   expect(() => limiter("deny", {}, timeout as never)).toThrow(rule);
   expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
 });

@@ -1,5 +1,6 @@
 /** What must not compile: `npm test` compiles this file, and an expected error that is absent is an error. */
 import { expect, expectTypeOf, test } from "vitest";
+import type { LimitOptions } from "../src/limiter/limiter.ts";
 import { type AllDecision, type Decision, defineLimits, MINUTE, memory, type Value } from "../src/index.ts";
 import { type AsyncStore, transactional } from "../src/stores/index.ts";
 
@@ -42,6 +43,19 @@ test("an undefined limit name is a compile-time and a run-time error", () => {
   // @ts-expect-error not a limit
   refused(() => sync.getValue(""));
   expect(sync.limit("defined at the call".replaceAll(" ", "-"), { config: bucket }).ok).toBe(true);
+});
+
+test("a key that may be undefined is a compile-time error, and the key may be left out", () => {
+  const user: { id?: string } = {};
+  const refused = (body: () => unknown) => expect(body).toThrow(/^`key` must be a string/);
+  // @ts-expect-error the user may have no id
+  refused(() => sync.limit("sendMessage", { key: user.id }));
+  // @ts-expect-error the user may have no id
+  refused(() => sync.limitAll([{ name: "sendMessage", key: user.id }]));
+  // @ts-expect-error the user may have no id
+  refused(() => sync.getValue("sendMessage", { key: user.id }));
+  const options: LimitOptions = { key: "a", count: 2 };
+  expect([sync.limit("sendMessage", options).ok, sync.limit("sendMessage", { count: 1 }).ok]).toEqual([true, true]);
 });
 
 test("a wrong field is a compile-time and a run-time error", () => {

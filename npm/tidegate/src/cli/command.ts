@@ -1,4 +1,5 @@
 import type { ParseArgsConfig } from "node:util";
+import { inMs } from "../limit/duration.ts";
 
 /** Exit codes: success; mistakes in the input; a wrong command line or an unreadable file. */
 export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
@@ -67,6 +68,12 @@ export function number(args: Arguments, name: string): number | undefined {
   if (written.trim() === "" || Number.isNaN(value))
     throw new UsageError(`--${name} must be a number; got ${JSON.stringify(written)}`);
   return value;
+}
+
+/** The ms of an option that is a number of ms or a text such as `15m`, if it was given. */
+export function duration(args: Arguments, name: string): number | undefined {
+  const ms = inMs(text(args, name));
+  return typeof ms === "number" ? ms : number(args, name);
 }
 
 /** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */

@@ -1,5 +1,7 @@
-import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, numberFrom, orFunction } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
+import type { Duration } from "../limit/duration.ts";
 import type { Clock } from "./clock.ts";
+import { FRACTION } from "../limit/jitter.ts";
 import { SHARED, TOKENS } from "./options.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { ConfigOrLimit } from "./source.ts";
@@ -29,13 +31,13 @@ export interface FetchOptions {
   retries?: number | undefined;
   /** Whether a request may be sent twice; default by method, or where it has an `Idempotency-Key`. */
   idempotent?: ((url: URL, init: Init | undefined) => boolean) | undefined;
-  /** Longest wait for one retry, ms; if the server requires more, its response is returned. Default 60,000. */
-  maxWait?: number | undefined;
+  /** Longest wait for one retry, ms or a text such as `"1m"`; a response that requires more is returned. Default 60,000. */
+  maxWait?: Duration | undefined;
   /**
-   * ms that a request may wait in total: own tokens, server's limits, retries. Default unlimited: where a server reports
-   * that nothing is left for an hour, the next request waits an hour.
+   * Longest wait of a request in total, ms or a text: own tokens, server's limits, retries. Default unlimited: where a
+   * server reports that nothing is left for an hour, the next request waits an hour.
    */
-  deadline?: number | undefined;
+  deadline?: Duration | undefined;
   /** Random addition to waits, as a fraction of them: 0 to 1; default 0.5. A wait is never shortened. */
   jitter?: number | undefined;
   /** Where less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
@@ -54,7 +56,6 @@ export interface FetchOptions {
   clock?: Clock | undefined;
 }
 
-const FRACTION = numberFrom("a number from 0 to 1", 0, 1);
 const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
   limit: ANY,
   key: { expects: '"origin", or a function', accepts: (key) => key === "origin" || typeof key === "function" },

@@ -1,4 +1,4 @@
-import { check, STRING } from "../limit/checks.ts";
+import { check, msOf, STRING } from "../limit/checks.ts";
 import { jitter as spread } from "../limit/jitter.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init } from "./fetch-options.ts";
@@ -51,7 +51,8 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
  */
 export function createFetch(options: FetchOptions = {}): LimitedFetch {
   checkFetchOptions(options);
-  const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3, maxWait = 60_000 } = options;
+  const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3 } = options;
+  const maxWait = msOf(options.maxWait ?? 60_000);
   const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED, clock = systemClock } = options;
   const semaphore = semaphoreOf(options.concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
@@ -71,7 +72,7 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
     const restraint = queue.pace as Restraint;
-    const notAfter = options.deadline === undefined ? undefined : clock.now() + options.deadline;
+    const notAfter = options.deadline === undefined ? undefined : clock.now() + msOf(options.deadline);
     const mayRepeat = facts.replayable && (options.idempotent?.(url, init) ?? isIdempotent(facts));
     const retries = mayRepeat ? maxRetries : 0;
     /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */

@@ -2,6 +2,7 @@ import {
   type Check,
   check,
   checkTable,
+  durationFrom,
   FUNCTION,
   integerFrom,
   numberFrom,
@@ -10,6 +11,7 @@ import {
   STRING,
 } from "../limit/checks.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
+import type { Duration } from "../limit/duration.ts";
 import { CLOCK, type Clock } from "./clock.ts";
 import { PLACES, Semaphore } from "./semaphore.ts";
 import { LEVELS } from "./waiting.ts";
@@ -29,8 +31,8 @@ export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown
   signal?: ((...args: A) => AbortSignal | undefined) | undefined;
   /** Most queued calls per key: an integer from 1; default 10,000. Further calls reject with a {@link QueueError}. */
   maxQueued?: number | undefined;
-  /** Longest wait of a call, ms: a call that would run later rejects immediately. Default unlimited. */
-  maxWait?: number | undefined;
+  /** Longest wait of a call, ms or a text such as `"30s"`: a call that would run later rejects. Default unlimited. */
+  maxWait?: Duration | undefined;
   /** Most calls that run concurrently, over all keys: an integer from 1, or a shared semaphore. Default unlimited. */
   concurrency?: number | Semaphore | undefined;
   /** The clock and the timers; default the host's. Pass `fakeClock()` in tests. */
@@ -43,7 +45,7 @@ export interface TurnOptions {
   priority?: number | undefined;
   key?: string | undefined;
   signal?: AbortSignal | undefined;
-  maxWait?: number | undefined;
+  maxWait?: Duration | undefined;
 }
 
 export const DEFAULT_PRIORITY = 5;
@@ -57,7 +59,7 @@ export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "
     expects: "a whole number from 1, or Infinity",
     accepts: (calls) => calls === Number.POSITIVE_INFINITY || (Number.isInteger(calls) && (calls as number) >= 1),
   },
-  maxWait: numberFrom("a number of ms from 0", 0),
+  maxWait: durationFrom(0),
   concurrency: {
     expects: PLACES.expects,
     accepts: (places) => places instanceof Semaphore || PLACES.accepts(places),

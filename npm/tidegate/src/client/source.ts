@@ -2,7 +2,7 @@ import { checkFields, type Config, fieldTable } from "../limit/config.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { defineLimits, type Value } from "../limiter/limiter.ts";
-import { checkDefined } from "../limiter/options.ts";
+import { checkDefined, type Keyed, keyed } from "../limiter/options.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
 export interface LimitOf<N extends string = string> {
@@ -18,9 +18,9 @@ export interface LimitOf<N extends string = string> {
 export interface LimiterLike<N extends string = string> {
   /** The defined limits, if the limiter lists them: another name is refused immediately. */
   readonly names?: readonly N[] | undefined;
-  limit(name: N, options: { key?: string | undefined; count: number; reserve: true }): Decision | Promise<Decision>;
-  give(name: N, options: { key?: string | undefined; count: number }): Decision | Promise<Decision>;
-  getValue(name: N, options: { key?: string | undefined }): Value | Promise<Value>;
+  limit(name: N, options: Keyed & { count: number; reserve: true }): Decision | Promise<Decision>;
+  give(name: N, options: Keyed & { count: number }): Decision | Promise<Decision>;
+  getValue(name: N, options: Keyed): Value | Promise<Value>;
 }
 
 /** Where tokens come from: a config, for a private limit in memory; or a limit of a limiter. */
@@ -61,7 +61,7 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
 
 const sourceOf = (limiter: LimiterLike, name: string, key: string | undefined): Source => ({
   name,
-  take: (count) => limiter.limit(name, { key, count, reserve: true }),
-  give: (count) => limiter.give(name, { key, count }),
-  value: () => limiter.getValue(name, { key }),
+  take: (count) => limiter.limit(name, { ...keyed(key), count, reserve: true }),
+  give: (count) => limiter.give(name, { ...keyed(key), count }),
+  value: () => limiter.getValue(name, keyed(key)),
 });

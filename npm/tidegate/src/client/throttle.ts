@@ -1,4 +1,4 @@
-import { check, FUNCTION, SIGNAL } from "../limit/checks.ts";
+import { check, FUNCTION, msOf, SIGNAL } from "../limit/checks.ts";
 import { systemClock } from "./clock.ts";
 import {
   checkKey,
@@ -106,7 +106,7 @@ function queued<T, A extends unknown[], R>(
     const signal = turn.signal ?? options.signal?.(...args);
     if (signal !== undefined) check("signal", signal, SIGNAL);
     const maxWait = turn.maxWait ?? options.maxWait;
-    const notAfter = maxWait === undefined ? undefined : clock.now() + maxWait;
+    const notAfter = maxWait === undefined ? undefined : clock.now() + msOf(maxWait);
     const settings = { count: count ?? 1, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
     return queues.get(key).run(settings, () => fn.apply(self, args));
   }

@@ -65,9 +65,9 @@ export function keyOf(address: Address, options: AddressOptions): string {
 }
 
 /**
- * The key of an IP address: one client has one key, however it is written. IPv6 is grouped (`/56`), since whoever has
- * one address has as many as he likes; IPv4 in IPv6 (`::ffff:192.0.2.1`, `64:ff9b::192.0.2.1`) is the IPv4 client; a
- * zone (`%eth0`) is dropped. A translator's own prefix (RFC 6052 allows any) cannot be told from other IPv6.
+ * The key of an IP address: one client has one key, in every notation. IPv6 is grouped (`/56`), since a client can use any
+ * address of its network; IPv4 in IPv6 (`::ffff:192.0.2.1`, `64:ff9b::192.0.2.1`) is the IPv4 client; a zone (`%eth0`) is
+ * dropped. Other prefixes of translators (RFC 6052 allows any) are not recognized.
  *
  * ```ts
  * addressKey("2001:DB8:0:1234::1"); // "2001:db8:0:1200::/56"

@@ -5,15 +5,14 @@ import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
 /** Settings of {@link clientIp}. Without any, no header is read. */
 export interface ClientIpOptions extends AddressOptions {
   /**
-   * Which proxies are believed: how many stand in front (1 to 100), counted from this server outwards; or their
-   * addresses and networks (`"10.0.0.0/8"`, `"2001:db8::/32"`). Only say what is true: each hop too many lets clients
-   * choose their own address.
+   * The trusted proxies: how many are in front (1 to 100), counted from this server outwards; or their addresses and
+   * networks (`"10.0.0.0/8"`, `"2001:db8::/32"`). With a number that is too high, clients choose their own address.
    */
   trust?: number | readonly string[] | undefined;
   /**
-   * Where those proxies write: `"x-forwarded-for"` (the default), `"forwarded"` (RFC 7239), or a platform's own header
-   * that holds one address (`"cf-connecting-ip"`, `"fly-client-ip"`, `"x-real-ip"`). A platform's header is believed from
-   * everybody unless `trust` lists networks: ask for it only where nobody can reach the server around the platform.
+   * The header that those proxies set: `"x-forwarded-for"` (the default), `"forwarded"` (RFC 7239), or a platform's own
+   * with one address (`"cf-connecting-ip"`, `"fly-client-ip"`, `"x-real-ip"`). A platform's header is trusted from every
+   * peer unless `trust` lists networks: use it only where clients cannot reach the server around the platform.
    */
   header?: string | undefined;
 }
@@ -67,30 +66,30 @@ function trustOf(trust: ClientIpOptions["trust"]): Trust {
   return { hops: trust, networks: undefined };
 }
 
-function read(headers: ClientRequest["headers"], name: string): string {
-  if (headers === undefined || headers === null) return "";
+/** A header's text, by its name in lower case. Hosts join a repeated one by commas. */
+export function headerIn(headers: ClientRequest["headers"], name: string): string | undefined {
+  if (headers === undefined || headers === null) return undefined;
   if (typeof headers !== "object") throw new InputError("headers", "a Headers, or an object of headers", headers);
-  if ("get" in headers && typeof headers.get === "function") return String(headers.get(name) ?? "");
+  if ("get" in headers && typeof headers.get === "function") return headers.get(name) ?? undefined;
   const value: unknown = Object.hasOwn(headers, name) ? (headers as Record<string, unknown>)[name] : undefined;
-  return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : "";
+  return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : undefined;
 }
 
-/** The key of all requests of which no address is known: never that of any address. */
+/** The key of all requests without an address; no address has it. */
 const UNKNOWN = "unknown";
 
 /**
  * The key of the client that sent a request, for `limit(name, { key })`: its address as {@link addressKey} writes it.
  *
- * No header is read unless asked for. With `trust`, addresses are taken from the right, where the trusted proxies wrote
- * them; what a client puts at the left never changes its key. An entry that is no address ends the walk there: the
- * proxy that passed it on is the client then. A request of which no address is known at all (a Unix socket) has the
- * key `"unknown"`.
+ * Without options no header is read. With `trust`, addresses are read from the right, where the trusted proxies append
+ * them; what a client writes at the left never changes its key. Reading stops at an entry that is no address: the proxy
+ * that passed it on is the client then. A request without any address (a Unix socket) has the key `"unknown"`.
  *
  * ```ts
  * limits.limit("api", { key: clientIp(request, { trust: 1 }) }); // one proxy in front
  * ```
  *
- * Throws an `InputError` where an option is wrong, never because of what a request holds. Source: RFC 7239, section 5.2.
+ * Throws an `InputError` where an option is wrong, never because of a request's contents. Source: RFC 7239, section 5.2.
  */
 export function clientIp(request: ClientRequest, options: ClientIpOptions = {}): string {
   if ((typeof request !== "object" && typeof request !== "function") || request === null) {
@@ -106,10 +105,10 @@ export function clientIp(request: ClientRequest, options: ClientIpOptions = {}):
   let client = peer;
   if (!list) {
     if (networks === undefined || (peer !== undefined && within(peer, networks))) {
-      client = parseAddress(withoutPort(read(request.headers, header).trim())) ?? peer;
+      client = parseAddress(withoutPort(String(headerIn(request.headers, header) ?? "").trim())) ?? peer;
     }
   } else if (hops > 0) {
-    const text = read(request.headers, header);
+    const text = String(headerIn(request.headers, header) ?? "");
     const entries = header === "forwarded" ? forwardedFor(text) : fromTheRight(text);
     let hop = 0;
     for (const entry of entries) {

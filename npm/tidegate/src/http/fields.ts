@@ -39,7 +39,7 @@ function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFa
   return families;
 }
 
-/** Throws where an option of the fields is wrong, so that a middleware does when it is made. */
+/** Throws where an option of the fields is wrong. */
 export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
   checkOptions(options);
   checkFields(options, OPTIONS, "headers");
@@ -52,7 +52,7 @@ export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
 const OPTIONS = fieldTable("fields", "unit", "partitionKey", "jitter");
 
 const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));
-/** When a client of an older family is to come back: as in the newest, but after a denial never before it is granted. */
+/** The reset of the older families: as in the newest, but after a denial never before a retry is granted. */
 const resetSeconds = (quota: Quota): number => quota.retryAfterSeconds ?? (quota.withinSeconds as number);
 const policyOf = (quota: Quota): string => `${quota.quota};w=${quota.windowSeconds}`;
 
@@ -114,19 +114,18 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
 }
 
 /**
- * The fields of a response that tell a client about its limits: all from the decision and its one instant.
+ * The rate-limit fields of a response, all computed from the decision and its instant.
  *
- * `Retry-After` is there only on a denial that a wait helps: whole seconds, rounded up, at least 1, so that nobody who
- * waits so long is early. Tokens are rounded down, and the time beside them never lets a client use more than the
- * policy's rate. A limit denied before its state was read (`"exceeds capacity"`), or decided without its store, tells
- * only its policy.
+ * `Retry-After` is set only on a denial that a wait helps: seconds, rounded up, at least 1, so a client that waits is never
+ * early. Tokens are rounded down, and their time never lets a client exceed the policy's rate. A limit denied before its
+ * state was read (`"exceeds capacity"`), or decided without its store, has only its policy.
  *
  * ```ts
  * const d = limits.limit("sendMessage", { key });
  * if (!d.ok) return new Response("slow down", { status: 429, headers: rateLimitHeaders(d) });
  * ```
  *
- * Takes a decision, several, or what `limitAll` answers. Throws an `InputError` where an option is not one of its values.
+ * Takes a decision, several, or what `limitAll` returns. Throws an `InputError` where an option is not one of its values.
  * Source: draft-ietf-httpapi-ratelimit-headers-11; RFC 9110, 10.2.3; RFC 9651 for the syntax.
  */
 export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
@@ -169,22 +168,27 @@ const itemsOf = (list: string): string[] =>
   list.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g)?.map((item) => item.trim()) ?? [];
 const remainingOf = (item: string): number => Number(/;r=(\d+)/.exec(item)?.[1] ?? Number.NaN);
 
-/** Adds items to a list that may be absent. */
-function add(target: HeaderTarget, name: string, item: string): void {
-  if ("setHeader" in target) {
-    const earlier = target.getHeader(name);
-    target.setHeader(name, earlier === undefined ? item : joined(String(earlier), item));
-  } else {
-    const earlier = target.get(name);
-    target.set(name, earlier === null ? item : joined(earlier, item));
-  }
+function read(target: HeaderTarget, name: string): string | undefined {
+  const value = "getHeader" in target ? target.getHeader(name) : target.get(name);
+  return value === undefined || value === null ? undefined : String(value);
 }
 
-/** The fields that are lists: a second limiter's items come after the first one's. Draft-7's `RateLimit` is not one. */
+function set(target: HeaderTarget, name: string, value: string): void {
+  if ("setHeader" in target) target.setHeader(name, value);
+  else target.set(name, value);
+}
+
+/** Adds items to a list that may be absent. */
+function add(target: HeaderTarget, name: string, items: string): void {
+  const earlier = read(target, name);
+  set(target, name, earlier === undefined ? items : joined(earlier, items));
+}
+
+/** The fields that are lists, to which a second limiter appends. Draft-7's `RateLimit` is not one. */
 const isList = (name: string, value: string): boolean =>
   /^RateLimit(-Policy)?$/.test(name) && !value.startsWith("limit=");
 
-/** How much is left by the single-valued fields that are there; NaN where they do not say. */
+/** Tokens left by the single-valued fields; NaN where there is none. */
 function remainingIn(get: (name: string) => string | undefined): number {
   const draft7 = /remaining=(\d+)/.exec(get("RateLimit") ?? "")?.[1];
   return Number(draft7 ?? get("RateLimit-Remaining") ?? get("X-RateLimit-Remaining") ?? Number.NaN);
@@ -215,23 +219,18 @@ export function appendRateLimitHeaders(
     add(target, "RateLimit", grant.limit);
     return;
   }
-  const get = (name: string): string | undefined => {
-    const value = "getHeader" in target ? target.getHeader(name) : target.get(name);
-    return value === undefined || value === null ? undefined : String(value);
-  };
-  const set = (name: string, value: string): void => {
-    if ("setHeader" in target) target.setHeader(name, value);
-    else target.set(name, value);
-  };
-  const fields = rateLimitHeaders(decided, options);
-  const earlierWait = Number(get("Retry-After") ?? 0);
+  appendFields(target, rateLimitHeaders(decided, options));
+}
+
+/** Adds fields to those of earlier limiters. */
+export function appendFields(target: HeaderTarget, fields: Readonly<Record<string, string>>): void {
+  const earlierWait = Number(read(target, "Retry-After") ?? 0);
   const wait = Number(fields["Retry-After"] ?? 0);
   // Of two denials the longer wait; of two grants the smaller remainder; a denial before a grant.
-  const less = !(remainingIn(get) <= remainingIn((name) => fields[name]));
+  const less = !(remainingIn((name) => read(target, name)) <= remainingIn((name) => fields[name]));
   const tighter = wait === earlierWait ? less : wait > earlierWait;
   for (const [name, value] of Object.entries(fields)) {
-    const earlier = get(name);
-    if (earlier !== undefined && isList(name, value)) set(name, joined(earlier, value));
-    else if (earlier === undefined || tighter) set(name, value);
+    if (isList(name, value)) add(target, name, value);
+    else if (read(target, name) === undefined || tighter) set(target, name, value);
   }
 }

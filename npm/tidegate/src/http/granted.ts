@@ -29,8 +29,8 @@ function constantOf(policy: Decision["policy"]): Constant {
 }
 
 /**
- * The fields of one grant that its store made, as nearly every response has them: the same text that the decisions of any
- * request give, but made in passing. `undefined` where it is something else.
+ * The fields of a single grant, as nearly every response has them: the same text as the general path writes, faster.
+ * `undefined` for any other decision.
  */
 export function granted(decided: Decision | readonly Decision[] | AllDecision): GrantedFields | undefined {
   const decision = (decided ?? {}) as Partial<Decision>;

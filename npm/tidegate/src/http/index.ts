@@ -1,5 +1,5 @@
 /**
- * What a server tells over HTTP, and whom it limits: fields, status and body from a decision, keys from a request.
+ * Limits over HTTP: fields, status and body of a response from a decision, and keys from a request.
  *
  * @module
  */

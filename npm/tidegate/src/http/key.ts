@@ -6,8 +6,8 @@ import { sha256 } from "./sha256.ts";
 const HASHED = "sha256:";
 
 /**
- * A key that a limiter takes, whatever the length: as it is up to 1024 bytes in UTF-8, beyond that `sha256:` and its
- * hash. What begins like a hash is hashed too, so that nobody can name another's.
+ * A key that a limiter accepts: a text of at most 1024 bytes in UTF-8 unchanged, a longer one as `sha256:` and its hash. A
+ * text with that prefix is hashed too, so that no client can send the key of another.
  *
  * ```ts
  * limits.limit("api", { key: boundedKey(request.headers.get("x-api-key") ?? "") });
@@ -22,8 +22,7 @@ export function boundedKey(key: string): string {
 }
 
 /**
- * One key of several parts, such as tenant and user. No two different tuples have the same key, whatever is in them:
- * each part comes after its length.
+ * One key of several parts, such as tenant and user. Different tuples have different keys: each part follows its length.
  *
  * ```ts
  * tupleKey("acme", "user 7"); // "4:acme6:user 7"

@@ -20,10 +20,9 @@ export interface Problem {
 const never = (decision: Decision): boolean => decision.reason !== undefined;
 
 /**
- * The status to answer with: 200 where all is granted (reserved too), 429 where it is denied for now, 503 where it is
- * denied because the store failed, 400 where no wait helps: it asks for more than the limit ever grants. A 429 would
- * make a client come back for ever, and clients that retry (ky, among others) do retry 413; pass `never: 413` where the
- * count is the size of the content.
+ * The response's status: 200 where all is granted (also reserved), 429 where it is denied for now, 503 where it is denied
+ * because the store failed, 400 where no wait helps, because the count exceeds what the limit ever grants. Clients retry a
+ * 429, and some (ky) a 413; pass `never: 413` where the count is the size of the content.
  *
  * ```ts
  * response.writeHead(statusOf(decision), rateLimitHeaders(decision));
@@ -38,8 +37,8 @@ export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 } 
 }
 
 /**
- * The body that tells why a request was denied: problem+json with the problem types that the draft of the RateLimit
- * fields defines, `quota-exceeded` and `temporary-reduced-capacity`. Pass it the same options as `rateLimitHeaders`.
+ * The body of a denial: problem+json with the problem types of the draft of the RateLimit fields, `quota-exceeded` and
+ * `temporary-reduced-capacity`. Pass it the same options as `rateLimitHeaders`.
  *
  * ```ts
  * new Response(JSON.stringify(problem(d)), { status: statusOf(d), headers: { "Content-Type": PROBLEM_JSON } });
@@ -73,9 +72,14 @@ export function problem(
   // The text names the limit's own wait; jitter only spreads the clients.
   const { retryAfterSeconds } = quotasOf(decided, {});
   const wait = retryAfterSeconds === undefined ? "" : ` Retry in ${retryAfterSeconds} s.`;
-  const told = retryAt === undefined ? {} : { retryAt };
   const detail = `${list(names)} ${names.length === 1 ? "has" : "have"} too few tokens left.${wait}`;
-  return { type: `${TYPES}#quota-exceeded`, title: "Quota exceeded", detail, ...common, ...told };
+  return {
+    type: `${TYPES}#quota-exceeded`,
+    title: "Quota exceeded",
+    detail,
+    ...common,
+    ...(retryAt === undefined ? {} : { retryAt }),
+  };
 }
 
 function checkOptions(options: unknown): void {

@@ -3,7 +3,7 @@ import { InputError } from "../limit/errors.ts";
 import { type JitterOptions, jitter } from "../limit/jitter.ts";
 import { integer } from "./structured.ts";
 
-/** How long a denied client is told to wait. */
+/** How the wait of a denied client is spread. */
 export interface RetryOptions {
   /**
    * Spreads clients that were denied together: up to `fraction` (default 0.5) of the wait is added, the same for the
@@ -12,17 +12,17 @@ export interface RetryOptions {
   jitter?: JitterOptions | undefined;
 }
 
-/** What one limit says of itself, in the units of HTTP fields: whole tokens, whole seconds. */
+/** One limit in the units of HTTP fields: integer tokens, integer seconds. */
 export interface Quota {
   readonly name: string;
-  /** Most tokens, and the seconds in which so many come. They stay the same from answer to answer. */
+  /** The capacity, and the seconds in which it refills: the same in every response. */
   readonly quota: number;
   readonly windowSeconds: number;
-  /** Whole tokens that are there; absent where nobody looked: denied before any state was read, or without the store. */
+  /** Available tokens; absent where no state was read: the count exceeds the capacity, or the store failed. */
   readonly remaining: number | undefined;
-  /** Seconds for which it is safe to say that no more than `remaining` can be used. */
+  /** Seconds within which no more than `remaining` can be used. */
   readonly withinSeconds: number | undefined;
-  /** Denied: the instant to come back at, epoch ms, jitter included. Absent where no wait helps. */
+  /** Denied: when to retry, epoch ms, jitter included. Absent where no wait helps. */
   readonly retryAt: number | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly denied: boolean;
@@ -30,7 +30,7 @@ export interface Quota {
   readonly now: number;
 }
 
-/** A decision, several, or the answer of `limitAll`. */
+/** A decision, several, or what `limitAll` returns. */
 export type Decided = Decision | readonly Decision[] | AllDecision;
 
 /** All that was decided, as a list. */
@@ -38,7 +38,7 @@ export function listOf(decided: Decided): readonly Decision[] {
   const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
   for (const decision of list) {
     if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object" || decision.policy === null) {
-      throw new InputError("decision", "a decision, several of them, or what limitAll answers", decision);
+      throw new InputError("decision", "a decision, several of them, or what limitAll returns", decision);
     }
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];
@@ -93,7 +93,7 @@ function quotaOf(decision: Decision, options: RetryOptions): Quota {
   };
 }
 
-/** What the decisions say together. */
+/** The decisions together. */
 export interface Quotas {
   /** One for each name, in order: of several keys of one limit the tightest. */
   readonly quotas: readonly Quota[];
@@ -110,7 +110,7 @@ export function tighter(a: Quota, b: Quota): boolean {
   return (a.remaining ?? Infinity) < (b.remaining ?? Infinity);
 }
 
-/** Everything that fields and body say, worked out once, from the decisions' own instants. */
+/** The contents of fields and body, from the instants of the decisions. */
 export function quotasOf(decided: Decided, options: RetryOptions): Quotas {
   const all = listOf(decided).map((decision) => quotaOf(decision, options));
   const denying = all.filter((quota) => quota.denied);

@@ -1,5 +1,6 @@
 /** Tables of options: one row per option is its bounds, its check and the words of its error. */
 import { unknownField } from "./config.ts";
+import { type Duration, inMs } from "./duration.ts";
 import { InputError } from "./errors.ts";
 
 /** What an option must be: as a phrase after "must be", and as a predicate. */
@@ -16,6 +17,17 @@ export const integerFrom = (expects: string, min: number, max: number = Number.P
   expects,
   accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
 });
+/** A length of time: ms within bounds, or a text with a unit; {@link msOf} converts what it accepts. */
+export const durationFrom = (min: number, max: number = Number.POSITIVE_INFINITY, integer = false): Check => ({
+  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Number.POSITIVE_INFINITY ? "" : ` to ${max}`}, or a text such as "30s"`,
+  accepts(value) {
+    const ms = inMs(value);
+    return typeof ms === "number" && ms >= min && ms <= max && (!integer || Number.isInteger(ms));
+  },
+});
+/** The ms of a duration that was checked. */
+export const msOf = (duration: Duration): number => inMs(duration) as number;
+
 /** The same, or a function that returns such a value for each call. */
 export const orFunction = ({ expects, accepts }: Check): Check => ({
   expects,

@@ -1,5 +1,6 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
+import { check, durationFrom, msOf } from "./checks.ts";
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
@@ -30,8 +31,8 @@ export interface CommonConfig {
   shards?: number | undefined;
   /** What this limit does when the store fails; default the limiter's. */
   onStoreError?: OnStoreError | undefined;
-  /** ms that a call on this limit waits for the store; default the limiter's. */
-  timeout?: number | undefined;
+  /** How long a call on this limit waits for the store, in ms or as a text with a unit; default the limiter's. */
+  timeout?: Duration | undefined;
 }
 
 /** Tokens come back continuously, `rate` per `period`. */
@@ -44,10 +45,11 @@ export interface FixedWindowConfig extends CommonConfig {
   kind: "fixed window";
   /**
    * Where windows start. `"first request"`: at the key's first request; the next window opens at the first request after
-   * the limit is full again. A number: the offset of a fixed grid from 0 UTC, integer ms. Default: a grid derived from name
+   * the limit is full again. A time: the offset of a fixed grid from 0 UTC, integer ms
+   * or a text with a unit. Default: a grid derived from name
    * and key, so that the windows of different keys do not all open at the same time.
    */
-  start?: Start | undefined;
+  start?: Start | Duration | undefined;
 }
 
 /** A limit, as a caller writes it. */
@@ -111,15 +113,14 @@ export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
 /** Returns the setting; throws where it is wrong. */
 export function checkTimeout(timeout: unknown): number | undefined {
   if (timeout === undefined) return undefined;
-  if (typeof timeout === "number" && timeout >= 1 && timeout <= 2 ** 31 - 1) return timeout;
-  throw new InputError("timeout", "a number of ms from 1 to 2147483647", timeout);
+  return msOf(check("timeout", timeout as Duration, durationFrom(1, 2 ** 31 - 1)));
 }
 
 /** Reads a config's fields once, or names the one that is wrong. The engine checks the ranges. */
 export function readConfig(
   name: string,
   config: unknown,
-): { policy: Policy; settings: Pick<CommonConfig, "onStoreError" | "timeout"> } {
+): { policy: Policy; settings: { onStoreError: OnStoreError | undefined; timeout: number | undefined } } {
   if (typeof config !== "object" || config === null) {
     throw new InputError("config", "an object with kind, rate and period", config);
   }
@@ -136,13 +137,14 @@ export function readConfig(
   const numbers: Partial<Record<Field, number>> = {};
   let first = {};
   for (const field of numbersFor(kind)) {
-    const value = field === "period" ? inMs(read[field]) : read[field];
+    const value = field === "period" || field === "start" ? inMs(read[field]) : read[field];
     // The engine reports a rate or period that is absent.
     if (value === undefined) continue;
     if (field === "start" && value === FIRST_REQUEST) first = { start: FIRST_REQUEST };
     // The engine takes NaN for an absent number, and an infinite start for the first request.
     else if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
-      throw numberError(field, value);
+      if (typeof value !== "string" || (field !== "period" && field !== "start")) throw numberError(field, value);
+      throw new InputError(field, `${EXPECTS[field]}, or a text such as "15m"`, value);
     } else numbers[field] = value + 0;
   }
   const { rate, capacity = rate, shards = 1 } = numbers;

@@ -1,4 +1,5 @@
-import { checkFields, fieldTable } from "./config.ts";
+import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING } from "./checks.ts";
+import type { Duration } from "./duration.ts";
 import { InputError } from "./errors.ts";
 
 /** Settings of {@link jitter}. */
@@ -7,22 +8,21 @@ export interface JitterOptions {
   key: string;
   /** The most that is added, as a fraction of the wait: 0 to 1; default 0.5. */
   fraction?: number | undefined;
-  /** The most that is added, in ms: at least 0; default 30,000. */
-  most?: number | undefined;
+  /** The most that is added: ms from 0, or a text such as `"10s"`; default 30,000. */
+  most?: Duration | undefined;
 }
 
-const OPTIONS = fieldTable("key", "fraction", "most");
+export const FRACTION: Check = numberFrom("a number from 0 to 1", 0, 1);
+const OPTIONS: Readonly<Record<keyof JitterOptions, Check>> = {
+  key: STRING,
+  fraction: FRACTION,
+  most: durationFrom(0),
+};
 
 /** Throws an `InputError` where an option is wrong. */
 export function checkJitter(options: JitterOptions): void {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with key", options);
-  checkFields(options, OPTIONS, "jitter");
-  const { key, fraction = 0.5, most = MOST } = options;
-  if (typeof key !== "string") throw new InputError("key", "a string", key);
-  if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1)) {
-    throw new InputError("fraction", "a number from 0 to 1", fraction);
-  }
-  if (typeof most !== "number" || !(most >= 0)) throw new InputError("most", "a number of ms, at least 0", most);
+  checkTable("jitter", options, OPTIONS, "an object with key");
+  check("key", options.key, STRING);
 }
 
 /** The most that is added by default, in ms. */
@@ -54,7 +54,7 @@ export function jitter(
     if (typeof time !== "number" || !Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
   }
   const part = hash(`${retryAt} ${key}`) / 2 ** 32;
-  return retryAt + Math.floor(part * Math.min(Math.max(retryAfter, 0) * fraction, most));
+  return retryAt + Math.floor(part * Math.min(Math.max(retryAfter, 0) * fraction, msOf(most)));
 }
 
 /** FNV-1a over the UTF-16 code units, then murmur3's finalizer: 32 bits that differ in each bit for similar keys. */

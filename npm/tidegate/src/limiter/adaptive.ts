@@ -10,13 +10,15 @@ import {
   type Check,
   check,
   checkTable,
+  durationFrom,
   FLAG,
   FUNCTION,
   functionThat,
-  integerFrom,
+  msOf,
   numberFrom,
 } from "../limit/checks.ts";
 import type { TokenBucketConfig } from "../limit/config.ts";
+import type { Duration } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link adaptiveRate}. */
@@ -25,22 +27,22 @@ export interface AdaptiveOptions {
   floor: number;
   /** Most tokens per period: from `floor` up to 2^40. */
   ceiling: number;
-  /** The period of `floor`, `ceiling` and `rate`: integer ms, 1 to 2^40. */
-  period: number;
+  /** The period of `floor`, `ceiling` and `rate`: integer ms from 1 to 2^40, or a text such as `"1m"`. */
+  period: Duration;
   /** Initial tokens per period; default `floor`. */
   start?: number | undefined;
-  /** The capacity, as ms of the rate: 0 to 2^40; default `period`. It is at least one token. */
-  burst?: number | undefined;
-  /** A request that takes longer, in ms, is a bad one; default no bound. */
-  latency?: number | undefined;
+  /** The capacity, as a time of the rate: ms from 0 to 2^40, or a text; default `period`. It is at least one token. */
+  burst?: Duration | undefined;
+  /** A request that takes longer is a bad one: ms above 0, or a text; default no bound. */
+  latency?: Duration | undefined;
   /** The fraction of bad requests up to which the rate does not decrease: from 0 to below 1; default 0.1. */
   tolerance?: number | undefined;
   /** Tokens per period that a good step adds; default a hundredth of the range from `floor` to `ceiling`. */
   increase?: number | undefined;
   /** The factor of a bad step: above 0, below 1; default 0.7. */
   decrease?: number | undefined;
-  /** ms of a step, 1 to 2^40; default 1000. Several requests should end in each. */
-  every?: number | undefined;
+  /** The length of a step: ms from 1 to 2^40, or a text; default 1000. Several requests should end in each. */
+  every?: Duration | undefined;
   /** The clock, ms; default `Date.now`. Pass one in tests. */
   now?: (() => number) | undefined;
 }
@@ -52,11 +54,13 @@ export type Done = (ended?: {
 }) => void;
 
 /** The options, with their defaults. */
-type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start">]-?: NonNullable<AdaptiveOptions[K]> };
+type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">]: number } & {
+  readonly now: () => number;
+};
 
 const MOST = 2 ** 40;
 const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MOST);
-const PERIOD = integerFrom(EXPECTS.period, 1, MOST);
+const PERIOD = durationFrom(1, MOST, true);
 const COUNT = numberFrom(EXPECTS.count, 0, MOST);
 const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   // The first four have bounds that depend on each other, or are required.
@@ -64,12 +68,12 @@ const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   ceiling: ANY,
   period: ANY,
   start: ANY,
-  burst: numberFrom(`a number of ms from 0 to ${MOST}`, 0, MOST),
-  latency: numberFrom("a number of ms above 0", Number.MIN_VALUE),
+  burst: durationFrom(0, MOST),
+  latency: { ...durationFrom(Number.MIN_VALUE), expects: 'a number of ms above 0, or a text such as "300ms"' },
   tolerance: numberFrom("a number from 0 up to, but not, 1", 0, 1 - Number.EPSILON / 2),
   increase: numberFrom(`a number of tokens from 0 to ${MOST}`, 0, MOST),
   decrease: numberFrom("a number above 0 and below 1", Number.MIN_VALUE, 1 - Number.EPSILON / 2),
-  every: numberFrom(`a number of ms from 1 to ${MOST}`, 1, MOST),
+  every: durationFrom(1, MOST),
   now: functionThat("a function that returns ms"),
 };
 
@@ -94,11 +98,12 @@ export class AdaptiveRate {
     const floor = check("floor", options.floor, RATE);
     const ceilingOf = `a finite number of tokens from floor (${floor}) to ${MOST}`;
     const ceiling = check("ceiling", options.ceiling, numberFrom(ceilingOf, floor, MOST));
-    const period = check("period", options.period, PERIOD);
+    const period = msOf(check("period", options.period, PERIOD));
     const startOf = `a number of tokens from floor (${floor}) to ceiling (${ceiling})`;
     const start = check("start", options.start ?? floor, numberFrom(startOf, floor, ceiling));
-    const { burst = period, latency = Number.POSITIVE_INFINITY, tolerance = 0.1, now = Date.now } = options;
-    const { increase = (ceiling - floor) / 100, decrease = 0.7, every = 1000 } = options;
+    const { tolerance = 0.1, increase = (ceiling - floor) / 100, decrease = 0.7, now = Date.now } = options;
+    const [burst, every] = [msOf(options.burst ?? period), msOf(options.every ?? 1000)];
+    const latency = msOf(options.latency ?? Number.POSITIVE_INFINITY);
     this.#set = { floor, ceiling, period, burst, latency, tolerance, increase, decrease, every, now };
     this.#rate = start;
     this.#stepAt = now();

@@ -4,10 +4,23 @@
  * @module
  */
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { ANY, type Check, check, checkTable, FUNCTION, functionThat, numberFrom, SIGNAL } from "../limit/checks.ts";
+import {
+  ANY,
+  type Check,
+  check,
+  checkTable,
+  durationFrom,
+  FUNCTION,
+  functionThat,
+  msOf,
+  numberFrom,
+  SIGNAL,
+} from "../limit/checks.ts";
+import type { Duration } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
+import { keyed } from "./options.ts";
 import { settleUp, type Ledger } from "../middleware/settlement.ts";
 import type { Store } from "../stores/contract.ts";
 
@@ -20,10 +33,10 @@ export interface SpendOptions<N extends string> {
   /** Tokens to set aside before the work runs: 0 to 2^40. Estimate high. */
   estimate: number;
   /**
-   * Most ms to wait for tokens: 0 to 2147483647; default 0. The estimate is reserved, up to each limit's `maxReserved`, so
+   * The longest wait for tokens: ms from 0 to 2147483647, or a text such as `"30s"`; default 0. The estimate is reserved, up to each limit's `maxReserved`, so
    * the turn is certain.
    */
-  wait?: number | undefined;
+  wait?: Duration | undefined;
   /** Ends the wait: the tokens are returned, and the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Waits `ms`, or until the signal is aborted; default a timer. Pass one in tests. */
@@ -51,7 +64,7 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
   limits: NAMES,
   key: ANY,
   estimate: TOKENS,
-  wait: numberFrom(`a number of ms from 0 to ${LONGEST_MS}`, 0, LONGEST_MS),
+  wait: durationFrom(0, LONGEST_MS),
   signal: SIGNAL,
   sleep: functionThat("a function that waits"),
 };
@@ -83,12 +96,13 @@ export async function spend<T, N extends string, S extends Store>(
     throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
   }
   checkTable("spend", options, OPTIONS, "an object with limits and estimate");
-  const { limits, key, estimate, wait = 0, signal, sleep = timer } = options;
+  const { limits, key, estimate, signal, sleep = timer } = options;
+  const wait = msOf(options.wait ?? 0);
   check("limits", limits, NAMES);
   check("work", work, FUNCTION);
   check("estimate", estimate, TOKENS);
   signal?.throwIfAborted();
-  const taken = (limits as readonly N[]).map((name) => ({ name, key, count: estimate, reserve: wait > 0 }));
+  const taken = (limits as readonly N[]).map((name) => ({ name, ...keyed(key), count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
   if (!decided.ok) return { ok: false, decided };
   let actual: number | undefined;

@@ -12,6 +12,8 @@ import {
   checkRequest,
   checkRequests,
   distinct,
+  keyError,
+  type KeyOptions,
   type LimiterOptions,
   type LimitOptions,
   type LimitRequest,
@@ -34,8 +36,16 @@ import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
-export type { Answer, CallOptions, LimiterOptions, LimitOptions, LimitRequest, Value } from "./options.ts";
-type Target = Pick<CallOptions, "key" | "config">;
+export type {
+  Answer,
+  CallOptions,
+  Keyed,
+  KeyOptions,
+  LimiterOptions,
+  LimitOptions,
+  LimitRequest,
+  Value,
+} from "./options.ts";
 
 /** The limits of a limiter, by name. */
 class Limits {
@@ -192,17 +202,17 @@ export class Limiter<N extends string, S extends Store> {
   }
 
   /** Resets the limit on this key: it is full. */
-  reset(name: N, options?: Pick<CallOptions, "key" | "config">): Answer<S, void>;
-  reset(name: string, options: { key?: string; config: Config }): Answer<S, void>;
-  reset(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, void> {
+  reset(name: N, options?: KeyOptions): Answer<S, void>;
+  reset(name: string, options: KeyOptions & { config: Config }): Answer<S, void>;
+  reset(name: string, options?: KeyOptions): Answer<S, void> {
     const { limit, key } = this.#target("reset", name, options);
     return this.#layered.reset(limit, key) as Answer<S, void>;
   }
 
   /** The limit's current state, with the config for `project`: for display. */
-  getValue(name: N, options?: Pick<CallOptions, "key" | "config">): Answer<S, Value>;
-  getValue(name: string, options: { key?: string; config: Config }): Answer<S, Value>;
-  getValue(name: string, options?: Pick<CallOptions, "key" | "config">): Answer<S, Value> {
+  getValue(name: N, options?: KeyOptions): Answer<S, Value>;
+  getValue(name: string, options: KeyOptions & { config: Config }): Answer<S, Value>;
+  getValue(name: string, options?: KeyOptions): Answer<S, Value> {
     const { limit, key } = this.#target("getValue", name, options);
     const state = this.#layered.getValue(limit, key, this.#time());
     const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit, key) });
@@ -226,7 +236,7 @@ export class Limiter<N extends string, S extends Store> {
     checkCall(op, options);
     const { key, count = 1, reserve, throws, config } = options;
     const limit = this.#limit(name, config);
-    if (key !== undefined && typeof key !== "string") checkKey(key);
+    if (key === undefined ? "key" in options : typeof key !== "string" || key === "") throw keyError(key);
     if (typeof count !== "number") throw numberError("count", count);
     checkFlag("reserve", reserve);
     checkFlag("throws", throws);
@@ -239,9 +249,9 @@ export class Limiter<N extends string, S extends Store> {
       return decision as Answer<S, Decision>;
     }
     if (this.#leases !== undefined && op === "take" && reserve !== true && throws !== true) {
-      return this.#leases.take(limit, checkKey(key), checkCount(count), this.#time()) as Answer<S, Decision>;
+      return this.#leases.take(limit, checkKey(options), checkCount(count), this.#time()) as Answer<S, Decision>;
     }
-    const call: Call = { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
+    const call: Call = { op, limit, key: checkKey(options), count: checkCount(count), reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
     const settle = (decision: Decision): Decision => {
@@ -257,10 +267,10 @@ export class Limiter<N extends string, S extends Store> {
     // Not `map`, which skips the holes of an array.
     const given = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
       checkRequest(request);
-      const { name, key, count = 1, reserve, config } = request;
+      const { name, count = 1, reserve, config } = request;
       const limit = this.#limit(name, config);
       checkFlag("reserve", reserve);
-      return { op, limit, key: checkKey(key), count: checkCount(count), reserve: reserve === true };
+      return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
     });
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
@@ -272,11 +282,10 @@ export class Limiter<N extends string, S extends Store> {
     return (answer instanceof Promise ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
   }
 
-  #target(operation: string, name: string, options: Target = NONE): { limit: Limit; key: string | undefined } {
+  #target(operation: string, name: string, options: KeyOptions = NONE): { limit: Limit; key: string | undefined } {
     checkOptions(options);
     checkFields(options, TARGET, operation);
-    const { key, config } = options;
-    return { limit: this.#limit(name, config), key: checkKey(key) };
+    return { limit: this.#limit(name, options.config), key: checkKey(options) };
   }
 
   /** The limiter's clock in integer ms; `undefined` for the store's own. */

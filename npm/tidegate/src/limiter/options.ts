@@ -18,7 +18,7 @@ import { meant } from "../limit/nearest.ts";
 import type { Call, Op, Store, SyncStore } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import { checkLog } from "./outages.ts";
-import type { Resilience } from "./resilience.ts";
+import type { Resilience, Settings } from "./resilience.ts";
 
 /** A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. */
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
@@ -31,10 +31,29 @@ export interface LimiterOptions<S extends Store> extends Resilience {
   now?: (() => number) | undefined;
 }
 
+/** In place of a key that may be `undefined`, which no type of a call accepts. */
+export interface NoKey {
+  readonly "leave `key` out for one limit that all share": never;
+}
+
+/** Whose limit it is. */
+export type Keyed =
+  | {
+      /** The limit's key, such as a user's id: 1 to 1024 bytes in UTF-8. */
+      key: string;
+    }
+  | {
+      /** Left out: one limit that all share. */
+      key?: string & NoKey;
+    };
+
+/** The option of a key that may be absent. */
+export const keyed = (key: string | undefined): Keyed => (key === undefined ? {} : { key });
+
 /** Options of every call. */
-export interface CallOptions {
-  /** The limit's key, such as a user's id: at most 1024 bytes in UTF-8. Without one there is one limit for all. */
-  key?: string | undefined;
+export type CallOptions = Keyed & CallSettings;
+
+interface CallSettings {
   /** Tokens: 0 to 2^40, fractions included; default 1. */
   count?: number | undefined;
   /** A config for this call, in place of the defined one. */
@@ -42,18 +61,20 @@ export interface CallOptions {
 }
 
 /** Options of {@link Limiter.limit} and {@link Limiter.check}. */
-export interface LimitOptions extends CallOptions {
+export type LimitOptions = CallOptions & LimitSettings;
+
+interface LimitSettings {
   /** Take tokens that are not available yet: granted for `retryAt`, up to the limit's `maxReserved`. */
   reserve?: boolean | undefined;
   /** Throw a {@link RateLimitError} for a denial. */
   throws?: boolean | undefined;
 }
 
+/** Options of {@link Limiter.reset} and {@link Limiter.getValue}. */
+export type KeyOptions = Keyed & Pick<CallSettings, "config">;
+
 /** One limit of {@link Limiter.limitAll}. */
-export interface LimitRequest<N extends string> extends Omit<LimitOptions, "throws" | "config"> {
-  name: N;
-  config?: Config | undefined;
-}
+export type LimitRequest<N extends string> = CallOptions & Pick<LimitSettings, "reserve"> & { name: N };
 
 /** The limit's state, and the config that projects it. */
 export interface Value extends State {
@@ -62,13 +83,15 @@ export interface Value extends State {
 }
 
 /** The settings of a limiter, checked, with a store in memory where none is given. */
-export function checkLimiter<S extends Store>(options: LimiterOptions<S>): LimiterOptions<S> & { store: S } {
+export function checkLimiter<S extends Store>(
+  options: LimiterOptions<S>,
+): Settings & { store: S; now: LimiterOptions<S>["now"] } {
   checkOptions(options, "an object, such as { store }");
   checkFields(options, LIMITER, "defineLimits");
-  const { store = new MemoryStore() as Store as S, now, onStoreError, timeout, log } = options;
-  checkOnStoreError(onStoreError);
-  checkTimeout(timeout);
-  checkLog(log);
+  const { store = new MemoryStore() as Store as S, now } = options;
+  const onStoreError = checkOnStoreError(options.onStoreError) ?? "deny";
+  const timeout = checkTimeout(options.timeout) ?? 250;
+  const log = checkLog(options.log);
   if (now !== undefined && typeof now !== "function") throw new InputError("now", "a function that returns ms", now);
   if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
     throw new InputError("store", "a store, such as memory() or redis(client)", store);
@@ -110,13 +133,23 @@ export function checkFlag(field: "reserve" | "throws", flag: unknown): void {
   if (flag !== undefined && typeof flag !== "boolean") throw new InputError(field, "true or false", flag);
 }
 
-export function checkKey(key: unknown): string | undefined {
-  if (key === undefined) return key;
-  if (typeof key !== "string") throw new InputError("key", KEY_EXPECTS, key);
+/** Returns the key of a call's options; `undefined` where they have none. */
+export function checkKey(options: { readonly key?: unknown }): string | undefined {
+  const { key } = options;
+  if (key === undefined && !("key" in options)) return key;
+  return checkText(key);
+}
+
+function checkText(key: unknown): string {
+  if (typeof key !== "string" || key === "") throw keyError(key);
   // A UTF-16 unit takes at most three bytes; only a key that may be too long is measured.
   if (key.length * 3 > MAX_KEY_BYTES) engine().writeKey(key);
   return key;
 }
+
+/** The error for a key that is absent or empty, or no string. */
+export const keyError = (key: unknown): InputError =>
+  new InputError("key", `${KEY_EXPECTS}, and not empty; leave it out for one limit that all share`, key);
 
 export function checkKeys(keys: unknown): string[] {
   if (!Array.isArray(keys) || keys.length > MAX_KEYS_AT_ONCE) {
@@ -125,8 +158,7 @@ export function checkKeys(keys: unknown): string[] {
   }
   // Not `map`, which skips the holes of an array.
   return Array.from(keys as readonly unknown[], (key) => {
-    if (typeof key !== "string") throw new InputError("key", KEY_EXPECTS, key);
-    return checkKey(key) as string;
+    return checkText(key);
   });
 }
 

@@ -1,27 +1,31 @@
 /** A breaker and log lines for each node of a store that fails. */
 import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
 
-/** Receives one line when a store fails, and one when it answers again; `console` for example. */
-export interface Log {
+interface Lines {
   /** A node of the store failed; `cause` is the client's own error, where there is one. */
   error(message: string, cause: unknown): void;
   /** The node answers again. */
   info(message: string): void;
 }
 
+/** Receives one line when a store fails, and one when it answers again: `console`, pino, or the `Logger` of NestJS. */
+export type Log = Lines | { error: Lines["error"]; log: Lines["info"] };
+
 /** The global console, looked up for each line, so that a test or a tool can replace it. */
-const CONSOLE: Log = {
+const CONSOLE: Lines = {
   error: (message, cause) => console.error(message, cause),
   info: (message) => console.info(message),
 };
 
 /** The log, or `undefined` for `false`; throws an `InputError` for anything else. */
-export function checkLog(log: unknown): Log | undefined {
+export function checkLog(log: unknown): Lines | undefined {
   if (log === undefined) return CONSOLE;
   if (log === false) return undefined;
-  const { error, info } = Object(log) as Partial<Record<keyof Log, unknown>>;
-  if (typeof error === "function" && typeof info === "function") return log as Log;
-  throw new InputError("log", "false, or an object with the functions error and info, such as console", log);
+  const given = Object(log) as Lines & { log?: Lines["info"] };
+  if (typeof given.error === "function" && typeof given.info === "function") return given;
+  if (typeof given.error === "function" && typeof given.log === "function")
+    return { error: (message, cause) => given.error(message, cause), info: (message) => given.log?.(message) };
+  throw new InputError("log", "false, or an object with the functions error and info, or error and log, such as console", log);
 }
 
 /** Consecutive failures after which only probes go to the node. */
@@ -50,12 +54,12 @@ interface Node {
  */
 export class Outages {
   readonly #store: string;
-  readonly #log: Log | undefined;
+  readonly #log: Lines | undefined;
   readonly #nodes = new Map<string, Node>();
   /** When an error of a single key was last logged. */
   #keyLoggedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(store: string, log: Log | undefined) {
+  constructor(store: string, log: Lines | undefined) {
     this.#store = store;
     this.#log = log;
   }
@@ -123,7 +127,7 @@ export class Outages {
   }
 
   /** A log that throws must not change what a call returns. */
-  #write(write: (log: Log) => void): void {
+  #write(write: (log: Lines) => void): void {
     if (this.#log === undefined) return;
     try {
       write(this.#log);

@@ -1,13 +1,13 @@
 /** What a limiter returns while its store fails: deadlines and a breaker for promises, and decisions without the store. */
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
-import { checkOnStoreError, checkTimeout } from "../limit/config.ts";
+import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import { settle } from "../stores/steps.ts";
-import { checkLog, type Log, Outages } from "./outages.ts";
+import { type checkLog, type Log, Outages } from "./outages.ts";
 import { steadyNow } from "../limit/steady.ts";
 
 /** What a limiter does about a store that fails. */
@@ -18,15 +18,22 @@ export interface Resilience {
    */
   onStoreError?: OnStoreError | undefined;
   /**
-   * ms that a call waits for the store: 1 to 2^31 - 1; default 250. The first connection of the store's client is not
-   * counted, for at most 2 s.
+   * How long a call waits for the store: ms from 1 to 2^31 - 1, or a text such as `"1s"`; default 250. The first connection
+   * of the store's client is not counted, for at most 2 s.
    */
-  timeout?: number | undefined;
+  timeout?: Duration | undefined;
   /**
    * Logs when a node of the store fails, with the cause, and when it answers again: at most one pair of lines per minute
    * and node. Default the console; `false` logs nothing.
    */
   log?: Log | false | undefined;
+}
+
+/** The same, checked, with defaults; without a `log` nothing is logged. */
+export interface Settings {
+  readonly onStoreError: OnStoreError;
+  readonly timeout: number;
+  readonly log: ReturnType<typeof checkLog>;
 }
 
 /** A store of this package that takes many keys in one call. */
@@ -52,7 +59,6 @@ export interface ResilientStore extends AsyncStore {
   without(call: Call, now: number | undefined, cause: unknown): Decision;
 }
 
-const DEFAULT_TIMEOUT = 250;
 /** ms. */
 const LONGEST_CONNECT = 2000;
 /** Keys of local limits. */
@@ -67,8 +73,8 @@ class Fallback {
   #local: MemoryStore | undefined;
   readonly #scaled = new WeakMap<Limit, Limit>();
 
-  constructor(onStoreError: OnStoreError | undefined) {
-    this.#default = checkOnStoreError(onStoreError) ?? "deny";
+  constructor(onStoreError: OnStoreError) {
+    this.#default = onStoreError;
   }
 
   #settingOf(limit: Limit | undefined): OnStoreError {
@@ -173,10 +179,14 @@ function failed(outages: Outages, node: string, error: unknown, instead: string)
   else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
 
-/** Rejects with a StoreError after `timeout` ms. Not `Promise.race`, which costs twice as much per call. */
-function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> {
+/** Settles as the promise does, or after `ms` by `late`. Not `Promise.race`, which costs twice as much per call. */
+function inTime<T>(
+  ms: number,
+  awaited: Promise<T>,
+  late: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new NoAnswer(`no answer within ${timeout} ms`, details())), timeout);
+    const timer = setTimeout(() => late(resolve, reject), ms);
     const ended =
       <V>(settle: (value: V) => void) =>
       (value: V): void => {
@@ -187,22 +197,15 @@ function inTime<T>(timeout: number, details: () => StoreErrorDetails, awaited: P
   });
 }
 
-/** Waits for a first connection, made or failed, but not longer than {@link LONGEST_CONNECT}. */
-async function connected(connecting: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LONGEST_CONNECT);
-  });
-  await Promise.race([connecting, late]);
-  clearTimeout(timer);
-}
+/** Rejects with a StoreError after `timeout` ms. */
+const answered = <T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> =>
+  inTime(timeout, awaited, (_, reject) => reject(new NoAnswer(`no answer within ${timeout} ms`, details())));
 
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
-export function resilient(store: AsyncStore, options: Resilience): ResilientStore {
-  const fallback = new Fallback(options.onStoreError);
-  const defaultTimeout = checkTimeout(options.timeout) ?? DEFAULT_TIMEOUT;
-  const outages = new Outages(store.name, checkLog(options.log));
-  const timeoutOf = ({ limit }: Target): number => limit.timeout ?? defaultTimeout;
+export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
+  const fallback = new Fallback(settings.onStoreError);
+  const outages = new Outages(store.name, settings.log);
+  const timeoutOf = ({ limit }: Target): number => limit.timeout ?? settings.timeout;
 
   /** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
   function nodeOf(targets: readonly Target[]): string {
@@ -222,16 +225,17 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     targets: readonly Target[],
     send: (deadline: number) => Promise<T>,
   ): Promise<T> {
-    if (store.connecting !== undefined) await connected(store.connecting);
+    if (store.connecting !== undefined)
+      await inTime(LONGEST_CONNECT, store.connecting, (resolve) => resolve(undefined));
     const timeout = Math.min(...targets.map(timeoutOf));
     const now = steadyNow();
     const node = nodeOf(targets);
     const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
     if (!outages.admits(node, now)) {
-      throw new StoreError("it has failed repeatedly and is asked again later", details());
+      throw new StoreError("it has failed repeatedly; calls go to it again later", details());
     }
     try {
-      const result = await inTime(timeout, details, send(now + timeout));
+      const result = await answered(timeout, details, send(now + timeout));
       if (!outages.none) outages.succeeded(node, steadyNow());
       return result;
     } catch (error) {
@@ -258,7 +262,7 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
     attempt,
     within: (call, awaited) => {
       const details = () => ({ store: store.name, operation: call.op, identity: identityOf([call]) });
-      return inTime(timeoutOf(call), details, awaited);
+      return answered(timeoutOf(call), details, awaited);
     },
     without: (call, now, cause) => fallback.one(call, now, cause),
     decide: (call, now) => attempt(call, now).catch(otherwise((cause) => fallback.one(call, now, cause))),
@@ -279,11 +283,11 @@ export function resilient(store: AsyncStore, options: Resilience): ResilientStor
  */
 export function resilientSync(
   store: SyncStore & Partial<Fast & Batch & InMemory>,
-  options: Pick<Resilience, "onStoreError" | "log">,
+  settings: Pick<Settings, "onStoreError" | "log">,
 ): SyncStore & Partial<Fast & Batch> {
   if (store.cannotFail === true) return store;
-  const fallback = new Fallback(options.onStoreError);
-  const outages = new Outages(store.name, checkLog(options.log));
+  const fallback = new Fallback(settings.onStoreError);
+  const outages = new Outages(store.name, settings.log);
 
   function attempt<T>(limit: Limit | undefined, run: () => T, instead?: (cause: unknown) => T): T {
     try {

@@ -1,5 +1,5 @@
 import { addressKey } from "../http/address.ts";
-import { type ClientIpOptions, type ClientRequest, clientIp } from "../http/client-ip.ts";
+import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** What is read of a request by default: its peer, its headers, its URL. */
@@ -35,7 +35,7 @@ export function clientKey(
   let warned = false;
   return (incoming) => {
     if (incoming.trusted !== undefined) return addressKey(incoming.trusted, options ?? {}) ?? addressed(incoming);
-    if (!warned && isForwarded(incoming.headers)) {
+    if (!warned && headerIn(incoming.headers, "x-forwarded-for") !== undefined) {
       warned = true;
       const own = setting === undefined ? "" : `${setting}, or `;
       console.warn(
@@ -52,10 +52,4 @@ export function clientKey(
     }
     return key;
   };
-}
-
-function isForwarded(headers: Incoming["headers"]): boolean {
-  if (headers === undefined || headers === null) return false;
-  if ("get" in headers && typeof headers.get === "function") return headers.get("x-forwarded-for") !== null;
-  return (headers as Record<string, unknown>)["x-forwarded-for"] !== undefined;
 }

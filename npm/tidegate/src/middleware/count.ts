@@ -1,3 +1,4 @@
+import { headerIn } from "../http/client-ip.ts";
 import { checkFields, fieldTable } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
@@ -61,15 +62,11 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
   };
 }
 
-/** A header's text. Hosts join a repeated one by commas, so it is no number. */
-export function headerOf(name: string): (incoming: Incoming) => string | undefined {
-  return ({ headers }) => {
-    if (headers === undefined || headers === null) return undefined;
-    if ("get" in headers && typeof headers.get === "function") return headers.get(name) ?? undefined;
-    const value: unknown = Object.hasOwn(headers, name) ? (headers as Record<string, unknown>)[name] : undefined;
-    return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : undefined;
-  };
-}
+/** Reads a header. A repeated one is joined by commas, so it is no number. */
+export const headerOf =
+  (name: string) =>
+  ({ headers }: Incoming): string | undefined =>
+    headerIn(headers, name);
 
 /** A query parameter's text; `undefined` where it is repeated. */
 export function queryOf(name: string): (incoming: Incoming) => string | undefined {

@@ -91,7 +91,7 @@ export function rateLimit<N extends string, S extends Store>(
 const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 
 /** Settings of {@link rateLimitPlugin}: those of {@link rateLimit}, for every route, and these. */
-export type PluginOptions<N extends string, S extends Store> = FastifyOptions<N> & {
+export type PluginOptions<N extends string, S extends Store> = FastifyOptions<NoInfer<N>> & {
   /** What `defineLimits` returned. */
   limiter: Limiter<N, S>;
   /** Where requests are limited: default `"onRequest"`; `"preHandler"` where keys come from earlier hooks or the body. */

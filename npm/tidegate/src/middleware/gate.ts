@@ -1,12 +1,8 @@
-import {
-  appendRateLimitHeaders,
-  type HeaderTarget,
-  type RateLimitHeaderOptions,
-  rateLimitHeaders,
-} from "../http/fields.ts";
+import { appendFields, appendRateLimitHeaders, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
+import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
@@ -32,6 +28,7 @@ export class Admission<R> {
   readonly #gate: Gate<R>;
   readonly #taken: readonly LimitRequest<string>[];
   readonly #request: R;
+  #denied: Readonly<Record<string, string>> | undefined;
 
   constructor(gate: Gate<R>, request: R, taken: readonly LimitRequest<string>[], decided: Decision | AllDecision) {
     this.#gate = gate;
@@ -46,30 +43,38 @@ export class Admission<R> {
     return !this.decision.ok && !this.#gate.options.shadow;
   }
 
-  #fields(): RateLimitHeaderOptions {
-    const { headers = {}, jitter } = this.#gate.options;
-    if (this.decision.ok || jitter.fraction === 0) return headers;
-    const key = this.#taken.map(({ key = "" }) => key).join("\n");
-    return { ...headers, jitter: { ...jitter, key } };
+  /** The options of a denial's wait: the jitter is that of the keys. */
+  #spread(): RetryOptions {
+    const { jitter } = this.#gate.options;
+    if (jitter.fraction === 0) return {};
+    return { jitter: { ...jitter, key: this.#taken.map(({ key = "" }) => key).join("\n") } };
+  }
+
+  /** The fields of a denied request. */
+  #fields(): Readonly<Record<string, string>> {
+    const { headers } = this.#gate.options;
+    this.#denied ??= headers === undefined ? {} : rateLimitHeaders(this.#decided, { ...headers, ...this.#spread() });
+    return this.#denied;
   }
 
   /** Adds the fields to a response. */
   setFields(target: HeaderTarget): void {
     const { headers, shadow } = this.#gate.options;
-    if (headers !== undefined && !shadow) appendRateLimitHeaders(target, this.#decided, this.#fields());
+    if (headers === undefined || shadow) return;
+    if (this.decision.ok) appendRateLimitHeaders(target, this.#decided, headers);
+    else appendFields(target, this.#fields());
   }
 
   /** The response to a blocked request. */
   denial(): Pending<Denial> {
-    const { headers, statusCode, message } = this.#gate.options;
-    const fields = this.#fields();
+    const { statusCode, message } = this.#gate.options;
     const found = statusOf(this.#decided);
     const status = found === 429 ? statusCode : found;
-    const details = problem(this.#decided, fields.jitter === undefined ? {} : { jitter: fields.jitter }) as Problem;
+    const details = problem(this.#decided, this.#spread()) as Problem;
     const denial = {
       decision: this.decision,
       status,
-      headers: headers === undefined ? {} : rateLimitHeaders(this.#decided, fields),
+      headers: this.#fields(),
       problem: { ...details, status },
     };
     const body = typeof message === "function" ? message(this.#request, denial) : message;

@@ -41,7 +41,7 @@ export type NestDenied<R> = (request: R, denial: Denial) => Pending<Error>;
 export type NestOptions<N extends string, R = any> = Options<R, N, NestDenied<R>>;
 
 /** Settings of {@link RateLimitModule}: of every route, or with decorators of some. */
-export type NestModuleOptions<N extends string, S extends Store> = NestOptions<N> & {
+export type NestModuleOptions<N extends string, S extends Store> = NestOptions<NoInfer<N>> & {
   /** What `defineLimits` returned. */
   limiter: Limiter<N, S>;
 };

@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
-import { checkHandler, type Denial, type Options } from "./options.ts";
+import { checkHandler, checkObject, type Denial, type Options } from "./options.ts";
 import type { Pending } from "./pending.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
@@ -109,11 +109,6 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
       throw error;
     }
   };
-}
-
-function checkObject<T>(options: T): T {
-  if (typeof options === "object" && options !== null) return options;
-  throw new InputError("options", "an object with the name of a limit", options);
 }
 
 /** Throws where a limit would need the client's address and no header is named that has it. */

@@ -1,9 +1,9 @@
 import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
 import type { Problem } from "../http/problem.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
-import { checkJitter, type JitterOptions } from "../limit/jitter.ts";
+import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./decision.ts";
 import { refuseForeign } from "./foreign.ts";
 import type { Pending } from "./pending.ts";
@@ -89,12 +89,34 @@ export interface NamedOptions<R, N extends string, D> extends GateOptions<R, D>,
 /** One limit, or with `limits` several that are taken all or nothing. */
 export type Options<R, N extends string, D> = SeveralOptions<R, N, D> | InlineOptions<R, D> | NamedOptions<R, N, D>;
 
-const GATE = [
-  ...["client", "skip", "shadow", "headers", "jitter", "statusCode", "message", "denied", "settle"],
-  ...["skipSuccessfulRequests", "skipFailedRequests", "onDecision", "onError"],
-] as const;
-const SINGLE = fieldTable(...GATE, ...RULE_FIELDS);
-const SEVERAL = fieldTable(...GATE, "limits");
+const OBJECT: Check = {
+  expects: "an object with name or limits",
+  accepts: (options) => typeof options === "object" && options !== null,
+};
+const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
+  // `client`, `headers` and `jitter` are checked by what reads them.
+  client: ANY,
+  skip: FUNCTION,
+  shadow: FLAG,
+  headers: { expects: "false, or an object with fields", accepts: (h) => h === false || OBJECT.accepts(h) },
+  jitter: {
+    expects: "a number from 0 to 1, or { fraction, most }",
+    accepts: (jitter) => OBJECT.accepts(jitter) || FRACTION.accepts(jitter),
+  },
+  statusCode: integerFrom("an integer from 400 to 599", 400, 599),
+  message: {
+    expects: "a text, an object, or a function that returns one",
+    accepts: (message) => OBJECT.accepts(message) || typeof message === "string" || typeof message === "function",
+  },
+  denied: FUNCTION,
+  settle: FUNCTION,
+  skipSuccessfulRequests: FLAG,
+  skipFailedRequests: FLAG,
+  onDecision: FUNCTION,
+  onError: FUNCTION,
+};
+const SINGLE = { ...GATE, ...Object.fromEntries(RULE_FIELDS.map((field) => [field, ANY])) };
+const SEVERAL = { ...GATE, limits: ANY };
 
 /** The settings of a gate, checked, with their defaults. */
 export interface CheckedOptions<R> {
@@ -110,35 +132,20 @@ export interface CheckedOptions<R> {
   readonly onError: GateOptions<R, unknown>["onError"];
 }
 
+/** Returns options that are an object; throws otherwise. */
+export const checkObject = <T>(options: T): T => check("options", options, OBJECT);
+
 /** Checks the options when the middleware is made; throws an `InputError` that names the option. */
 export function checkGateOptions<R, N extends string, D>(options: Options<R, N, D>): CheckedOptions<R> {
-  if (typeof options !== "object" || options === null)
-    throw new InputError("options", "an object with name or limits", options);
-  const known = options.limits === undefined ? SINGLE : SEVERAL;
+  const known = checkObject(options).limits === undefined ? SINGLE : SEVERAL;
   refuseForeign(options, known);
-  checkFields(options, known, "a middleware");
+  checkTable("a middleware", options, known);
   const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, message, denied } = options;
   const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;
-  for (const [field, hook] of Object.entries({ skip, settle, onDecision, onError, denied })) {
-    if (hook !== undefined && typeof hook !== "function") throw new InputError(field, "a function", hook);
-  }
-  for (const [field, flag] of Object.entries({ shadow, skipSuccessfulRequests, skipFailedRequests })) {
-    if (typeof flag !== "boolean") throw new InputError(field, "true or false", flag);
-  }
-  if (headers !== false) {
-    if (typeof headers !== "object" || headers === null)
-      throw new InputError("headers", "false, or an object with fields", headers);
-    checkHeaderOptions(headers);
-  }
-  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599)
-    throw new InputError("statusCode", "an integer from 400 to 599", statusCode);
-  if (message !== undefined && !["string", "object", "function"].includes(message === null ? "null" : typeof message))
-    throw new InputError("message", "a text, an object, or a function that returns one", message);
+  if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
   const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
-  if (typeof jitter === "number" && !(jitter >= 0 && jitter <= 1))
-    throw new InputError("jitter", "a number from 0 to 1, or { fraction, most }", jitter);
   checkJitter({ ...spread, key: "" });
   const refunded = named(settle, skipSuccessfulRequests, skipFailedRequests);
   const hooks = { skip, message, settle: refunded, onDecision, onError };

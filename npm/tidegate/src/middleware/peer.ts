@@ -1,4 +1,3 @@
-// Where the hosts of `fetch` handlers tell the peer's address: what comes beside the request.
 const addressIn = (found: unknown): string | undefined => {
   if (typeof found !== "object" || found === null) return undefined;
   const { address, hostname } = found as { address?: unknown; hostname?: unknown };
@@ -15,7 +14,7 @@ interface Beside {
   incoming?: { socket?: { remoteAddress?: unknown } | undefined } | undefined;
 }
 
-/** The peer's address as Deno, Bun or @hono/node-server tell it; `undefined` elsewhere, as on Workers. */
+/** The peer's address, which Deno, Bun and @hono/node-server pass beside the request; `undefined` elsewhere (Workers). */
 export function peerAddress(request: Request, beside: unknown): string | undefined {
   if (typeof beside !== "object" || beside === null) return undefined;
   const { remoteAddr, requestIP, server, incoming } = beside as Beside;

@@ -3,8 +3,8 @@ import type { Incoming } from "./client.ts";
 import type { Pending } from "./pending.ts";
 
 /**
- * What tells all limits of a request at once, such as the policies of `tidegate/policies`. They are taken all or nothing;
- * where there is none the request is not limited.
+ * Selects the limits of a request, such as the policies of `tidegate/policies`. They are taken all or nothing; without one
+ * the request is not limited.
  */
 export interface Selection<R> {
   /** `address` is the client's, by the middleware's `client` option. */

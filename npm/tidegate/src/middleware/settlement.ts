@@ -1,6 +1,7 @@
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
+import { keyed } from "../limiter/options.ts";
 import type { RequestDecision } from "./decision.ts";
 import type { Pending } from "./pending.ts";
 
@@ -47,7 +48,7 @@ export async function settleUp(
     taken.map(({ name, key, config }, i) => {
       const difference = due[i] as number;
       if (difference === 0) return undefined;
-      const call = { key, count: Math.abs(difference), ...(config === undefined ? {} : { config }) };
+      const call = { ...keyed(key), count: Math.abs(difference), config };
       return difference > 0 ? ledger.charge(name, call) : ledger.give(name, call);
     }),
   );

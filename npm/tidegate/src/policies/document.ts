@@ -1,4 +1,5 @@
-import type { Config } from "../limit/config.ts";
+import type { Config, Start } from "../limit/config.ts";
+import type { Duration } from "../limit/duration.ts";
 
 /**
  * A text of a request: the client's address (`"ip:address"`), a header, a parameter of the query, or a claim of a verified
@@ -8,7 +9,7 @@ export type DescriptorText = "ip:address" | `header:${string}` | `query:${string
 
 /** The rate: per period, or per second under either alias. Exactly one of the three. */
 type RateText =
-  | { rate: number; period: number }
+  | { rate: number; period: Duration }
   | { tokens_per_second: number; period?: never }
   | { rps: number; period?: never };
 
@@ -24,7 +25,7 @@ export type TierConfig = RateText & {
 /** A rule's numbers: {@link Config}'s, or their aliases; and the cost's short forms. */
 export type AlgorithmConfig = TierConfig & {
   /** Fixed window only. */
-  start?: number;
+  start?: Start | Duration;
   shards?: number;
   cost_source?: "fixed" | `header:${string}` | `query:${string}`;
   fixed_cost?: number;

@@ -1,5 +1,6 @@
 import type { Config } from "../limit/config.ts";
 import { prepared } from "../limit/evaluate.ts";
+import { keyed } from "../limiter/options.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
@@ -81,7 +82,7 @@ export function compileRule(rule: CheckedRule): CompiledRule {
       for (const { read, equals } of matches) if (read(parts) !== equals) return undefined;
       const { config, cost } = chosen(tierOf(parts));
       const key = policyKey(...keys.map((read) => read(parts)));
-      return { name, key, count: cost(parts.incoming), config, ...(reserve ? { reserve } : {}) };
+      return { name, ...keyed(key), count: cost(parts.incoming), config, ...(reserve ? { reserve } : {}) };
     },
   };
 }

@@ -6,9 +6,9 @@
  * @module
  */
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { checkFields, fieldTable, numberError } from "../limit/config.ts";
-import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { InputError } from "../limit/errors.ts";
+import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
+import { ANY, type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
+import type { Duration } from "../limit/duration.ts";
 import { Observer } from "./observer.ts";
 import type { Learned, RemoteLimits, ServerState } from "./remote.ts";
 import { decide, type View, type Wish } from "./view.ts";
@@ -24,8 +24,8 @@ export interface UseRateLimitOptions {
   count?: number | undefined;
   /** Whether the request may be granted ahead of time. */
   reserve?: boolean | undefined;
-  /** How often `retryAfter` and `value` change: ms, 10 to 3,600,000; default 1000. */
-  tick?: number | undefined;
+  /** How often `retryAfter` and `value` change: ms from 10 to 3,600,000, or a text such as `"5s"`; default 1000. */
+  tick?: Duration | undefined;
   /** The state that the server had when it rendered the page: shown by the first render of server and browser, until newer state arrives. */
   initial?: ServerState | undefined;
 }
@@ -51,24 +51,17 @@ export interface RateLimit extends View {
   refresh(): Promise<void>;
 }
 
-const OPTIONS = fieldTable("from", "count", "reserve", "tick", "initial");
-const WISH = fieldTable("count", "reserve");
-
-function wishOf(count: unknown = 1, reserve: unknown = false): Wish {
-  if (typeof count !== "number" || !(count >= 0 && count <= MAX_COUNT)) throw numberError("count", count);
-  if (typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
-  return { count, reserve };
-}
-
-function checkOptions(options: UseRateLimitOptions): void {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with from", options);
-  checkFields(options, OPTIONS, "useRateLimit");
-  const { from, tick = 1000 } = options;
-  if (typeof from?.watch !== "function") throw new InputError("from", "what remoteLimits returns", from);
-  if (typeof tick !== "number" || !(tick >= 10 && tick <= 3_600_000)) {
-    throw new InputError("tick", "a number of ms from 10 to 3600000", tick);
-  }
-}
+const FROM: Check = {
+  expects: "what remoteLimits returns",
+  accepts: (from) => typeof (from as Partial<RemoteLimits> | undefined)?.watch === "function",
+};
+const WISH: Readonly<Record<keyof Wish, Check>> = { count: numberFrom(EXPECTS.count, 0, MAX_COUNT), reserve: FLAG };
+const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
+  from: FROM,
+  tick: durationFrom(10, 3_600_000),
+  initial: ANY,
+  ...WISH,
+};
 
 /**
  * A server's limit as it is now: whether a request would be granted, what is left, and how long to wait. It is projected
@@ -84,9 +77,11 @@ function checkOptions(options: UseRateLimitOptions): void {
  * It shows, and does not decide: the server's limiter does that. Throws an `InputError` where an option is wrong.
  */
 export function useRateLimit(name: string, options: UseRateLimitOptions): RateLimit {
-  checkOptions(options);
-  const { from, count, reserve, tick = 1000, initial } = options;
-  const wish = wishOf(count, reserve);
+  checkTable("useRateLimit", options, OPTIONS, "an object with from");
+  const { from, count = 1, reserve = false, initial } = options;
+  check("from", from, FROM);
+  const tick = msOf(options.tick ?? 1000);
+  const wish: Wish = { count, reserve };
   // `initial` is new at every render where it was written in place; the first one is what both sides rendered.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above; and a wish is its two fields.
   const [observer, rest] = useMemo(
@@ -103,12 +98,12 @@ type Actions = Pick<RateLimit, "check" | "learn" | "refresh">;
 function actions(from: RemoteLimits, name: string, usual: Wish): Actions {
   return {
     check(wish = {}) {
-      checkFields(wish, WISH, "check");
-      const asked = wishOf(wish.count ?? usual.count, wish.reserve ?? usual.reserve);
+      checkTable("check", wish, WISH);
+      const { count = usual.count, reserve = usual.reserve } = wish;
       const state = from.state(name);
       if (state === undefined) return undefined;
       const now = from.now();
-      const { ok, remaining, value, retryAt, retryAfter } = decide(state, asked, now);
+      const { ok, remaining, value, retryAt, retryAfter } = decide(state, { count, reserve }, now);
       return { ok, remaining, value, retryAt: retryAt === undefined ? undefined : from.here(retryAt), retryAfter };
     },
     learn: (learned) => from.learn(name, learned),

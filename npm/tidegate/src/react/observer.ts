@@ -4,7 +4,7 @@ import { nextChange, type View, viewAt, type Wish } from "./view.ts";
 /** The longest that a timer takes. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What a component watches, and which. */
+/** A component's limit and request. */
 export interface Watched {
   readonly from: RemoteLimits;
   readonly name: string;
@@ -14,15 +14,15 @@ export interface Watched {
 }
 
 /**
- * One component's look at one limit: what it shows, and a timer for the instant at which that changes. There is a timer
- * only while a component is mounted, so none on a server.
+ * What one component shows of one limit, with a timer for its next change. The timer exists only while the component is
+ * mounted, so never on a server.
  */
 export class Observer {
   readonly #watched: Watched;
   /** The fields that were read: a change of any other is none. */
   readonly #fields = new Set<keyof View>();
   #known = 0;
-  /** What a server renders, and a browser while it hydrates: nothing of it depends on a clock. */
+  /** The view while a server renders and a browser hydrates; independent of clocks. */
   readonly #first: View;
   #view: View;
   #changed: (() => void) | undefined;

@@ -28,11 +28,11 @@ interface Entry {
 }
 
 const STATE = "{ value, ts, config, now }, as a server sends it";
-/** The first exchange opens a connection, which takes longer one way than the other: so there are a few, where they are slow. */
+/** Requests that measure the clock: the first one also opens a connection, which distorts its measurement. */
 const EXCHANGES = 3;
-/** Nobody sees the clock off by so little. */
+/** An error of the clock that a person does not notice. */
 const GOOD_ENOUGH_MS = 25;
-/** Answers overtake each other by less; what is older than that comes from a server whose clock was set back. */
+/** A state that is older by more than this is no late response: the server's clock was set back. */
 const OVERTAKEN_MS = 60_000;
 
 /** Limits that a server keeps, as this page has them. Made by {@link remoteLimits}; one for a page. */
@@ -43,7 +43,7 @@ export class RemoteLimits {
   #watchers = 0;
 
   constructor(load: (name: string) => ServerState | Promise<ServerState>) {
-    if (typeof load !== "function") throw new InputError("load", "a function that asks the server for a limit", load);
+    if (typeof load !== "function") throw new InputError("load", "a function that loads a limit from the server", load);
     this.#load = load;
   }
 
@@ -78,30 +78,30 @@ export class RemoteLimits {
     if (config === undefined || learned.reason === "exceeds capacity") return;
     this.#take(entry, { ...learned, config });
     this.#clock.heard(learned.now);
-    this.#tell(entry);
+    this.#notify(entry);
   }
 
-  /** Asks the server. A question that is on its way was asked too early: another one follows it. Never rejects. */
+  /** Loads the state. Where a request is already in flight, another one follows it, as the first may be too early. Never rejects. */
   refresh(name: string): Promise<void> {
     const entry = this.#entry(name);
     entry.again = true;
-    entry.running ??= this.#ask(name, entry);
+    entry.running ??= this.#request(name, entry);
     return entry.running;
   }
 
-  /** Calls `changed` whenever more is known, until what it returns is called. The first to watch has the server asked. */
+  /** Calls `changed` after each change, until the returned function is called. The first watcher of a limit loads it. */
   watch(name: string, changed: () => void): () => void {
     const entry = this.#entry(name);
     entry.watchers.add(changed);
     if (this.#watchers++ === 0) this.#listen("addEventListener");
-    if (entry.watchers.size === 1) entry.running ??= this.#ask(name, entry);
+    if (entry.watchers.size === 1) entry.running ??= this.#request(name, entry);
     return () => {
       if (!entry.watchers.delete(changed)) return;
       if (--this.#watchers === 0) this.#listen("removeEventListener");
     };
   }
 
-  /** Measures the clock anew where the machine slept or its time was set. */
+  /** Measures the clock again after the machine slept or its time was set. */
   wake(): void {
     if (this.#clock.jumped()) this.#refreshWatched();
   }
@@ -116,14 +116,14 @@ export class RemoteLimits {
     return entry;
   }
 
-  async #ask(name: string, entry: Entry): Promise<void> {
+  async #request(name: string, entry: Entry): Promise<void> {
     let left = EXCHANGES;
     do {
       entry.again = false;
       left--;
       const sentAt = performance.now();
       try {
-        // In a promise even where it throws at once, so that this is still running when its caller keeps it.
+        // Asynchronous even where `load` throws, so that `running` is set before it is cleared.
         const state = await (async () => this.#load(name))();
         this.#take(entry, state);
         this.#clock.exchanged(state.now, performance.now() - sentAt);
@@ -132,12 +132,12 @@ export class RemoteLimits {
         entry.error = error;
         left = 0;
       }
-      this.#tell(entry);
+      this.#notify(entry);
     } while (entry.again || (left > 0 && this.#clock.error() > GOOD_ENOUGH_MS));
     entry.running = undefined;
   }
 
-  /** Checks it by projecting it, which throws an `InputError` where something is wrong. */
+  /** Keeps the state, if it is newer. Projecting it checks it: an invalid one throws an `InputError`. */
   #take(entry: Entry, state: ServerState): void {
     if (typeof state !== "object" || state === null) throw new InputError("state", STATE, state);
     const { value, ts, config, now } = state;
@@ -146,7 +146,7 @@ export class RemoteLimits {
     if (behind <= 0 || behind > OVERTAKEN_MS) entry.state = { value, ts, config, now };
   }
 
-  #tell(entry: Entry): void {
+  #notify(entry: Entry): void {
     for (const changed of [...entry.watchers]) changed();
   }
 
@@ -155,7 +155,7 @@ export class RemoteLimits {
     globalThis.window?.[how]("online", this.#refreshWatched);
   }
 
-  /** Back in view: timers stood still, and another tab may have spent tokens. */
+  /** The page is visible again: timers were paused, and another tab may have spent tokens. */
   readonly #shown = (): void => {
     this.#clock.jumped();
     if (document.visibilityState === "visible") this.#refreshWatched();
@@ -164,16 +164,16 @@ export class RemoteLimits {
   readonly #refreshWatched = (): void => {
     for (const [name, entry] of this.#entries) {
       if (entry.watchers.size === 0) continue;
-      this.#tell(entry);
-      entry.running ??= this.#ask(name, entry);
+      this.#notify(entry);
+      entry.running ??= this.#request(name, entry);
     }
   };
 }
 
 /**
- * Limits that a server keeps, for {@link useRateLimit}: one for a page, made outside of components. `load` asks the server
- * for a limit's two numbers, its config and the server's clock; it is called when a component first shows the limit, when
- * the page comes back into view, and after the machine slept. Between these nothing is asked: the numbers are projected.
+ * Limits that a server keeps, for {@link useRateLimit}: one for a page, made outside of components. `load` requests
+ * a limit's two numbers, its config and the server's clock; it is called when a component first shows the limit, when the
+ * page becomes visible again, and after the machine slept. Between these the numbers are projected, without requests.
  *
  * ```ts
  * // In the page.
@@ -182,7 +182,7 @@ export class RemoteLimits {
  * return Response.json({ ...(await limits.getValue(name, { key: userId })), now: Date.now() });
  * ```
  *
- * On a server that renders it asks nothing and keeps nothing, so it can be shared by all requests.
+ * While rendering on a server it loads and stores nothing, so all requests can share it.
  */
 export function remoteLimits(load: (name: string) => ServerState | Promise<ServerState>): RemoteLimits {
   return new RemoteLimits(load);

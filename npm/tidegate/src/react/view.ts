@@ -8,7 +8,7 @@ export interface View {
   readonly ok: boolean | undefined;
   /** Tokens, fractions included; negative while tokens are owed. Reading it renders every `tick` until the limit is full. */
   readonly value: number | undefined;
-  /** Whole tokens that are there, at least 0. */
+  /** The same in integer tokens, at least 0. */
   readonly remaining: number | undefined;
   /**
    * Epoch ms on this machine's clock: denied, from when the request is granted; reserved, from when it is paid for.
@@ -17,27 +17,27 @@ export interface View {
   readonly retryAt: number | undefined;
   /** The wait until then in ms, rounded up to a whole `tick`. Reading it renders every `tick`. */
   readonly retryAfter: number | undefined;
-  /** Why the server could not be asked; `undefined` after an answer. */
+  /** Why the last request failed; `undefined` after the next response. */
   readonly error: unknown;
 }
 
-/** What is asked of a limit. */
+/** The request that a component shows the decision for. */
 export interface Wish {
   readonly count: number;
   readonly reserve: boolean;
 }
 
-/** Two clocks: which instant it is there, and when it is that here. */
+/** The server's clock, and conversion of its instants to this machine's. */
 export interface Clocks {
   now(): number;
   here(at: number): number;
 }
 
-/** The answer to a wish, by the engine, on the server's clock. */
+/** The decision on a request, at an instant of the server's clock. */
 export const decide = ({ value, ts, config }: ServerState, { count, reserve }: Wish, now: number): Decision =>
   evaluate({ value, ts }, config, { now, count, reserve }).decision;
 
-/** The state as a check shows it: what there is, not what would be left. */
+/** The state before any request. */
 const shown = (state: ServerState, now: number): Decision => decide(state, { count: 0, reserve: false }, now);
 
 const NOTHING: View = {
@@ -49,7 +49,7 @@ const NOTHING: View = {
   error: undefined,
 };
 
-/** What there is to show at one instant of the server's. */
+/** The view at an instant of the server's clock. */
 export function viewAt(
   now: number,
   {
@@ -68,7 +68,7 @@ export function viewAt(
   return { ok, value, remaining, retryAt: clocks.here(retryAt), retryAfter, error };
 }
 
-/** The next instant of the server's at which one of these fields shows something else; infinite where none will. */
+/** The next instant of the server's clock at which one of these fields changes; infinite where none does. */
 export function nextChange(
   now: number,
   {
@@ -87,7 +87,7 @@ export function nextChange(
   const { remaining, resetAt } = shown(state, now);
   if (retryAt !== undefined) {
     if (fields.has("ok") || fields.has("retryAt") || fields.has("retryAfter")) sooner(retryAt);
-    // Rounded up, it is one tick less from that very instant on.
+    // Rounded up, it is one tick less from exactly that instant on.
     if (fields.has("retryAfter")) sooner(retryAt - (Math.ceil((retryAt - now) / tick) - 1) * tick);
   }
   if (fields.has("remaining")) sooner(decide(state, { count: remaining + 1, reserve: false }, now).retryAt);

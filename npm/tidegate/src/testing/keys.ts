@@ -4,7 +4,6 @@
  */
 export const ODD_KEYS: readonly (string | undefined)[] = [
   undefined,
-  "",
   " ",
   "  ",
   "\0",

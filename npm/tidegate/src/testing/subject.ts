@@ -1,6 +1,13 @@
 import type { Config } from "../limit/config.ts";
 import type { Decision } from "../limit/decision.ts";
-import { type CallOptions, defineLimits, type Limiter, type LimitOptions, type Value } from "../limiter/limiter.ts";
+import {
+  type CallOptions,
+  defineLimits,
+  type Keyed,
+  type Limiter,
+  type LimitOptions,
+  type Value,
+} from "../limiter/limiter.ts";
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
@@ -12,8 +19,8 @@ export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, 
   check(name: N, options?: LimitOptions): Promise<Decision>;
   give(name: N, options?: CallOptions): Promise<Decision>;
   charge(name: N, options?: CallOptions): Promise<Decision>;
-  reset(name: N, options?: Pick<CallOptions, "key">): Promise<void>;
-  getValue(name: N, options?: Pick<CallOptions, "key">): Promise<Value>;
+  reset(name: N, options?: Keyed): Promise<void>;
+  getValue(name: N, options?: Keyed): Promise<Value>;
 }
 
 /** What each test has: a store, a clock of its own, and limits on both. */

@@ -1,3 +1,4 @@
+import { keyed } from "../limiter/options.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { defineLimits } from "../limiter/limiter.ts";
@@ -84,8 +85,7 @@ export async function runVector(store: Store, vector: Vector, stored?: Stored): 
     const states = step.states ?? [step.state ?? null];
     wrong.push(...(await differentStates(limits, clock, step, requests, states, stored, about)));
   }
-  for (const { name, key, config } of used.values())
-    await limits.reset(name, { ...(key === undefined ? {} : { key }), config });
+  for (const { name, key, config } of used.values()) await limits.reset(name, { ...keyed(key), config });
   return wrong;
 }
 
@@ -95,10 +95,10 @@ type Result = Readonly<Record<string, unknown>> | null;
 async function call(limits: Limits, step: VectorStep, requests: readonly VectorRequest[]): Promise<Result> {
   const one = requests[0] as VectorRequest;
   const { count, reserve } = one;
-  const options = { ...(one.key === undefined ? {} : { key: one.key }), config: one.config };
+  const options = { ...keyed(one.key), config: one.config };
   switch (step.op) {
     case "takeAll": {
-      const named = requests.map(({ limit, ...request }) => ({ name: limit as never, ...request }));
+      const named = requests.map(({ limit, key, ...rest }) => ({ name: limit as never, ...keyed(key), ...rest }));
       return { ...(await limits.limitAll(named)) };
     }
     case "reset":
@@ -162,7 +162,7 @@ async function differentStates(
     const state = states[i] ?? null;
     const compareAt = async (at: number): Promise<void> => {
       clock.set(at);
-      const options = { ...(key === undefined ? {} : { key }), config };
+      const options = { ...keyed(key), config };
       const expected = limit.project(state, at, start);
       compare(await limits.getValue(name, options), expected, `getValue of ${shown(limit.identity(key))} at ${at}`);
     };

@@ -1,4 +1,5 @@
 /** Nodes, a store and the network between them, on one clock that a test moves. */
+import type { LimitOptions } from "../../src/limiter/limiter.ts";
 import { type Config, defineLimits, type Decision, type LeaseOptions, memory } from "../../src/index.ts";
 import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -69,7 +70,7 @@ export class World {
   }
 
   /** Records a grant. */
-  async limit(limits: Limits, options: { key?: string; count?: number } = {}): Promise<Decision> {
+  async limit(limits: Limits, options: LimitOptions = {}): Promise<Decision> {
     const decision = await limits.limit("hot", options);
     if (decision.ok) this.grants.push([this.clock.now(), options.count ?? 1]);
     return decision;

@@ -10,7 +10,7 @@ which not every JSON reader takes.";
 pub(crate) fn vectors() -> Vec<String> {
     let mut keys: Vec<(String, Option<Vec<u16>>)> = vec![("no key".into(), None)];
     for text in [
-        "",
+        " ",
         "user:1",
         "user:2",
         "a/b",

@@ -144,8 +144,8 @@ pub(crate) fn vectors() -> Vec<String> {
     s.take_all(at + 5000.0, &[ask("a", second, 6.0), ask("a", second, 6.0)]);
     out.push(s.finish());
     let mut s = Story::new("the same limit with other keys is another identity");
-    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 6.0).key(""), ask("a", second, 6.0).key("x")]);
-    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 4.0).key(""), ask("a", second, 4.0).key("x")]);
+    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 6.0).key("y"), ask("a", second, 6.0).key("x")]);
+    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 4.0).key("y"), ask("a", second, 4.0).key("x")]);
     out.push(s.finish());
     let mut s = Story::new("reservations: granted for the latest retryAt");
     let slow = Limit::bucket(1.0, 1000.0);

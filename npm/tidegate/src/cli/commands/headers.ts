@@ -7,6 +7,7 @@ import { examine } from "../../policies/check.ts";
 import {
   type Arguments,
   type Command,
+  duration,
   EXIT,
   flag,
   number,
@@ -20,7 +21,7 @@ import {
 
 const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
 
-const HELP = `Usage: tidegate headers --rate <tokens> --period <ms> [options]
+const HELP = `Usage: tidegate headers --rate <tokens> --period <time> [options]
        tidegate headers --policy <file> --rule <name> [options]
        tidegate headers --decision <file>
 
@@ -28,11 +29,11 @@ Prints the rate-limit headers of a response, of each family, for one call on one
 
 The limit:
   --rate <tokens>          tokens added per period
-  --period <ms>            the period
+  --period <time>          the period: ms, or a text such as 15m
   --kind <kind>            token_bucket (default) or fixed_window
   --capacity <tokens>      most that accumulate; default the rate
   --max-reserved <tokens>  most that may be owed
-  --start <ms>             where a fixed window's grid begins; default 0
+  --start <time>           where a fixed window's grid begins; default 0
   --name <name>            its name; default "default"
 
 Or from a policy document:
@@ -54,7 +55,7 @@ The call:
   --json                   the same as JSON
 
 Example:
-  tidegate headers --rate 10 --period 60000 --capacity 20 --value 0 --now 1700000000000`;
+  tidegate headers --rate 10 --period 1m --capacity 20 --value 0 --now 1700000000000`;
 
 const limitOptions = ["rate", "period", "kind", "capacity", "max-reserved", "start", "name"] as const;
 const policyOptions = ["policy", "rule", "tier"] as const;
@@ -65,9 +66,9 @@ function configOf(args: Arguments): Config {
   const [capacity, maxReserved, start] = [
     number(args, "capacity"),
     number(args, "max-reserved"),
-    number(args, "start"),
+    duration(args, "start"),
   ];
-  const [rate, period] = [number(args, "rate"), number(args, "period")];
+  const [rate, period] = [number(args, "rate"), duration(args, "period")];
   if (rate === undefined || period === undefined)
     throw new UsageError("--rate and --period are needed; see tidegate help headers");
   return {
