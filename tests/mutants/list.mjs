@@ -15,6 +15,9 @@ const TURNS = ["turns.test.ts", "transactional.test.ts"];
 const SPREAD = ["spread.test.ts"];
 const NAMES = ["middleware/drop-in-names.test.ts"];
 
+const [EXPRESS, FASTIFY] = ["middleware/express.test.ts", "middleware/fastify.test.ts"];
+const NEST = "middleware/nest-contexts.test.ts";
+
 export const MUTANTS = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
@@ -89,7 +92,7 @@ export const MUTANTS = [
     "resilience.test.ts",
     "boundary.test.ts",
   ),
-  one("limit/config.ts", "timeout >= 1 &&", "timeout >= 0 &&", "resilience.test.ts", "boundary.test.ts"),
+  one("limit/config.ts", "durationFrom(1, 2 ** 31 - 1)", "durationFrom(0, 2 ** 31 - 1)", "resilience.test.ts"),
   one("limit/config.ts", "capacity = rate,", "capacity = 1,", "boundary.test.ts", "laws.test.ts"),
   // Without the store.
   one("limiter/resilience.ts", "      value: 0,\n", "      value: policy.capacity,\n", "resilience.test.ts"),
@@ -105,7 +108,7 @@ export const MUTANTS = [
     "decision.degraded === true",
     "resilience.test.ts",
   ),
-  one("limiter/resilience.ts", "details())), timeout);", "details())), 20 * timeout);", "resilience.test.ts"),
+  one("limiter/resilience.ts", "late(resolve, reject), ms);", "late(resolve, reject), 20 * ms);", "resilience.test.ts"),
   one("limiter/resilience.ts", "        clearTimeout(timer);\n", "", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
@@ -114,10 +117,44 @@ export const MUTANTS = [
     "resilience.test.ts",
   ),
   one(
-    "middleware/cost.ts",
+    "middleware/count.ts",
     "Math.max(Number(text), min)",
     "Number(text)",
     "middleware/express.test.ts",
     "policies/policies.test.ts",
   ),
+  // Middleware.
+  one(
+    "middleware/node-response.ts",
+    "if (response?.headersSent === true) return true;",
+    "",
+    "middleware/express.test.ts",
+  ),
+  one("middleware/express.ts", "trust === 0 ? undefined : request.ip", "trust === 0 ? undefined : undefined", EXPRESS),
+  one("middleware/fastify.ts", "request.ips === undefined ? undefined : request.ip", "undefined", FASTIFY),
+  one("middleware/client.ts", '"" : `${setting}, or `', '"" : ""', EXPRESS),
+  one("middleware/client.ts", '"" : `${setting}, or `', '"" : ""', FASTIFY),
+  one("middleware/hono.ts", "      context.res = undefined;\n", "", "middleware/hono.test.ts"),
+  one(
+    "middleware/hono.ts",
+    "const response = withFields(admission, res);",
+    "const response = res;",
+    "middleware/hono.test.ts",
+  ),
+  one(
+    "middleware/nest-context.ts",
+    "as PlatformResponse | undefined, info, type)",
+    "as PlatformResponse | undefined, found, type)",
+    NEST,
+  ),
+  one("middleware/nest-context.ts", "if (found === undefined) {", "if (false) {", NEST),
+  one("middleware/nest-context.ts", 'if (type === "ws")', "if (false)", NEST),
+  one(
+    "limiter/limiter.ts",
+    'key === undefined ? "key" in options :',
+    "key === undefined ? false :",
+    "mistakes.test.ts",
+  ),
+  one("limiter/options.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
+  one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
 ];

@@ -51,7 +51,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
     return { limiter, ...(await listen(createServer(app))) };
   };
 
-  test("counts, denies, tells its fields, and resets a key", async () => {
+  test("counts, denies with its fields, and resets a key", async () => {
     const logged = vi.spyOn(console, "error");
     const { url, close, limiter } = await serve({
       windowMs: 60_000,
@@ -204,7 +204,7 @@ test("skipOnError lets requests through where the store fails", async () => {
 });
 
 describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, make) => {
-  test("its guard throttles, and tells when to come back", async () => {
+  test("its guard throttles, and returns when to retry", async () => {
     class Root {
       index(): string {
         return "hello";
@@ -246,7 +246,7 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
     expect((await hit()).isBlocked).toBe(false);
   });
 
-  test("without a block, a denied request is told the end of its window; throttlers are apart", async () => {
+  test("without a block, a denial has the end of its window; throttlers are apart", async () => {
     const storage = throttlerStorage({ store: make(), name: "nest" });
     const hit = (name: string, limit = 1) => storage.increment("k", 60_000, limit, 0, name);
     await hit("a");

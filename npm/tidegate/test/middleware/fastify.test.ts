@@ -1,6 +1,7 @@
 import fastify, { type FastifyRequest } from "fastify";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
+import type { AsyncStore } from "../../src/stores/contract.ts";
 import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
 import { headerOf, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
@@ -88,6 +89,23 @@ test("a wrong option of a route fails when the route is added", async () => {
   expect(() => app.get("/b", { config: { rateLimit: { max: 3 } as never } }, () => "")).toThrow(
     "`max` must be absent: use the limit's `rate` in defineLimits",
   );
+  await app.close();
+});
+
+test("a store that fails is one line with its cause in Fastify's own log", async () => {
+  const lines: string[] = [];
+  const app = fastify({ logger: { level: "warn", stream: { write: (line: string) => void lines.push(line) } } });
+  const decide = async () => Promise.reject(new Error('relation "tidegate.state" does not exist'));
+  const store = { name: "postgres", sync: false, decide, decideAll: decide } as never as AsyncStore;
+  const limits = defineLimits({ api: config }, { store, log: app.log });
+  app.addHook("onRequest", rateLimit(limits, { name: "api" }));
+  app.get("/", () => "hello");
+  expect([(await app.inject("/")).statusCode, (await app.inject("/")).statusCode]).toEqual([503, 503]);
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    expect.stringMatching(
+      /^tidegate: postgres: .*relation "tidegate.state" does not exist; until postgres answers again/,
+    ),
+  ]);
   await app.close();
 });
 

@@ -50,7 +50,7 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", count: { max: 5 } }, "`count` must be with the name of either a header or a query parameter"],
     [{ name: "api", count: { header: "a", query: "b", max: 5 } }, "`count` must be with the name of either"],
     [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1, or { fraction, most }; got 2"],
-    [{ name: "api", jitter: { most: -1 } }, "`most` must be a number of ms, at least 0; got -1"],
+    [{ name: "api", jitter: { most: -1 } }, '`most` must be a number of ms from 0, or a text such as "30s"; got -1'],
     [{ name: "api", statusCode: 200 }, "`statusCode` must be an integer from 400 to 599; got 200"],
     [{ name: "api", message: 7 }, "`message` must be a text, an object, or a function that returns one; got 7"],
     [{ name: "api", message: "no", denied: () => {} }, "`message` must be absent beside `denied`"],
@@ -98,14 +98,14 @@ test("names are those of defineLimits, and requests are the framework's", () => 
 test("with a store in memory, nothing waits: the next handler runs within the call", () => {
   const { admit } = gate<object, "api", typeof limits.store, never>(limits, {
     name: "api",
-    key: "somebody",
+    key: "k2",
     count: { header: "x-count", max: 9 },
   });
   expect(admit({}, { headers: {} })).toMatchObject({ decision: { ok: true, remaining: 4 } });
 });
 
 test("an error of next is not caught, and next is not called again", () => {
-  const middleware = rateLimit(limits, { name: "api", key: "nobody" });
+  const middleware = rateLimit(limits, { name: "api", key: "k" });
   const next = vi.fn(() => {
     throw new Error("in the handler");
   });

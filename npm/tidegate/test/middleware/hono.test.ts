@@ -61,6 +61,13 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
       await origin.close();
     });
 
+    test("with a response from fetch that has limits of its own", async () => {
+      const fields = { "x-own": "1", ratelimit: '"o";r=1;t=9' };
+      const origin = await listen(createServer((_, response) => void response.writeHead(200, fields).end("remote")));
+      expect(await nested(() => fetch(origin.url))).toEqual([200, ['"a"', '"b"', '"o"'], "1"]);
+      await origin.close();
+    });
+
     test("with a Response of the handler's own", async () => {
       const own = () => new Response("hello", { headers: { "x-own": "1" } });
       expect(await nested(own)).toEqual([200, ['"a"', '"b"'], "1"]);

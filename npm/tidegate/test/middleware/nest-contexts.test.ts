@@ -1,0 +1,236 @@
+/** The guard outside of HTTP: resolvers of @nestjs/graphql on Apollo, gateways of @nestjs/websockets on ws and socket.io. */
+import "reflect-metadata";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
+import { Controller, Get, type INestApplication, Logger, Module, Req, UseGuards } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { Args, GraphQLModule, GraphQLSchemaHost, Mutation, Query, Resolver } from "@nestjs/graphql";
+import { IoAdapter } from "@nestjs/platform-socket.io";
+import { WsAdapter } from "@nestjs/platform-ws";
+import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
+import { io } from "socket.io-client";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import type { AsyncStore } from "../../src/stores/contract.ts";
+import { later } from "./later.ts";
+import { type NestOptions, rateLimitGuard } from "../../src/middleware/nest.ts";
+
+// Nest's own copy: an import of the ES module is a second one.
+const { graphql: execute } = createRequire(import.meta.url)("graphql") as typeof import("graphql");
+
+const open: INestApplication[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const app of open.splice(0)) await app.close();
+});
+
+const define = () => defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } });
+type Guard = ReturnType<typeof rateLimitGuard>;
+
+/** Applies decorators to a method: what compiles these tests does not know their syntax. */
+const decorate = (prototype: object, name: string, ...decorators: MethodDecorator[]): void => {
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
+  for (const decorator of decorators) decorator(prototype, name, descriptor);
+};
+
+async function listening(
+  parts: { providers?: unknown[]; controllers?: unknown[]; imports?: unknown[] },
+  adapt?: (app: INestApplication) => void,
+) {
+  class App {}
+  Module(parts as never)(App);
+  const app = await NestFactory.create(App, { logger: false });
+  open.push(app);
+  adapt?.(app);
+  await app.listen(0, "127.0.0.1");
+  return (await app.getUrl()).replace("[::1]", "127.0.0.1");
+}
+
+describe("GraphQL on Apollo", () => {
+  async function graphql(guard: Guard) {
+    class Notes {
+      notes(): string[] {
+        return ["first"];
+      }
+      add(text: string): string {
+        return text;
+      }
+    }
+    decorate(
+      Notes.prototype,
+      "notes",
+      Query(() => [String]),
+      UseGuards(guard) as MethodDecorator,
+    );
+    // What TypeScript would emit for the decorators.
+    Reflect.defineMetadata("design:paramtypes", [String], Notes.prototype, "add");
+    Args("text", { type: () => String })(Notes.prototype, "add", 0);
+    decorate(
+      Notes.prototype,
+      "add",
+      Mutation(() => String),
+      UseGuards(guard) as MethodDecorator,
+    );
+    Resolver()(Notes);
+    const settings: ApolloDriverConfig = { driver: ApolloDriver, autoSchemaFile: true };
+    const url = await listening({ imports: [GraphQLModule.forRoot(settings)], providers: [Notes] });
+    return async (query: string) => {
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(`${url}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }) });
+      const { data, errors } = (await response.json()) as {
+        data: unknown;
+        errors?: { message: string; extensions: object }[];
+      };
+      return { data, errors, headers: response.headers };
+    };
+  }
+
+  test("grants with fields on the response, then denies with an error that has the problem and its code", async () => {
+    const send = await graphql(rateLimitGuard(define(), { name: "api", jitter: 0 }));
+    const first = await send("{ notes }");
+    expect([first.data, first.errors, first.headers.get("ratelimit")]).toEqual([
+      { notes: ["first"] },
+      undefined,
+      expect.stringMatching(/^"api";r=1;t=\d+$/),
+    ]);
+    await send("{ notes }");
+    const { errors, headers } = await send("{ notes }");
+    expect(errors?.[0]?.extensions).toMatchObject({
+      code: "TOO_MANY_REQUESTS",
+      status: 429,
+      "violated-policies": ["api"],
+    });
+    expect(errors?.[0]?.message).toContain("Retry in 30 s.");
+    expect(headers.get("retry-after")).toBe("30");
+  });
+
+  test("each mutation of one document takes a token", async () => {
+    const send = await graphql(rateLimitGuard(define(), { name: "api" }));
+    const { data, errors } = await send('mutation { a: add(text: "a") b: add(text: "b") c: add(text: "c") }');
+    expect([data, errors?.map(({ extensions }) => (extensions as { code: string }).code)]).toEqual([
+      null,
+      ["TOO_MANY_REQUESTS"],
+    ]);
+  });
+
+  test("a query outside of a request is an error that names the context's setting, and takes nothing", async () => {
+    const limits = define();
+    await graphql(rateLimitGuard(limits, { name: "api", key: "k" }));
+    const { schema } = (open[0] as INestApplication).get(GraphQLSchemaHost);
+    const { errors } = await execute({ schema, source: "{ notes }", contextValue: {} });
+    expect(errors?.map(({ message }) => message)).toEqual([
+      "`context.req` must be the request: GraphQL's `context: ({ req, res }) => ({ req, res })`; got undefined",
+    ]);
+    expect(limits.check("api", { key: "k" }).remaining).toBe(1);
+  });
+});
+
+const SOCKETS = {
+  async ws(url: string) {
+    const socket = new WebSocket(url.replace("http", "ws"));
+    await once(socket, "open");
+    const send = async (data: string): Promise<unknown> => {
+      const answer = once(socket, "message");
+      socket.send(JSON.stringify({ event: "note", data }));
+      return JSON.parse(String((await answer)[0]));
+    };
+    return { send, close: () => socket.terminate() };
+  },
+  async "socket.io"(url: string) {
+    const socket = io(url, { transports: ["websocket"] });
+    await new Promise<void>((done) => socket.once("connect", done));
+    const send = (data: string): Promise<unknown> =>
+      new Promise((done) => {
+        socket.once("exception", (problem: unknown) => done({ event: "exception", data: problem }));
+        socket.emit("note", data, (answer: unknown) => done({ event: "note", data: answer }));
+      });
+    return { send, close: () => socket.disconnect() };
+  },
+};
+
+describe.each(Object.entries(SOCKETS))("WebSocket messages on %s", (name, connect) => {
+  async function gateway(options: NestOptions<"api">) {
+    class Notes {
+      note(text: string): unknown {
+        return name === "ws" ? { event: "note", data: text } : text;
+      }
+    }
+    MessageBody()(Notes.prototype, "note", 0);
+    const guard = rateLimitGuard(define(), options);
+    decorate(Notes.prototype, "note", SubscribeMessage("note"), UseGuards(guard) as MethodDecorator);
+    WebSocketGateway()(Notes);
+    const url = await listening({ providers: [Notes] }, (app) =>
+      app.useWebSocketAdapter(name === "ws" ? new WsAdapter(app) : new IoAdapter(app)),
+    );
+    return connect(url);
+  }
+
+  test("grants by the client's address, then answers with the event exception and the problem", async () => {
+    const { send, close } = await gateway({ name: "api", jitter: 0 });
+    expect([await send("a"), await send("b")]).toEqual([
+      { event: "note", data: "a" },
+      { event: "note", data: "b" },
+    ]);
+    expect(await send("c")).toMatchObject({
+      event: "exception",
+      data: { status: 429, title: "Quota exceeded", "violated-policies": ["api"] },
+    });
+    close();
+  });
+});
+
+test("a handler without a request is an error that names the remedy", async () => {
+  const guard = rateLimitGuard(define(), { name: "api" });
+  const context = { getType: () => "rpc" } as never;
+  expect(() => guard.canActivate(context)).toThrow(
+    "`context` must be one of an HTTP, GraphQL or WebSocket handler: a handler of the type rpc has no request; use @SkipRateLimit()",
+  );
+});
+
+test("a store that fails is one line with its cause in Nest's own log, and one when it answers again", async () => {
+  const lines: unknown[][] = [];
+  const write =
+    (level: string) =>
+    (message: unknown, ...more: unknown[]) =>
+      void (String(message).startsWith("tidegate") && lines.push([level, message, ...more]));
+  Logger.overrideLogger({ log: write("log"), error: write("error"), warn: write("warn") });
+  let down = true;
+  const inner = later();
+  const decide: AsyncStore["decide"] = async (...call) =>
+    down ? Promise.reject(new Error("gone")) : inner.decide(...call);
+  const log = new Logger("RateLimit");
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 2, period: MINUTE } },
+    { store: { ...inner, decide }, log },
+  );
+  await limits.limit("api");
+  await limits.limit("api");
+  down = false;
+  await limits.limit("api");
+  Logger.overrideLogger(false);
+  expect(lines).toEqual([
+    ["error", expect.stringMatching(/^tidegate: map: .*gone; until map answers again/), new Error("gone"), "RateLimit"],
+    ["log", "tidegate: map answers again", "RateLimit"],
+  ]);
+});
+
+test("a denial of HTTP is no line in Nest's log", async () => {
+  class Root {
+    index(): string {
+      return "hello";
+    }
+  }
+  Controller()(Root);
+  decorate(Root.prototype, "index", Get(), UseGuards(rateLimitGuard(define(), { name: "api" })) as MethodDecorator);
+  Req()(Root.prototype, "index", 0);
+  const lines: unknown[] = [];
+  const log = (line: unknown): void => void lines.push(line);
+  const url = await listening({ controllers: [Root] }, (app) =>
+    app.useLogger({ log() {}, error: log, warn: log, debug: log, verbose: log }),
+  );
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push((await fetch(url)).status);
+  expect([statuses, lines]).toEqual([[200, 200, 429], []]);
+});
