@@ -119,7 +119,7 @@ describe("a policy", () => {
     ...(["first hit", Number.POSITIVE_INFINITY, null] as const).map((start): [string, () => unknown, string] => [
       `whose window starts at ${start}`,
       made({ ...bucket, kind: "fixed window", start: any(start) }),
-      `\`start\` must be "first request", or a whole number of ms from -4503599627370496 to 4503599627370496; got ${JSON.stringify(start) === "null" && start !== null ? start : JSON.stringify(start)}${IN}`,
+      `\`start\` must be "first request", or a whole number of ms from -4503599627370496 to 4503599627370496${typeof start === "string" ? ', or a text such as "15m"' : ""}; got ${typeof start === "string" ? `"${start}"` : start}${IN}`,
     ]),
     ["that is none", made(any(5)), `\`config\` must be an object with kind, rate and period; got 5${IN}`],
     ["in place of all", () => defineLimits(any()), "`limits` must be an object of limits by name; got undefined"],

@@ -1,4 +1,4 @@
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
 import { granted } from "./granted.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";

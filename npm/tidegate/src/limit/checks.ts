@@ -1,7 +1,28 @@
 /** Tables of options: one row per option is its bounds, its check and the words of its error. */
-import { unknownField } from "./config.ts";
 import { type Duration, inMs } from "./duration.ts";
-import { InputError } from "./errors.ts";
+import { InputError, show } from "./errors.ts";
+import { meant } from "./nearest.ts";
+
+/** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
+export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
+  for (const field in given) if (known[field] !== true) unknownField(field, given, known, what);
+}
+
+/** Throws, unless it is the prototype's, which is not the caller's. */
+export function unknownField(field: string, given: object, known: object, what: string): void {
+  if (!Object.hasOwn(given, field)) return;
+  throw notAField(field, Object.keys(known), what, (given as Record<string, unknown>)[field]);
+}
+
+/** The error for a field that does not exist. */
+export function notAField(field: string, known: readonly string[], what: string, value: unknown): InputError {
+  const got = show(value) + meant(field, known, "`");
+  return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
+}
+
+/** A table of names, without the names that every object has. */
+export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
+  Object.freeze(Object.assign(Object.create(null), Object.fromEntries(names.map((name) => [name, true]))));
 
 /** What an option must be: as a phrase after "must be", and as a predicate. */
 export interface Check {

@@ -1,6 +1,6 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
-import { check, durationFrom, msOf } from "./checks.ts";
+import { check, durationFrom, msOf, notAField } from "./checks.ts";
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
@@ -80,26 +80,6 @@ const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "
 /** The error for a number field that is out of range or no number at all. */
 export const numberError = (field: Field, value: unknown): InputError =>
   new InputError(field, EXPECTS[field], value, Object.is(value, -0) ? "0" : show(value));
-
-/** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
-export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
-  for (const field in given) if (known[field] !== true) unknownField(field, given, known, what);
-}
-
-/** Throws, unless it is the prototype's, which is not the caller's. */
-export function unknownField(field: string, given: object, known: object, what: string): void {
-  if (!Object.hasOwn(given, field)) return;
-  throw notAField(field, Object.keys(known), what, (given as Record<string, unknown>)[field]);
-}
-
-function notAField(field: string, known: readonly string[], what: string, value: unknown): InputError {
-  const got = show(value) + meant(field, known, "`");
-  return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
-}
-
-/** A table of names, without the names that every object has. */
-export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
-  Object.freeze(Object.assign(Object.create(null), Object.fromEntries(names.map((name) => [name, true]))));
 
 /** Returns the setting; throws where it is wrong. */
 export function checkOnStoreError(setting: unknown): OnStoreError | undefined {

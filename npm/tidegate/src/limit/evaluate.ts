@@ -1,5 +1,6 @@
 import type { State } from "./decision.ts";
-import { type Config, checkFields, FIRST_REQUEST, fieldTable, numberError, type Start, startNumber } from "./config.ts";
+import { type Config, FIRST_REQUEST, numberError, type Start, startNumber } from "./config.ts";
+import { checkFields, fieldTable } from "./checks.ts";
 import { InputError } from "./errors.ts";
 import { type Evaluation, Limit } from "./limit.ts";
 

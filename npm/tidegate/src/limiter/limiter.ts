@@ -24,7 +24,8 @@ import {
   unknownName,
   type Value,
 } from "./options.ts";
-import { type Config, checkFields, numberError } from "../limit/config.ts";
+import { type Config, numberError } from "../limit/config.ts";
+import { checkFields } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";

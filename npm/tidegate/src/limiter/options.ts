@@ -2,15 +2,8 @@
 import { checkVersion } from "../limit/version.ts";
 import { engine } from "../engine/engine.ts";
 import { KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
-import {
-  type Config,
-  checkFields,
-  checkOnStoreError,
-  checkTimeout,
-  fieldTable,
-  numberError,
-  unknownField,
-} from "../limit/config.ts";
+import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
+import { checkFields, fieldTable, unknownField } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";

@@ -1,5 +1,5 @@
 import { headerIn } from "../http/client-ip.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "./pending.ts";

@@ -1,5 +1,6 @@
 import { boundedKey } from "../http/key.ts";
-import { type Config, checkFields, fieldTable } from "../limit/config.ts";
+import type { Config } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import { checkDefined } from "../limiter/options.ts";

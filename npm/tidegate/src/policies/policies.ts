@@ -1,4 +1,5 @@
-import { checkFields, type Config, fieldTable } from "../limit/config.ts";
+import type { Config } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Answer, Limiter, type LimiterOptions, type LimitRequest } from "../limiter/limiter.ts";

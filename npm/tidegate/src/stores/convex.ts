@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, RateLimitError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";

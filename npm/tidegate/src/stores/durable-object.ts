@@ -4,7 +4,7 @@
  * @module
  */
 import { during } from "#durable-object";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { fieldTable } from "../limit/config.ts";
+import { fieldTable } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";

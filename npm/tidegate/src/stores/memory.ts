@@ -1,4 +1,4 @@
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";

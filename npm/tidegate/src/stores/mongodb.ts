@@ -5,7 +5,7 @@
  */
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";

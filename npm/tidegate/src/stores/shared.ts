@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { fieldTable } from "../limit/config.ts";
+import { fieldTable } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";

@@ -1,6 +1,6 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { storeOf } from "./steps.ts";

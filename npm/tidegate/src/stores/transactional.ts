@@ -1,5 +1,6 @@
 import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
-import { checkFields, fieldTable, numberError } from "../limit/config.ts";
+import { numberError } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { State } from "../limit/decision.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/config.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, showInstead, StoreError } from "../limit/errors.ts";

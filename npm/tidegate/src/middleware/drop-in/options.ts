@@ -1,5 +1,5 @@
 import { checkOptions } from "../../limiter/options.ts";
-import { checkFields, fieldTable } from "../../limit/config.ts";
+import { checkFields, fieldTable } from "../../limit/checks.ts";
 import { InputError } from "../../limit/errors.ts";
 import { checkName } from "../../limit/limit.ts";
 import type { Store } from "../../stores/contract.ts";

@@ -1,4 +1,4 @@
-import { checkFields, fieldTable } from "../../limit/config.ts";
+import { checkFields, fieldTable } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
