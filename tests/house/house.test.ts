@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { layers } from "./rules/layers.ts";
 import { clocks } from "./rules/clocks.ts";
+import { mutants } from "./rules/mutants.ts";
 import { linear } from "./rules/patterns.ts";
 import { sizes } from "./rules/sizes.ts";
 import { tables } from "./rules/tables.ts";
@@ -16,7 +17,7 @@ test("there is a tree to look at", () => {
   expect(files.size).toBeGreaterThan(500);
 });
 
-describe.each([...sizes, ...layers, ...clocks, ...words, ...wording, ...tables, ...updates, ...linear])(
+describe.each([...sizes, ...layers, ...clocks, ...words, ...wording, ...tables, ...updates, ...linear, ...mutants])(
   "$name",
   ({ check, broken }) => {
     test("holds", () => expect(check(files)).toEqual([]));
