@@ -1,0 +1,6 @@
+export const MUTANTS: readonly {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  readonly tests: readonly string[];
+}[];
