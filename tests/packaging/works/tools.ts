@@ -279,7 +279,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "Nuxt 4",
-    does: "server route, and a server-rendered page that decides again in the browser, with its setting nitro.externals.inline",
+    does: "server route, and a server-rendered page that decides again in the browser",
     group: "nuxt",
     app: "nuxt",
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },

@@ -4,8 +4,8 @@ import { drizzle as drizzleJs } from "drizzle-orm/postgres-js";
 import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { migrate, type PostgresClient, postgres } from "../../../npm/tidegate/src/stores/postgres.ts";
+import { defineLimits } from "tidegate";
+import { migrate, type PostgresClient, postgres } from "tidegate/postgres";
 import { granted, stock, take, withServer } from "./fixture.ts";
 import { prismaOn } from "./prisma.ts";
 

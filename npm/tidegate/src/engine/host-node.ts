@@ -1,6 +1,17 @@
 // Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
+import { createRequire } from "node:module";
 import type { Exports } from "./exports.ts";
 import { initSync } from "./generated/engine.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
 
 export const load = (): Exports => initSync({ module: Buffer.from(WASM_BASE64, "base64") });
+
+/**
+ * Not called. Node.js loads CommonJS files, and Nitro (Nuxt, SolidStart) copies beside a server only what it finds from the ES
+ * module that it resolved: this is where it finds them. Bundlers leave the function out.
+ */
+export function commonJs(): unknown {
+  const require = createRequire(import.meta.url);
+  // Used twice, or the build writes createRequire(…)(…), which the tracer does not follow.
+  return [require("../index.cjs"), require];
+}

@@ -33,6 +33,8 @@ fn shown(x: f64) -> String {
 }
 
 fn one(field: &str, value: Value, shown: &str, name: &str) -> String {
+    let is_time = value.is_string() && matches!(field, "period" | "start");
+    let text = if is_time { ", or a text such as \"15m\"" } else { "" };
     let expects = FIELDS.iter().find(|(name, _)| *name == field).expect("a field").1;
     let mut config = Map::new();
     config.insert("kind".into(), if field == "start" { "fixed window" } else { "token bucket" }.into());
@@ -51,7 +53,7 @@ fn one(field: &str, value: Value, shown: &str, name: &str) -> String {
         vector.insert("config".into(), Value::Object(config));
     }
     vector.insert("field".into(), field.into());
-    vector.insert("error".into(), format!("`{field}` must be {expects}; got {shown}").into());
+    vector.insert("error".into(), format!("`{field}` must be {expects}{text}; got {shown}").into());
     Value::Object(vector).to_string()
 }
 
