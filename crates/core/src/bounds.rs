@@ -1,5 +1,5 @@
-//! One row for each number that a caller passes. The check, the error, the documentation and the tests read the row; the
-//! JavaScript package's table is generated from it.
+//! One row for each number that a caller passes. The check, the error, the documentation and the tests read the row;
+//! the JavaScript package's table is generated from it.
 
 use crate::error::InputError;
 use crate::number::floor;
@@ -20,20 +20,20 @@ pub enum Field {
     Start = 4,
     /// Independent parts that share the limit.
     Shards = 5,
-    /// Tokens that a call is about.
+    /// Tokens that a call takes, gives or charges.
     Count = 6,
     /// The clock, ms since the Unix epoch.
     Now = 7,
-    /// Tokens of a state.
+    /// `value` of a state: tokens.
     Value = 8,
-    /// Time of a state, ms since the Unix epoch.
+    /// `ts` of a state, ms since the Unix epoch.
     Ts = 9,
 }
 
 /// The range of one field.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Which number this row is about.
+    /// The field.
     pub field: Field,
     /// Its name in the public API.
     pub name: &'static str,
@@ -45,21 +45,22 @@ pub struct Bound {
     pub max: f64,
     /// Whether `min` itself is out of range.
     pub above_min: bool,
-    /// Whether only whole numbers are legal.
+    /// Whether only integers are legal.
     pub whole: bool,
 }
 
 /// 2^40: the most tokens, and the longest period in ms. Small enough that sums and products keep their low bits.
 const LARGEST: f64 = 1_099_511_627_776.0;
-/// 2^52: the clock's end, about the year 144,680. Whole ms up to here are exact, and so are their differences.
+/// 2^52 ms: the latest clock reading, about the year 144,680. Integer ms up to here are exact, and so are their
+/// differences.
 pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
 
-/// As the `start` of a fixed window: each key's window begins at its first request, and the next one at the first request
-/// after the key is full again.
+/// As the `start` of a fixed window: each key's window begins at its first request, and the next one at the first
+/// request after the key is full again.
 pub const FIRST_REQUEST: f64 = f64::INFINITY;
 
 const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
-    // The small build writes no texts: JavaScript does.
+    // The small build has no messages: JavaScript builds them.
     let (name, expects) = if cfg!(feature = "small") { ("", "") } else { (name, expects) };
     Bound { field, name, expects, min, max, above_min: false, whole }
 }
@@ -88,7 +89,6 @@ pub const BOUNDS: [Bound; 10] = [
     row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
 ];
 
-/// One copy of them.
 static ROWS: [Bound; 10] = BOUNDS;
 
 impl Bound {
@@ -137,7 +137,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn every_row_is_at_its_fields_place_and_its_sentence_has_its_numbers() {
+    fn each_row_is_at_the_index_of_its_field_and_its_sentence_states_its_range() {
         for (i, b) in BOUNDS.iter().enumerate() {
             assert_eq!(b.field as usize, i);
             assert_eq!(Bound::of(b.field).name, b.name);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_accepts_its_edges_and_refuses_the_numbers_beyond() {
+    fn every_row_accepts_its_edges_and_rejects_numbers_beyond_them() {
         for b in &BOUNDS {
             assert!(b.check(b.max).is_ok());
             assert_eq!(b.check(b.min).is_ok(), !b.above_min);

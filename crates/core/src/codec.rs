@@ -6,10 +6,11 @@ use core::fmt;
 /// Length of an encoded state.
 pub const STATE_BYTES: usize = 16;
 
-/// Bytes that are not a state: wrong length, or a number that is not finite. Never a fresh key.
+/// Bytes that are not a state: the length is wrong, or a number is not finite. A caller must not treat the key as
+/// fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptState {
-    /// How many bytes there were.
+    /// Length of the input, in bytes.
     pub length: usize,
 }
 
@@ -40,7 +41,10 @@ pub fn encode(state: State) -> [u8; STATE_BYTES] {
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
-/// Reads a state back; an error where the bytes are corrupt.
+/// Reads a state.
+///
+/// # Errors
+/// Where the length is not 16 bytes, or a number is not finite.
 pub fn decode(bytes: &[u8]) -> Result<State, CorruptState> {
     let corrupt = CorruptState { length: bytes.len() };
     let (value, ts) = bytes.split_first_chunk::<8>().ok_or(corrupt)?;
@@ -61,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decode_is_corrupt() {
+    fn wrong_lengths_and_non_finite_numbers_are_corrupt() {
         assert_eq!(decode(&[]), Err(CorruptState { length: 0 }));
         assert_eq!(decode(&[0; 17]), Err(CorruptState { length: 17 }));
         assert_eq!(decode(&[0xff; 16]), Err(CorruptState { length: 16 }));
     }
 
     #[test]
-    fn it_is_told_whether_the_length_is_wrong_or_a_number() {
+    fn the_error_names_a_wrong_length_or_a_non_finite_number() {
         let error = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
         assert_eq!(error(&[0; 15]), "a state must be 16 bytes; got 15");
         assert_eq!(error(&[0xff; 16]), "a state must be two finite little-endian doubles; got one that is not finite");

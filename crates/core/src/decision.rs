@@ -3,13 +3,13 @@
 use crate::number::{floor, max};
 use crate::state::State;
 
-/// Why a request is denied without a time to come back at.
+/// Why a denied request has no `retry_at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// The count is more than the limit ever holds (with `reserve`: than it ever lends).
+    /// The count is more than the limit ever holds; with `reserve`, more than it ever lends.
     ExceedsCapacity = 1,
-    /// The tokens would not be there before the clock's end, [`MAX_NOW_MS`](crate::MAX_NOW_MS).
+    /// The tokens would be available only after the latest clock reading, [`MAX_NOW_MS`](crate::MAX_NOW_MS).
     ExceedsClock = 2,
 }
 
@@ -24,29 +24,29 @@ impl Reason {
     }
 }
 
-/// The answer to one call.
+/// The decision on one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Granted, now or (where `reserved`) at `retry_at`.
+    /// Whether the call is granted: now, or at `retry_at` where `reserved` is set.
     pub ok: bool,
-    /// Tokens after the call; where it was denied, tokens now. 0 where the count can never be granted: nothing is
+    /// Tokens after the call; tokens now where it is denied. 0 where the count can never be granted, since no state is
     /// read then.
     pub value: f64,
-    /// The `ts` that belongs to `value`: the two project any later instant.
+    /// The `ts` of `value`, ms since the Unix epoch. The two determine the tokens at any later instant.
     pub ts: f64,
-    /// Denied: least whole ms at which the same request would be granted. Reserved: least whole ms at which it has been
-    /// paid for. Absent where granted now, and where there is no such time.
+    /// ms since the Unix epoch, integer. Denied: the first ms at which the same request would be granted. Reserved: the
+    /// first ms at which its debt is paid. `None` where the call is granted now, and where there is no such time.
     pub retry_at: Option<f64>,
-    /// Least whole ms at which the limit is full, if nothing more is taken.
+    /// The first integer ms at which the limit is full if nothing more is taken.
     pub reset_at: f64,
-    /// Granted for later: paid for, to be run at `retry_at`.
+    /// Whether the grant is a reservation: its tokens are taken, and it is to run at `retry_at`.
     pub reserved: bool,
-    /// Why there is no time to come back at.
+    /// Why a denial has no `retry_at`.
     pub reason: Option<Reason>,
 }
 
 impl Decision {
-    /// Whole tokens that are there: `value` rounded down, at least 0.
+    /// Whole tokens available: `value` rounded down, at least 0.
     #[must_use]
     #[inline]
     pub fn remaining(&self) -> f64 {
@@ -67,11 +67,11 @@ impl Decision {
     }
 }
 
-/// A decision, and the state to keep where one is to be written.
+/// A decision, and the state to store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The answer.
+    /// The decision.
     pub decision: Decision,
-    /// The new state. `None`: leave what is stored as it is, to the bit.
+    /// The new state. `None`: leave the stored state unchanged.
     pub write: Option<State>,
 }

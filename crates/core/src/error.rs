@@ -1,4 +1,4 @@
-//! The one error of the algebra: a number of the caller's that is out of range.
+//! The only error of the algebra: a number that is out of range.
 
 use crate::bounds::{Bound, Field};
 use crate::number::Shown;
@@ -15,7 +15,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct InputError {
-    /// Which number it is.
+    /// The field.
     pub field: Field,
     /// The value.
     pub value: f64,

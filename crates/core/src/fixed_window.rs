@@ -1,4 +1,4 @@
-//! Tokens that come back at the start of each window.
+//! Fixed windows: tokens refill at the start of each window.
 
 use crate::bounds::{CLOCK_END, FIRST_REQUEST};
 use crate::number::{ceil, floor, max, min};
@@ -6,33 +6,33 @@ use crate::rule::Rule;
 use crate::search::least;
 use crate::state::State;
 
-/// Where the grid begins that the windows of a state with this `ts` are on: `ts` itself where the first request opened it.
+/// Origin of the window grid of a state with this `ts`, ms: `ts` itself where windows begin at the first request.
 #[inline]
 fn grid(rule: &Rule, ts: f64) -> f64 {
     if rule.start == FIRST_REQUEST { ts } else { rule.start }
 }
 
-/// Which window `t` falls in. Exact for whole numbers: the difference is at most 2^53 and the period at most 2^40, so
-/// a quotient just below a whole number cannot round up to it.
+/// Index of the window that contains `t`. Exact for integers: the difference is at most 2^53 and the period at most
+/// 2^40, so a quotient just below an integer cannot round up to it.
 #[inline]
 fn index(rule: &Rule, start: f64, t: f64) -> f64 {
     floor((t - start) / rule.period)
 }
 
-/// Where the window of that number begins. From `start` each time, never accumulated, so windows do not drift.
+/// Start of the window with this index, ms. Computed from `start` each time, so windows do not drift.
 #[inline]
 fn start_of_index(rule: &Rule, start: f64, index: f64) -> f64 {
     start + index * rule.period
 }
 
-/// Where the window of a key without a state begins.
+/// Start of the window of a key without a state, ms.
 #[inline]
 pub(crate) fn start_of(rule: &Rule, now: f64) -> f64 {
     let start = grid(rule, now);
     start_of_index(rule, start, index(rule, start, now))
 }
 
-/// What `state` holds after `windows` (more than none) have begun.
+/// Tokens of `state` after `windows` more windows have begun; `windows` is at least 1.
 #[inline]
 fn value_after(rule: &Rule, state: State, windows: f64) -> f64 {
     min(state.value + rule.rate * windows, rule.capacity)
@@ -54,8 +54,8 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
     refilled
 }
 
-/// Whether the next request opens a new window, because the key is full, as one without a state is. The other condition is
-/// for a `ts` from outside that is no integer of at most 2^53: where its window begins is not exact then.
+/// Whether the next request opens a new window, because the key is full. The other condition is for a `ts` from outside
+/// that is not an integer of at most 2^53: the start of its window is not exact then.
 #[inline]
 fn opens(rule: &Rule, refilled: State, now: f64) -> bool {
     refilled.value >= rule.capacity || refilled.ts > now
@@ -73,7 +73,7 @@ pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor:
     Some(ceil(start_of_index(rule, start, first + windows)))
 }
 
-/// After how many windows `state` holds `count` tokens above `floor`, but for rounding.
+/// Windows until `state` holds `count` tokens above `floor`, up to rounding.
 #[inline]
 fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
     ((count + floor) - state.value) / rule.rate
@@ -85,7 +85,7 @@ mod tests {
     use crate::{Config, Kind, Policy};
 
     #[test]
-    fn the_estimate_is_a_window_off_at_most() {
+    fn the_estimate_is_off_by_at_most_one_window() {
         for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
             let capacity = Some(rate * 1000.0);
             let policy = Policy::new(&Config { rate, period, capacity, ..Config::new(Kind::FixedWindow) }).unwrap();

@@ -1,7 +1,7 @@
-//! Which limit: `name`, then `:key` where there is a key.
+//! The identity of a state: `name`, then `:key` where there is a key.
 //!
-//! A name has no `:`, so two different pairs of name and key never read the same. Keys are bytes of generalized UTF-8:
-//! a JavaScript string with a lone surrogate has an encoding of its own.
+//! A name has no `:`, so two different pairs of name and key have different identities. Keys are bytes of generalized
+//! UTF-8: a JavaScript string with a lone surrogate has an encoding of its own.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -47,8 +47,8 @@ pub fn write_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl 
     bytes.get(..length).map(read)
 }
 
-/// The window grid of a key whose policy has no `start`: `xxh3_64(identity) mod period`. So the windows of different
-/// keys do not all open at the same time, and a dropped state comes back on the same grid.
+/// The window grid of a key whose policy has no `start`: `xxh3_64(identity) mod period`, ms. So the windows of
+/// different keys do not all begin at the same time, and a key keeps its grid when its state is dropped.
 #[must_use]
 #[inline(never)]
 pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) -> f64 {

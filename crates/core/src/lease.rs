@@ -1,36 +1,36 @@
-//! Tokens that a process took from a store ahead of time, and spends by itself.
+//! Tokens that a process takes from a store in advance and spends locally.
 
 use crate::decision::{Decision, Outcome};
 use crate::number::min;
 use crate::rule::{MAX_NOW_MS, Rule};
 use crate::state::State;
 
-/// Tokens of a limit that one process has leased, and the state that the store held. A token is either in the store or in
-/// one lease.
+/// Tokens of a limit that one process has leased, and the state that the store held. A token is either in the store or
+/// in one lease.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lease {
-    /// The state of the store when it last answered: the most that it can hold, as long as no tokens are given back.
+    /// The store's state in its last response: the most that it can hold, as long as no tokens are given back.
     pub kept: State,
-    /// Leased tokens: they are out of the store, so they do not refill.
+    /// Leased tokens. They have left the store, so they do not refill.
     pub leased: f64,
 }
 
-/// The decision on a request, where the lease suffices.
+/// The result of [`Lease::spend`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spending {
-    /// Granted from the lease, with the leased tokens that are left.
+    /// Granted from the lease, and the leased tokens that remain.
     Granted(Decision, f64),
-    /// Denied, because the store cannot hold the rest.
+    /// Denied: lease and store together cannot hold the count.
     Denied(Decision),
-    /// Only the store can decide: it may hold what is missing. This is the decision if it does.
+    /// Only the store can decide, since it may hold the missing tokens. The decision is for the case that it does.
     Undecided(Decision),
 }
 
 impl Lease {
-    /// Takes `count` of the leased tokens at `now`, or denies, or leaves the decision to the store.
+    /// Takes `count` leased tokens at `now`, denies, or leaves the decision to the store.
     ///
-    /// `now` is the latest that it can be on the store's clock: then the store denies what is denied here. While the store
-    /// is below zero, only the leased tokens beyond that debt are spent.
+    /// `now` must be the latest possible reading of the store's clock, ms; then the store denies whatever is denied
+    /// here. While the store's value is negative, only leased tokens beyond that debt are spent.
     #[must_use]
     pub fn spend(&self, rule: &Rule, now: f64, count: f64) -> Spending {
         if rule.exceeds_capacity(count, false) {

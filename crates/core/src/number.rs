@@ -1,19 +1,19 @@
-//! What `core` lacks for doubles: a floor, a ceiling, and JavaScript's way of writing them.
+//! Functions on doubles that `core` lacks: floor, ceiling, and JavaScript's number format.
 
 use core::fmt;
 
-/// From here up every double is whole.
+/// 2^52: every double from here up is an integer.
 #[cfg(not(all(feature = "std", target_family = "wasm")))]
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 
-/// The greatest whole number that is not above `x`.
+/// The greatest integer that is at most `x`.
 #[inline]
 pub(crate) fn floor(x: f64) -> f64 {
     #[cfg(all(feature = "std", target_family = "wasm"))]
-    return x.floor(); // one instruction there
+    return x.floor(); // one instruction on this target
     #[cfg(not(all(feature = "std", target_family = "wasm")))]
     {
-        // Written so that NaN and what is already whole fall through untouched.
+        // NaN and integers fall through unchanged.
         if x.abs() < WHOLE {
             let cut = x as i64 as f64;
             if cut > x { cut - 1.0 } else { cut }
@@ -23,14 +23,14 @@ pub(crate) fn floor(x: f64) -> f64 {
     }
 }
 
-/// The least whole number that is not below `x`.
+/// The least integer that is at least `x`.
 #[inline]
 pub(crate) fn ceil(x: f64) -> f64 {
     0.0 - floor(-x) // never -0
 }
 
-/// The lesser of two numbers; the second where they are equal. Every rendering of the algebra has this order, so
-/// that the sign of a zero is the same everywhere.
+/// The lesser of two numbers; the second where they are equal. Every implementation of the algebra (Lua, SQL) uses this
+/// order, so that the sign of a zero is the same everywhere.
 #[inline]
 pub(crate) fn min(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -42,8 +42,8 @@ pub(crate) fn max(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// A double written as JavaScript writes it, so that an error has the same text on every host. In a few lines of our own:
-/// `core::fmt` already has the shortest digits, and only the exponent differs.
+/// Formats a double as JavaScript does, so that an error has the same text on every host. `core::fmt` already writes
+/// the shortest digits; only the exponent differs.
 pub struct Shown(pub f64);
 
 impl fmt::Display for Shown {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_numbers_the_second_is_returned() {
+    fn min_and_max_return_the_second_of_equal_numbers() {
         for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
             assert_eq!(min(a, b).to_bits(), b.to_bits());
             assert_eq!(max(a, b).to_bits(), b.to_bits());

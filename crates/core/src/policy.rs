@@ -1,4 +1,4 @@
-//! What a limit is: checked once, then only read.
+//! The policy of a limit: checked once, then immutable.
 
 use crate::bounds::{Bound, FIRST_REQUEST, Field};
 use crate::error::InputError;
@@ -9,7 +9,7 @@ use crate::rule::Rule;
 pub enum Kind {
     /// Continuously, `rate` per `period`.
     TokenBucket,
-    /// `rate` at once, at the start of each window of `period` ms.
+    /// `rate` tokens at the start of each window of `period` ms.
     FixedWindow,
 }
 
@@ -27,28 +27,29 @@ impl Kind {
     }
 }
 
-/// A policy as the caller wrote it, unchecked. Zero is a value; `None` is an absent field.
+/// An unchecked policy. `None` is an absent field; zero is a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// How tokens come back.
     pub kind: Kind,
     /// Tokens added per period: above 0, up to 2^40.
     pub rate: f64,
-    /// Length of the period: whole ms, 1 to 2^40.
+    /// Length of the period: integer ms, 1 to 2^40.
     pub period: f64,
     /// Most tokens that accumulate: 0 to 2^40; default `rate`. With 0 every grant is a reservation, evenly spaced.
     pub capacity: Option<f64>,
-    /// Most tokens that may be owed: 0 to 2^40; default without end.
+    /// Most tokens that may be owed: 0 to 2^40; default unbounded.
     pub max_reserved: Option<f64>,
-    /// Fixed window only: offset of the window grid from 0 UTC, integer ms; or [`FIRST_REQUEST`]; default derived from the
-    /// key.
+    /// Fixed window only: offset of the window grid from 0 UTC, integer ms; or [`FIRST_REQUEST`]; default derived from
+    /// the key.
     pub start: Option<f64>,
-    /// Rows that share the limit where rows live apart: 1 to 65,536; default 1. Elsewhere it changes nothing.
+    /// Shards: 1 to 65,536; default 1. Only stores whose rows are on different servers use them (see
+    /// [`Pool`](crate::Pool)); in other stores they have no effect.
     pub shards: Option<f64>,
 }
 
 impl Config {
-    /// A config of `kind` with nothing else; set `rate` and `period`.
+    /// A config of `kind` with all other fields unset; `rate` and `period` are required.
     #[must_use]
     pub const fn new(kind: Kind) -> Config {
         Config { kind, rate: f64::NAN, period: f64::NAN, capacity: None, max_reserved: None, start: None, shards: None }
@@ -122,33 +123,33 @@ impl Policy {
         self.capacity
     }
 
-    /// Most tokens that may be owed; infinite where the config had no bound.
+    /// Most tokens that may be owed; infinite where the config has no bound.
     #[must_use]
     pub fn max_reserved(&self) -> f64 {
         self.max_reserved
     }
 
-    /// The window grid's offset, or [`FIRST_REQUEST`], where the config has one.
+    /// Offset of the window grid from 0 UTC, integer ms, or [`FIRST_REQUEST`]; `None` where the config has none.
     #[must_use]
     pub fn start(&self) -> Option<f64> {
         self.start
     }
 
-    /// How many rows share the limit where rows live apart.
+    /// Number of shards, in stores that use them.
     #[must_use]
     pub fn shards(&self) -> u32 {
         self.shards
     }
 
-    /// Whether evaluating it needs the key: only a fixed window without `start` does.
+    /// Whether [`Policy::rule`] needs the start that is derived from the key: only for a fixed window without `start`.
     #[must_use]
     #[inline]
     pub fn start_is_derived(&self) -> bool {
         matches!(self.kind, Kind::FixedWindow) && self.start.is_none()
     }
 
-    /// The numbers that one evaluation of the whole limit needs. `start` is the
-    /// [default](crate::default_start), read only where the config gave none.
+    /// The rule of the whole limit. `start` is the [default](crate::default_start), ms; it is used only where the
+    /// config has none.
     #[must_use]
     #[inline]
     pub fn rule(&self, start: f64) -> Rule {
@@ -166,7 +167,7 @@ impl Policy {
         }
     }
 
-    /// The same for one shard: rate, capacity and reserve divided by how many there are.
+    /// The rule of one shard: rate, capacity and reserve divided by the number of shards.
     #[must_use]
     #[inline]
     pub fn shard_rule(&self, start: f64) -> Rule {

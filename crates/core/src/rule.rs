@@ -1,4 +1,4 @@
-//! The numbers of one evaluation, and the choice between the two kinds.
+//! The numbers of one evaluation, and the dispatch on the kind of limit.
 
 use crate::bounds::CLOCK_END;
 use crate::number::{ceil, max, min};
@@ -6,12 +6,12 @@ use crate::policy::Kind;
 use crate::state::State;
 use crate::{fixed_window, token_bucket};
 
-/// A state stamped further ahead than this came from a broken clock and is taken as none: one hour, in ms.
+/// One hour, in ms. A state whose `ts` is further ahead of the clock than this came from a broken clock and is ignored.
 pub const MAX_SKEW_MS: f64 = 3_600_000.0;
-/// The clock's end, 2^52 ms: no instant that is returned is later.
+/// 2^52 ms since the Unix epoch: the latest clock reading, and the latest instant that is returned.
 pub const MAX_NOW_MS: f64 = CLOCK_END;
 
-/// A policy with its `start` settled: of a whole limit, or of one shard of it.
+/// A policy with a resolved `start`, for a whole limit or for one shard of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     pub(crate) kind: Kind,
@@ -20,7 +20,7 @@ pub struct Rule {
     pub(crate) capacity: f64,
     pub(crate) max_reserved: f64,
     pub(crate) start: f64,
-    /// `period / rate`: only for estimates, which the search corrects.
+    /// `period / rate`: used only for estimates, which the search corrects.
     pub(crate) ms_per_token: f64,
 }
 
@@ -32,29 +32,31 @@ impl Rule {
         self.capacity
     }
 
-    /// What a request may leave behind at the least: 0, or the debt that a reservation may reach.
+    /// The least value that a request may leave, in tokens: 0, or with `reserve` the negative of the most that may be
+    /// owed.
     #[inline]
     pub(crate) fn floor(&self, reserve: bool) -> f64 {
         if reserve { -self.max_reserved } else { 0.0 }
     }
 
-    /// `state`, unless there is none or its clock was broken.
+    /// `state`, or `None` where it came from a broken clock.
     #[inline]
     pub(crate) fn known(state: Option<State>, now: f64) -> Option<State> {
         state.filter(|s| !Rule::is_broken(*s, now))
     }
 
-    /// Whether `state` was stamped by a clock that is wrong: more than [`MAX_SKEW_MS`] ahead of `now`.
+    /// Whether `state` came from a broken clock: its `ts` is more than [`MAX_SKEW_MS`] ahead of `now`.
     #[must_use]
     #[inline]
     pub fn is_broken(state: State, now: f64) -> bool {
         state.ts - now > MAX_SKEW_MS
     }
 
-    /// The state at `now`: what has come back since is added, and the value capped. `now` is whole ms.
+    /// The state at `now`, with the tokens refilled since, up to the capacity. `now` is integer ms since the Unix
+    /// epoch.
     ///
-    /// No state, or one from a broken clock: full. A clock that stops or steps back adds nothing, and `ts` never
-    /// moves back, so no clock mints tokens.
+    /// Without a state, or with one from a broken clock, the result is full. A clock that stops or steps back adds
+    /// nothing, and `ts` never moves back, so no clock creates tokens.
     #[must_use]
     #[inline]
     pub fn refill(&self, state: Option<State>, now: f64) -> State {
@@ -66,11 +68,11 @@ impl Rule {
         }
     }
 
-    /// The state of a key that a store keeps none for, where the store has dropped states: `fresh_from` is the latest
-    /// instant of those, `full_at` of one that was full, else `ts`.
+    /// The state of an absent key in a store that has dropped states. `fresh_from` is the latest instant of the dropped
+    /// states, ms: `full_at` of a full one, `ts` of an evicted one.
     ///
-    /// Where the clock is behind that instant, the key may have had a state then, so it is full as of then and earns
-    /// nothing until the clock has passed it again. Else there is no state: a fresh key is full as of `now`.
+    /// Where the clock is behind that instant, the key may have had a state then. So it is full as of that instant, and
+    /// earns nothing until the clock has passed it again. Otherwise `None`: the key is full as of `now`.
     #[must_use]
     #[inline]
     pub fn absent(&self, fresh_from: f64, now: f64) -> Option<State> {
@@ -78,22 +80,22 @@ impl Rule {
         if behind { Some(self.full_as_of(fresh_from)) } else { None }
     }
 
-    /// Out of line: it is rare, and a copy of `refill` at each caller would cost the calls that do without.
+    /// Not inlined: it is rare, and a copy of `refill` at each caller would slow down the other calls.
     #[cold]
     #[inline(never)]
     fn full_as_of(&self, at: f64) -> State {
         self.refill(None, at)
     }
 
-    /// `refill` for display: what a client shows between two answers.
+    /// `refill` for display: the state that a client shows between two responses.
     #[must_use]
     #[inline]
     pub fn project(&self, state: Option<State>, now: f64) -> State {
         self.refill(state, now)
     }
 
-    /// Least whole ms after `now` (where the answer is no) at which `refill(state, t).value - count >= floor`, or
-    /// `None` where the clock ends before.
+    /// The first integer ms after `now` at which `refill(state, t).value - count >= floor`; `None` where that is after
+    /// [`MAX_NOW_MS`]. It must not hold at `now`.
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
     pub(crate) fn least_time(&self, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
@@ -103,8 +105,8 @@ impl Rule {
         }
     }
 
-    /// Least whole ms, from `now` on, at which the state is full. From then on it is indistinguishable from none, so
-    /// a store drops it then. Without a state: `now`. Not after the clock's end, [`MAX_NOW_MS`].
+    /// The first integer ms, from `now` on, at which the state is full; `now` without a state. From then on it is
+    /// equivalent to no state, so a store may drop it. At most [`MAX_NOW_MS`].
     #[must_use]
     #[inline]
     pub fn full_at(&self, state: Option<State>, now: f64) -> f64 {
@@ -115,8 +117,8 @@ impl Rule {
         self.least_time(known, now, 0.0, self.capacity).unwrap_or(MAX_NOW_MS)
     }
 
-    /// Least whole ms from which on a state that is full at `now` is as good as none. One stamped ahead of the clock
-    /// refills later than none would, so it stays until its ts.
+    /// The first integer ms from which a state that is full at `now` is equivalent to no state. A state whose `ts` is
+    /// ahead of the clock refills later than no state would, so it stays until its `ts`.
     #[inline]
     pub(crate) fn caught_up(full: State, now: f64) -> f64 {
         min(ceil(max(full.ts, now)), MAX_NOW_MS)

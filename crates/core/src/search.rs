@@ -1,15 +1,15 @@
-//! The exact instant behind an estimate.
+//! Search for the exact integer near an estimate.
 
 use crate::number::{ceil, floor, max, min};
 
-/// The least whole number in `(no, last]` for which `yes` holds, or `None` where it does not even hold at `last`.
+/// The least integer in `(no, last]` for which `yes` holds, or `None` where it does not hold at `last`.
 ///
-/// `yes` must be monotone, and is known not to hold at `no`. The closed form's `estimate` is where the search starts;
-/// rounding puts it off by a step or two at most in practice, so two evaluations settle nearly every call. It gallops
-/// from there and then bisects, so about 110 evaluations bound the worst.
+/// `yes` must be monotone, and must not hold at `no`. The search starts at `estimate`, which comes from a closed form
+/// and is off by a step or two of rounding, so nearly every call takes two evaluations. It gallops from there and then
+/// bisects: at most about 110 evaluations.
 #[cfg_attr(not(feature = "small"), inline(always))]
 pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
-    // One copy of the search in place of one for each predicate.
+    // One copy of the search for all predicates.
     #[cfg(feature = "small")]
     let yes: &dyn Fn(f64) -> bool = &yes;
     search(no, last, estimate, yes)
@@ -52,9 +52,9 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
         }
     }
     loop {
-        // Exact: both are whole and at most 2^53 apart.
+        // Exact: both are integers, at most 2^53 apart.
         let middle = no + floor((at - no) / 2.0);
-        // Neighbours; or so far beyond 2^53 that whole numbers are no longer dense.
+        // Adjacent; or beyond 2^53, where doubles skip integers.
         if middle <= no || middle >= at {
             return Some(at);
         }
@@ -73,7 +73,7 @@ mod tests {
     use core::cell::Cell;
 
     #[test]
-    fn it_finds_the_edge_from_any_estimate_in_bounded_steps() {
+    fn the_search_finds_the_least_from_any_estimate_in_bounded_steps() {
         const LAST: f64 = 4_503_599_627_370_496.0;
         for edge in [1.0, 2.0, 3.0, 1000.0, 123_456_789.0, LAST - 1.0, LAST] {
             for estimate in [f64::NEG_INFINITY, -5.0, 0.5, 1.0, 999.0, 1e9, LAST, 1e300, f64::INFINITY, f64::NAN] {
@@ -86,7 +86,7 @@ mod tests {
                 assert!(evaluations.get() <= 110, "{} evaluations", evaluations.get());
             }
         }
-        // Windows counted from a ts that is not an instant at all: no longer exact, yet it ends.
+        // Windows counted from a `ts` that is not a legal instant: inexact, but the search ends.
         for (no, last) in [(0.0, 1e300), (-1e300, 1e300), (1e300, 1.5e300), (1e15, f64::MAX), (f64::MIN, f64::MAX)] {
             for edge in [no, no / 3.0 + last / 3.0, last, f64::INFINITY] {
                 for estimate in [f64::NEG_INFINITY, 0.0, 1e17, 1e299, f64::NAN] {

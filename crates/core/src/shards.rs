@@ -1,5 +1,5 @@
-//! The shards of a limit, for stores whose rows live apart (Durable Objects, Redis Cluster, Deno KV, Convex,
-//! Memcached). Where all rows are in one place, a limit with `shards` is one bucket and needs none of this.
+//! The shards of a limit, for stores whose rows are on different servers (Durable Objects, Redis Cluster, Deno KV,
+//! Convex, Memcached). In other stores a limit with `shards` is one bucket, and this module is not used.
 
 use crate::decision::{Decision, Reason};
 use crate::number::max;
@@ -8,10 +8,10 @@ use crate::rule::{MAX_NOW_MS, Rule};
 use crate::search::least;
 use crate::state::State;
 
-/// All shards of a limit, taken as one. `states` has one place per shard; a shard without a state counts as full.
+/// All shards of a limit as one pool. `states` has one element per shard; a shard without a state counts as full.
 ///
-/// Tokens are counted by what is missing: the pool holds `capacity` less the sum of what each shard lacks. So it is
-/// full exactly where every shard is, whatever a division of the capacity rounds to.
+/// The pool counts missing tokens: it holds `capacity` less the sum of the tokens that each shard lacks. So it is full
+/// exactly when every shard is, however the division of the capacity rounds.
 #[derive(Debug)]
 pub struct Pool<'a> {
     whole: Rule,
@@ -40,7 +40,7 @@ impl<'a> Pool<'a> {
         self.missing_of(t, None)
     }
 
-    /// What all shards lack at `t`; with `spread`, each is taken to hold that much now.
+    /// Tokens that all shards lack at `t`, as if each held `spread` tokens now where that is given.
     fn missing_of(&self, t: f64, spread: Option<f64>) -> f64 {
         let mut missing = 0.0;
         for state in self.states.iter() {
@@ -48,7 +48,6 @@ impl<'a> Pool<'a> {
                 Some(value) => Some(State { value, ts: self.shard.refill(*state, self.now).ts }),
                 None => *state,
             };
-            // A shard without a state is full.
             if state.is_some() {
                 missing += self.shard.capacity - self.shard.refill(state, t).value;
             }
@@ -56,7 +55,7 @@ impl<'a> Pool<'a> {
         missing
     }
 
-    /// The whole limit's tokens now, as one state.
+    /// The state of the whole limit now.
     #[must_use]
     pub fn state(&self) -> State {
         let none = self.states.is_empty();
@@ -67,8 +66,8 @@ impl<'a> Pool<'a> {
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
-    /// Takes `count` from all shards together, or from none. Where it is granted and `count` is above 0, every place
-    /// of `states` holds what is to be written; else nothing is.
+    /// Takes `count` tokens from the pool. Where that is granted and `count` is above 0, `states` has the states to
+    /// write; otherwise it is unchanged.
     pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);
         if self.whole.exceeds_capacity(count, reserve) {
@@ -80,7 +79,7 @@ impl<'a> Pool<'a> {
             return self.decision(false, retry_at, if retry_at.is_none() { Some(Reason::ExceedsClock) } else { None });
         }
         let spread = if count > 0.0 { Some(self.even(self.missing(self.now) + count)) } else { None };
-        // Of the new states: a shard that was full before it lent to the others earns again.
+        // From the new states: a full shard that lent tokens to the others refills again.
         let retry_at = if value >= 0.0 { None } else { self.least_time_of(spread, value, 0.0, 0.0) };
         if value < 0.0 && retry_at.is_none() {
             return self.decision(false, None, Some(Reason::ExceedsClock));
@@ -91,7 +90,7 @@ impl<'a> Pool<'a> {
         self.decision(true, retry_at, None)
     }
 
-    /// Brings back `count` tokens, evenly. Returns whether there is anything to write.
+    /// Gives `count` unused tokens back, spread evenly. Returns the decision, and whether there are states to write.
     pub fn give(&mut self, count: f64) -> (Decision, bool) {
         let writes = count > 0.0 && self.states.iter().any(Option::is_some);
         if writes {
@@ -100,7 +99,8 @@ impl<'a> Pool<'a> {
         (self.settled(), writes)
     }
 
-    /// Takes `count` tokens that are already spent, evenly. Returns whether there is anything to write.
+    /// Takes `count` tokens that are already spent, spread evenly. Returns the decision, and whether there are states
+    /// to write.
     pub fn charge(&mut self, count: f64) -> (Decision, bool) {
         if count > 0.0 {
             self.spread(self.even(self.missing(self.now) + count));
@@ -113,7 +113,7 @@ impl<'a> Pool<'a> {
         Decision { reserved: false, ..self.decision(true, retry_at, None) }
     }
 
-    /// What each shard holds where all lack the same, and together `missing`.
+    /// Tokens of each shard where all lack the same number, `missing` in total.
     fn even(&self, missing: f64) -> f64 {
         self.shard.capacity - missing / self.shards
     }
@@ -128,14 +128,14 @@ impl<'a> Pool<'a> {
         self.least_time_of(None, self.state().value, count, floor)
     }
 
-    /// Least whole ms after `now` at which `count` tokens are there above `floor`. With `spread`, each shard is taken
-    /// to hold that much now. `value` is what all hold now.
+    /// The first integer ms after `now` at which the pool holds `count` tokens above `floor`, as if each shard held
+    /// `spread` tokens now where that is given. `value` is the tokens of the pool now.
     fn least_time_of(&self, spread: Option<f64>, value: f64, count: f64, floor: f64) -> Option<f64> {
         let holds = |t: f64| (self.whole.capacity - self.missing_of(t, spread)) - count >= floor;
         least(self.now, MAX_NOW_MS, self.estimate(value, count, floor), holds)
     }
 
-    /// When `count` tokens are there above `floor`, but for rounding and for shards that are full before.
+    /// When the pool holds `count` tokens above `floor`, up to rounding, and if no shard is full before then.
     fn estimate(&self, value: f64, count: f64, floor: f64) -> f64 {
         self.now + ((count + floor) - value) * self.whole.ms_per_token
     }
@@ -156,7 +156,7 @@ mod tests {
     use crate::{Config, Kind};
 
     #[test]
-    fn where_all_shards_lack_alike_the_estimate_is_a_ms_off_at_most() {
+    fn with_equal_shards_the_estimate_is_off_by_at_most_1_ms() {
         for (rate, period) in [(12.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0)] {
             let config = Config { rate, period, shards: Some(4.0), ..Config::new(Kind::TokenBucket) };
             let policy = Policy::new(&config).unwrap();

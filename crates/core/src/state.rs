@@ -1,9 +1,9 @@
-//! The two numbers.
+//! The state of a limit on one key.
 
 use crate::bounds::{Bound, Field};
 use crate::error::InputError;
 
-/// A limit on one key: nothing else is stored.
+/// All that is stored of a limit on one key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
     pub(crate) value: f64,
@@ -11,15 +11,18 @@ pub struct State {
 }
 
 impl State {
-    /// A state from its two numbers; both must be finite.
+    /// A state from its two numbers.
+    ///
+    /// # Errors
+    /// Where one is not finite.
     pub fn new(value: f64, ts: f64) -> Result<State, InputError> {
-        // Not what `check` returns: a state keeps its bits, those of -0 too.
+        // `check` would turn -0 into 0; a state keeps its bits.
         Bound::of(Field::Value).check(value)?;
         Bound::of(Field::Ts).check(ts)?;
         Ok(State { value, ts })
     }
 
-    /// A state from the numbers of another: they are not checked again. For other numbers, use [`State::new`].
+    /// A state from the numbers of an existing state, unchecked. For other numbers, use [`State::new`].
     #[must_use]
     #[inline]
     pub const fn from_state(value: f64, ts: f64) -> State {

@@ -1,4 +1,4 @@
-//! Taking and giving back: the only place where a request is granted or denied.
+//! Take, check, give and charge. Requests are granted or denied only here.
 
 use crate::decision::{Decision, Outcome, Reason};
 use crate::number::min;
@@ -6,17 +6,17 @@ use crate::rule::{MAX_NOW_MS, Rule};
 use crate::state::State;
 
 impl Rule {
-    /// Whether no wait would help: `count` is more than the limit ever holds, or with `reserve` ever lends. Decided
-    /// before any state is read.
+    /// Whether `count` can never be granted: it is more than the limit ever holds or, with `reserve`, ever lends. This
+    /// needs no state.
     #[must_use]
     #[inline]
     pub fn exceeds_capacity(&self, count: f64, reserve: bool) -> bool {
         self.capacity - count < self.floor(reserve)
     }
 
-    /// Takes `count` tokens at `now`, or returns when they can be taken.
+    /// Takes `count` tokens at `now`, or denies and returns when they can be taken.
     ///
-    /// `count` is 0 to 2^40 ([`check_count`](crate::check_count)) and `now` whole ms
+    /// `count` is 0 to 2^40 ([`check_count`](crate::check_count)) and `now` integer ms
     /// ([`check_now`](crate::check_now)). With `reserve`, tokens may be owed, up to the policy's `maxReserved`.
     #[must_use]
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -71,7 +71,7 @@ impl Rule {
 
     #[inline]
     fn later(&self, state: Option<State>, now: f64, count: f64, floor: f64) -> Option<f64> {
-        // A fresh state is full, and what a full one cannot grant exceeds the capacity: so there is a state here.
+        // A fresh key is full, and a count that a full key cannot grant exceeds the capacity. So there is a state here.
         self.least_time(Rule::known(state, now)?, now, count, floor)
     }
 
@@ -95,7 +95,7 @@ impl Rule {
         let reset_at = if after.value >= self.capacity {
             Rule::known(kept, now).map_or(now, |kept| Rule::caught_up(kept, now))
         } else {
-            // `kept` is `after`, or what `after` was refilled from.
+            // `kept` is `after`, or the state that `after` was refilled from.
             kept.and_then(|kept| self.least_time(kept, now, 0.0, self.capacity)).unwrap_or(MAX_NOW_MS)
         };
         Decision { ok: true, value: after.value, ts: after.ts, retry_at, reset_at, reserved, reason: None }

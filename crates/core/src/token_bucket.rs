@@ -1,4 +1,4 @@
-//! Tokens that come back continuously.
+//! Token buckets: tokens refill continuously.
 
 use crate::bounds::CLOCK_END;
 use crate::number::{floor as whole, max, min};
@@ -6,7 +6,8 @@ use crate::rule::Rule;
 use crate::search::least;
 use crate::state::State;
 
-/// What `state` holds at `t`, a time after its `ts`. Product first, then quotient, then sum: in this order everywhere.
+/// Tokens of `state` at `t`, ms, which is after its `ts`. Product, then quotient, then sum: every implementation of the
+/// algebra keeps this order.
 #[inline]
 fn value_at(rule: &Rule, state: State, t: f64) -> f64 {
     min(state.value + ((t - state.ts) * rule.rate) / rule.period, rule.capacity)
@@ -24,13 +25,13 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
-    // Up to its own ts the value stays, so what does not hold at `now` does not hold there either.
+    // The value is constant up to `ts`, so what does not hold at `now` does not hold at `ts` either.
     least(whole(max(state.ts, now)), CLOCK_END, estimate(rule, state, count, floor), |t| {
         value_at(rule, state, t) - count >= floor
     })
 }
 
-/// When `state` holds `count` tokens above `floor`, but for rounding.
+/// When `state` holds `count` tokens above `floor`, ms, up to rounding.
 #[inline]
 fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
     state.ts + ((count + floor) - state.value) * rule.ms_per_token
@@ -42,7 +43,7 @@ mod tests {
     use crate::{Config, Kind, Policy};
 
     #[test]
-    fn the_estimate_is_a_ms_off_at_most() {
+    fn the_estimate_is_off_by_at_most_1_ms() {
         for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
             let policy = Policy::new(&Config { rate, period, ..Config::new(Kind::TokenBucket) }).unwrap();
             let rule = policy.rule(0.0);

@@ -1,6 +1,6 @@
-//! Every sequence of up to six operations, on every policy of a small grid: tens of millions of histories. The numbers are
-//! such that all of them are exact in halves and quarters of a token, so a model in whole numbers gives the very answer,
-//! and the core must give it to the bit. Laws 1, 2, 3 and 6 are asked of each step.
+//! Every sequence of up to six operations, on every policy of a small grid: tens of millions of histories. The numbers
+//! are chosen so that every value is exact in halves and quarters of a token. So a model in integers is exact, and the
+//! core must equal it to the bit. Laws 1, 2, 3 and 6 are checked at each step.
 
 mod whole;
 
@@ -18,7 +18,7 @@ enum Op {
     Charge(i64),
 }
 
-/// What may come next: ms that pass (a clock may step back), and the operation.
+/// The possible next steps: ms that pass (negative where the clock steps back), and the operation.
 const NEXT: [(i64, Op); 9] = [
     (0, Op::Take(1)),
     (1, Op::Take(2)),
@@ -70,40 +70,40 @@ impl Walk {
         }
     }
 
-    /// The core's answer is the model's, to the bit.
-    fn agrees(&self, outcome: &Outcome, answer: &Answer, told: &dyn Fn() -> String) {
+    /// The core's decision equals the model's to the bit.
+    fn agrees(&self, outcome: &Outcome, answer: &Answer, context: &dyn Fn() -> String) {
         let (d, limit) = (&outcome.decision, &self.limit);
-        assert_eq!(d.ok, answer.ok, "ok: {}", told());
-        assert_eq!(d.retry_at, answer.retry_at.map(|at| at as f64), "retry_at: {}", told());
-        assert_eq!(bits(outcome.write), bits(answer.write.map(|w| self.state(w))), "write: {}", told());
+        assert_eq!(d.ok, answer.ok, "ok: {}", context());
+        assert_eq!(d.retry_at, answer.retry_at.map(|at| at as f64), "retry_at: {}", context());
+        assert_eq!(bits(outcome.write), bits(answer.write.map(|w| self.state(w))), "write: {}", context());
         if !answer.never {
-            assert_eq!(d.value.to_bits(), limit.tokens(answer.numbers.value).to_bits(), "value: {}", told());
-            assert_eq!(d.ts, answer.numbers.ts as f64, "ts: {}", told());
+            assert_eq!(d.value.to_bits(), limit.tokens(answer.numbers.value).to_bits(), "value: {}", context());
+            assert_eq!(d.ts, answer.numbers.ts as f64, "ts: {}", context());
         }
     }
 
     /// Law 2: granted at `retry_at`, denied a millisecond before. Law 3: a denial leaves nothing to write.
-    fn retries(&self, op: Op, state: Option<State>, now: i64, outcome: &Outcome, told: &dyn Fn() -> String) {
+    fn retries(&self, op: Op, state: Option<State>, now: i64, outcome: &Outcome, context: &dyn Fn() -> String) {
         let (Op::Take(count) | Op::Check(count) | Op::Reserve(count)) = op else { return };
         if outcome.decision.ok {
             return;
         }
-        assert!(outcome.write.is_none(), "a denial writes: {}", told());
+        assert!(outcome.write.is_none(), "a denial writes: {}", context());
         let Some(at) = outcome.decision.retry_at else { return };
         let again = |at: f64| self.rule.take(state, at, count as f64, matches!(op, Op::Reserve(_))).decision.ok;
-        assert!(at > now as f64 && again(at) && !again(at - 1.0), "retry at {at}: {}", told());
+        assert!(at > now as f64 && again(at) && !again(at - 1.0), "retry at {at}: {}", context());
     }
 
-    /// Law 6, step by step: a clock that is behind the state is answered as if it stood at the state's time.
+    /// Law 6, per step: with a clock behind the state, the decision is the one at the state's `ts`.
     fn ignores_a_clock_behind(&self, op: Op, state: Option<State>, now: i64, outcome: &Outcome) {
         let Some(s) = state.filter(|s| s.ts() > now as f64) else { return };
         let (there, _, _) = self.carry_out(op, state, s.ts() as i64);
         assert_eq!((there.decision.ok, bits(there.write)), (outcome.decision.ok, bits(outcome.write)));
     }
 
-    /// Law 1, over every span that ends here. A reservation counts when it is paid for; one of more than the capacity is
-    /// what was saved up for it.
-    fn bounded(&self, told: &dyn Fn() -> String) {
+    /// Law 1, over every span that ends here. A reservation counts when it is paid for; one of more than the capacity
+    /// raises the bound to its own count, plus one ms or window of refill.
+    fn bounded(&self, context: &dyn Fn() -> String) {
         for from in &self.grants {
             let mut inside: Vec<&Grant> = self.grants.iter().filter(|g| g.at >= from.at).collect();
             inside.sort_by_key(|g| g.at);
@@ -113,7 +113,7 @@ impl Walk {
                 if grant.reserved {
                     most = most.max(grant.count * self.limit.period + self.limit.last_bit());
                 }
-                assert!(sum <= most + self.limit.earned_at_most(from.at, grant.at), "bound: {}", told());
+                assert!(sum <= most + self.limit.earned_at_most(from.at, grant.at), "bound: {}", context());
             }
         }
     }
@@ -128,9 +128,9 @@ impl Walk {
             let now = now + ms;
             let (outcome, answer, takes) = self.carry_out(op, state, now);
             let limit = &self.limit;
-            let told = || format!("{limit:?}, {:?}", path.iter().map(|i| NEXT[*i]).collect::<Vec<_>>());
-            self.agrees(&outcome, &answer, &told);
-            self.retries(op, state, now, &outcome, &told);
+            let context = || format!("{limit:?}, {:?}", path.iter().map(|i| NEXT[*i]).collect::<Vec<_>>());
+            self.agrees(&outcome, &answer, &context);
+            self.retries(op, state, now, &outcome, &context);
             self.ignores_a_clock_behind(op, state, now, &outcome);
             let granted = takes && outcome.decision.ok;
             // Tokens that are given back may be taken again.
@@ -186,16 +186,16 @@ fn every_sequence(kind: Kind, start: Option<i64>, periods: &[i64]) {
 }
 
 #[test]
-fn every_sequence_on_token_buckets() {
+fn every_sequence_on_token_buckets_equals_the_integer_model() {
     every_sequence(Kind::TokenBucket, Some(1), &[2, 4]);
 }
 
 #[test]
-fn every_sequence_on_fixed_windows() {
+fn every_sequence_on_fixed_windows_equals_the_integer_model() {
     every_sequence(Kind::FixedWindow, Some(1), &[2, 4]);
 }
 
 #[test]
-fn every_sequence_on_windows_that_begin_at_the_first_request() {
+fn every_sequence_on_first_request_windows_equals_the_integer_model() {
     every_sequence(Kind::FixedWindow, None, &[2, 4]);
 }

@@ -1,4 +1,4 @@
-//! Nothing that is stored, however wrong, makes a call panic, hang or answer with what is not a number.
+//! No stored state, however wrong, makes a call panic, hang or return NaN.
 
 mod law;
 
@@ -34,7 +34,7 @@ fn states() -> impl Strategy<Value = Option<State>> {
     proptest::option::weighted(0.95, (doubles(), doubles()).prop_map(|(value, ts)| State::new(value, ts).unwrap()))
 }
 
-/// Of shards: up to where the sum of 65,536 of them is still a number.
+/// States of shards: small enough that the sum of 65,536 of them is finite.
 fn parts() -> impl Strategy<Value = Option<State>> {
     states().prop_map(|state| state.filter(|s| s.value().abs() <= 1e300))
 }
@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(law::cases(60_000))]
 
     #[test]
-    fn any_finite_state_under_any_legal_policy(limit in legal_limits(), state in states(), now in clocks(), count in counts(), reserve: bool) {
+    fn any_finite_state_under_any_legal_policy_gives_finite_decisions(limit in legal_limits(), state in states(), now in clocks(), count in counts(), reserve: bool) {
         let rule = policy(&limit).rule(0.0);
         finite("take", &rule.take(state, now, count, reserve), now)?;
         finite("give", &rule.give(state, now, count), now)?;
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn any_finite_states_of_shards(
+    fn any_finite_shard_states_give_finite_decisions(
         limit in legal_limits(), mut states in proptest::collection::vec(parts(), 2..6),
         now in clocks(), count in counts(), reserve: bool,
     ) {

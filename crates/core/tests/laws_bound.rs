@@ -1,4 +1,4 @@
-//! Laws 1 and 6: whatever the interleaving, the retries and the clock, no more is granted than the limit allows.
+//! Laws 1 and 6: with any interleaving, retries and clock, no more is granted than the limit allows.
 
 mod law;
 
@@ -11,17 +11,17 @@ use tidegate_oracle::exact::{Exact, rational};
 use tidegate_oracle::tolerance::Tolerance;
 use tidegate_oracle::{Kind, Limit};
 
-/// What was granted, and when it counts.
+/// A grant: its tokens, and the instant at which it counts.
 struct Grant {
     at: f64,
     count: f64,
     reserved: bool,
 }
 
-/// Over every span between two grants: at most `capacity`, and what came back in it.
+/// Every span between two grants has at most `capacity` tokens, and those that were refilled in it.
 ///
-/// A reservation counts when it is paid for. One alone may be of more than the capacity: then it is what was saved up
-/// for it, and the ms (or the window) in which its last token came may bring more than that token.
+/// A reservation counts when it is paid for. A single one may exceed the capacity: then the bound is its own
+/// count, plus the refill of the ms (or window) of its last token.
 fn bounded(limit: &Limit, grants: &[Grant], largest: f64) -> Result<(), TestCaseError> {
     let exact = Exact::new(limit);
     let last_bit = match limit.kind {
@@ -56,7 +56,7 @@ fn history(limit: Limit, from: f64, calls: &[law::Call], far: bool) -> Result<()
         let outcome = rule.take(*stored, now, count, reserve);
         let healed = stored.is_some_and(|s| Rule::is_broken(s, now)) && outcome.write.is_some();
         if healed {
-            // At most one more capacity: the bound starts anew, and what was granted before stands.
+            // At most one more capacity: the bound starts again, and earlier grants remain.
             prop_assert!(outcome.write.unwrap().value() <= limit.most());
             bounded(&limit, &grants, largest)?;
             grants.clear();
@@ -103,10 +103,10 @@ proptest! {
 proptest! {
     #![proptest_config(cases(60_000))]
 
-    /// The only memory of the clock is what was written. Behind it, up to the skew, every answer is the one that a
-    /// clock at it would get, so a clock that steps back and forth grants what its running maximum would.
+    /// Only the stored `ts` remembers the clock. Behind it, by up to [`MAX_SKEW_MS`], every decision is the one at
+    /// `ts`. So a clock that steps back and forth grants what its running maximum would.
     #[test]
-    fn a_clock_behind_what_was_written_is_taken_to_stand_there(
+    fn a_clock_behind_the_state_decides_as_a_clock_at_its_ts(
         (limit, (state, _)) in limits().prop_flat_map(|limit| (Just(limit), states(limit))), share in 0.0..2.0f64,
         back in 0.0..=MAX_SKEW_MS, reserve: bool,
     ) {

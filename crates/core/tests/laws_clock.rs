@@ -19,8 +19,8 @@ fn moves() -> impl Strategy<Value = (f64, f64, f64)> {
 proptest! {
     #![proptest_config(cases(6000))]
 
-    /// Every token that comes back is of a forward movement of the clock, so the grants of a key are at most its capacity
-    /// and what all forward movements together bring: the time that passed, and once more each step back.
+    /// Only forward movement of the clock refills tokens. So a key is granted at most its capacity and the refill of
+    /// all forward movements: of the time that passed, and of each step back once more.
     #[test]
     fn a_store_that_expires_by_its_clock_grants_what_the_clock_moved_forward(
         limit in limits(), by_period: bool, moves in prop::collection::vec(moves(), 1..60),
@@ -32,7 +32,7 @@ proptest! {
         let mut tolerance = Tolerance::default();
         for (periods, ms, share) in moves {
             let step = if by_period { periods * limit.period } else { ms };
-            // Not further behind the highest reading than the skew: a state of that reading would be a broken clock's.
+            // At most MAX_SKEW_MS behind the highest reading: a state of that reading would count as a broken clock's.
             let next = (now + step).floor().clamp(highest - MAX_SKEW_MS, CLOCK_END / 2.0);
             if limit.opens() {
                 forward += (next - now).max(0.0) as i128;
@@ -56,12 +56,13 @@ proptest! {
         }
     }
 
-    /// One step back grants at most what the way forward over the same ms brings, and never more than the capacity.
+    /// One step back grants at most the refill of the same number of ms, and never more than the capacity.
     #[test]
     fn one_step_back_mints_no_more_than_the_way_forward_brings(limit in limits(), back in 0.0..MAX_SKEW_MS) {
         let rule = rule(&limit);
         let (from, to) = (1.7e12 - back.floor(), 1.7e12);
-        // Dropped as full at `to`; the clock steps back to `from`, all is taken, and it comes to `to` again.
+        // The state is dropped as full at `to`. The clock steps back to `from`, all is taken, and the clock reaches
+        // `to` again.
         let drained = rule.take(None, from, limit.most(), false);
         prop_assert!(drained.decision.ok);
         let minted = rule.refill(drained.write, to).value();
@@ -71,12 +72,13 @@ proptest! {
 }
 
 #[test]
-fn the_bound_is_reached() {
+fn a_swinging_clock_reaches_the_bound() {
     // Ten tokens a minute. The clock swings by a minute, ten times forward and nine times back.
     let rule = rule(&tidegate_oracle::Limit::bucket(10.0, 60_000.0));
     let mut granted = 0.0;
     for _ in 0..10 {
-        // Behind, no state: it was full a minute ahead, and its time to live had ended. A minute ahead it is full again.
+        // Before the swing there is no state: it was full a minute ahead, and its TTL ended. A minute ahead it is full
+        // again.
         let drained = rule.take(None, 1.7e12, 10.0, false);
         granted += f64::from(u8::from(drained.decision.ok)) * 10.0;
         assert_eq!(rule.full_at(drained.write, 1.7e12 + 60_000.0), 1.7e12 + 60_000.0);

@@ -1,4 +1,4 @@
-//! Law 5: against exact arithmetic the value is off by rounding alone, and rounding does not pile up to a token.
+//! Law 5: the value differs from exact arithmetic by rounding alone, and the error stays far below one token.
 
 mod law;
 
@@ -12,10 +12,10 @@ use tidegate_oracle::tolerance::{Tolerance, ulp};
 proptest! {
     #![proptest_config(cases(4000))]
 
-    /// Each step is off by less than 3 ulp of the largest number in it: what is earned is rounded as a product and as
-    /// a quotient, the sum and the difference once each. A full state is exact again.
+    /// Each step errs by less than 3 ulp of its largest number: the refill is rounded as a product and as a quotient,
+    /// the sum and the difference once each. A full state is exact again.
     #[test]
-    fn a_history_stays_by_the_exact_one(limit in limits(), from in instants(), calls in calls(1..60), far: bool) {
+    fn a_history_stays_within_rounding_of_exact_arithmetic(limit in limits(), from in instants(), calls in calls(1..60), far: bool) {
         let (rule, exact, full) = (rule(&limit), Exact::new(&limit), rational(limit.most()));
         let (mut now, mut state, mut twin): (f64, Option<State>, Option<exact::State>) = (from, None, None);
         let mut tolerance = Tolerance::default();
@@ -37,20 +37,21 @@ proptest! {
                 _ => rule.charge(state, now, count),
             };
             if let Some(write) = outcome.write {
-                // What the doubles decided, followed exactly.
+                // The exact model follows the decision of the doubles.
                 let tokens = rational(count);
                 let answer = if call.op == 9 { exact.give(twin.as_ref(), ms, &tokens) } else { exact.charge(twin.as_ref(), ms, &tokens) };
                 tolerance.step(1.0, write.value());
                 state = Some(write);
                 twin = answer.write;
             } else {
-                tolerance = before; // nothing was stored, and a broken clock may be right again
+                tolerance = before; // nothing was stored, and a broken clock may be correct again
             }
         }
     }
 }
 
-/// 10^7 grants that never fill it up, at capacity 10^6: the exact value is a whole number of (1024 * period)ths.
+/// 10^7 grants on a bucket of capacity 10^6 that is never full. The exact value is an integer number of (1024 *
+/// period)ths.
 fn long_run(limit: Limit, seed: u64) -> f64 {
     const GRANTS: u32 = 10_000_000;
     let rule = rule(&limit);
@@ -63,7 +64,7 @@ fn long_run(limit: Limit, seed: u64) -> f64 {
     let (mut granted, mut worst) = (0, 0f64);
     while granted < GRANTS {
         now += i128::from(random.below(8));
-        // Steered to the upper part, where an ulp is largest, and never full.
+        // Kept in the upper part, where an ulp is largest, and never full.
         let demand = if exact > capacity * unit * 9 / 10 { 5600 } else { 1400 };
         let count = 1 + random.below(2 * 1024 * demand) as i128;
         let outcome = rule.take(state, now as f64, count as f64 / 1024.0, false);

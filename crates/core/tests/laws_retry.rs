@@ -1,4 +1,5 @@
-//! Law 2, exact retry, and all instants that are told. Also: every answer is that of the plain evaluation, to the bit.
+//! Law 2: `retry_at` and all other returned instants are exact. Also: every decision equals the plain evaluation to the
+//! bit.
 
 mod law;
 
@@ -70,7 +71,7 @@ proptest! {
     #![proptest_config(law::cases(20_000))]
 
     #[test]
-    fn every_answer_is_that_of_the_plain_evaluation_to_the_bit((limit, state, now) in with_state(), count in 0.0..3.0f64, reserve: bool) {
+    fn every_decision_equals_the_plain_evaluation_to_the_bit((limit, state, now) in with_state(), count in 0.0..3.0f64, reserve: bool) {
         let (rule, plain, count) = (rule(&limit), naive_state(state), count * limit.rate);
         prop_assert_eq!(core_bits(&rule.take(state, now, count, reserve)), naive_bits(&naive::take(&limit, plain, now, count, reserve)));
         prop_assert_eq!(core_bits(&rule.give(state, now, count)), naive_bits(&naive::give(&limit, plain, now, count)));
@@ -79,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn so_it_is_for_any_legal_limit_and_history(limit in legal_limits(), from in instants(), calls in calls(1..12)) {
+    fn every_history_of_any_legal_limit_equals_the_plain_evaluation(limit in legal_limits(), from in instants(), calls in calls(1..12)) {
         let (rule, mut now, mut state) = (rule(&limit), from, None);
         for call in calls {
             now = call.now(&limit, now, true);

@@ -10,7 +10,7 @@ proptest! {
     #![proptest_config(cases(100_000))]
 
     #[test]
-    fn what_is_denied_or_checked_is_not_written_and_is_told_the_same(
+    fn a_denial_or_check_writes_nothing_and_a_check_decides_as_a_take(
         (limit, (state, now)) in limits().prop_flat_map(|limit| (Just(limit), states(limit))), count in 0.0..3.0f64, reserve: bool,
     ) {
         let rule = rule(&limit);

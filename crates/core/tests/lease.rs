@@ -1,4 +1,4 @@
-//! What a lease answers is what the store would, had it all the tokens; and no token is in two places.
+//! A lease decides as the store would if it held all the tokens, and no token is counted twice.
 
 mod law;
 
@@ -9,15 +9,15 @@ use tidegate_core::{Lease, Spending, State};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// Split into a store's state and a lease, a state decides as it does in one place, unless only the store can
-    /// tell, and then it grants what the whole would.
+    /// A state that is split into a store's state and a lease decides as the whole state does. Where only the store can
+    /// decide, the proposed decision is the one of the whole.
     #[test]
-    fn a_split_state_answers_as_the_whole_does(
+    fn a_store_and_a_lease_decide_as_one_state_would(
         limit in limits(), share in 0.0f64..1.0, held in 0.0f64..1.0, count in 0u32..64, wait in 0u32..5000,
     ) {
         let policy = policy(&limit);
         let rule = policy.rule(limit.start.unwrap_or(0.0));
-        // Dyadic, so that sums are exact; and what comes back meanwhile never fills the store.
+        // Dyadic numbers, so that sums are exact; and the refill never fills the store.
         let unit = rule.capacity() / 1024.0;
         let whole = (share * 1023.0).floor();
         let leased = (held * whole).floor() * unit;
@@ -28,7 +28,7 @@ proptest! {
         let count = f64::from(count) * unit;
         let one = rule.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
         if rule.refill(Some(kept), at).value() + leased >= rule.capacity() {
-            return Ok(()); // in one place it would be capped
+            return Ok(()); // the whole state would be capped at the capacity
         }
         match (Lease { kept, leased }).spend(&rule, at, count) {
             Spending::Granted(decision, left) => {
@@ -60,9 +60,9 @@ fn a_denials_retry_at_is_when_lease_and_store_together_suffice() {
     assert!(matches!(lease.spend(&rule, 1e12 + 250.0, 4.0), Spending::Undecided(_)));
 }
 
-/// More than the capacity is never granted, however much is leased; and what is owed to the store is subtracted.
+/// A count above the capacity is never granted, however much is leased; and a debt of the store is subtracted.
 #[test]
-fn neither_the_capacity_nor_a_debt_is_forgotten() {
+fn a_lease_grants_neither_more_than_the_capacity_nor_the_tokens_of_a_debt() {
     let rule = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).rule(0.0);
     let rich = Lease { kept: State::from_state(10.0, 1e12), leased: 50.0 };
     let Spending::Denied(never) = rich.spend(&rule, 1e12, 11.0) else { panic!("more than the capacity") };
@@ -72,7 +72,7 @@ fn neither_the_capacity_nor_a_debt_is_forgotten() {
     let owing = Lease { kept: State::from_state(-3.0, 1e12), leased: 4.0 };
     assert!(matches!(owing.spend(&rule, 1e12, 2.0), Spending::Denied(_)));
     assert!(matches!(owing.spend(&rule, 1e12, 1.0), Spending::Granted(..)));
-    // A clock that was wrong heals at the store, which decides.
+    // A state of a broken clock is for the store to repair, so the store decides.
     let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), leased: 0.0 };
     assert!(matches!(poisoned.spend(&rule, 1e12, 1.0), Spending::Undecided(_)));
 }

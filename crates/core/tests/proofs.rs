@@ -1,4 +1,4 @@
-//! `PROOFS.md` is about the code that there is.
+//! `PROOFS.md` matches the code.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ fn all_sources(folder: &Path) -> String {
 }
 
 #[test]
-fn what_the_proofs_quote_stands_there_and_their_tests_exist() {
+fn every_quote_in_the_proofs_is_in_its_file_and_every_test_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let proofs = fs::read_to_string(root.join("PROOFS.md")).unwrap();
     let sources = all_sources(&root.join("src")) + &all_sources(&root.join("tests"));

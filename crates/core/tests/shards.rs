@@ -1,4 +1,4 @@
-//! The shards of a limit, taken as one pool, grant what they hold together, and no more.
+//! The shards of a limit, as one pool, grant exactly the tokens that they hold together.
 
 mod law;
 
@@ -31,7 +31,7 @@ fn exact_states(states: &[Option<State>]) -> Vec<Option<exact::State>> {
     states.iter().map(|s| s.map(|s| exact::State::of(s.value(), s.ts()))).collect()
 }
 
-fn told(d: &Decision) -> String {
+fn core_bits(d: &Decision) -> String {
     format!(
         "{} {:?} {} {:?} {} {} {:?}",
         d.ok,
@@ -44,7 +44,7 @@ fn told(d: &Decision) -> String {
     )
 }
 
-fn plainly(d: &naive::Decision) -> String {
+fn plain_bits(d: &naive::Decision) -> String {
     format!("{} {:?} {} {:?} {} {} {:?}", d.ok, d.value.to_bits(), d.ts, d.retry_at, d.reset_at, d.reserved, d.reason)
 }
 
@@ -67,13 +67,13 @@ proptest! {
         }
     }
 
-    /// Every answer and every state is the plain evaluation's; where it denies, the shards together could not grant;
-    /// where the pool takes, gives or charges, exactly that is gone from the sum.
+    /// Every decision and state equals the plain evaluation. The pool denies only what the shards together cannot
+    /// grant, and a take, give or charge changes the sum by exactly its count.
     #[test]
-    fn a_history_on_shards(limit in sharded(), from in instants(), calls in calls(1..16), first in proptest::collection::vec(0.0..1.0f64, 12), far: bool) {
+    fn a_history_on_shards_equals_the_plain_evaluation_and_conserves_tokens(limit in sharded(), from in instants(), calls in calls(1..16), first in proptest::collection::vec(0.0..1.0f64, 12), far: bool) {
         let (policy, exact) = (policy(&limit), Exact::new(&limit));
         let n = policy.shards() as usize;
-        // Shards that live apart are not even: each begins with another part of what it may hold.
+        // Shards are rarely even: each begins with a different part of its capacity.
         let part = limit.most() / n as f64;
         let mut plain: Vec<Option<Plain>> =
             first.iter().take(n).map(|share| (*share > 0.2).then_some(Plain { value: share * part, ts: from })).collect();
@@ -103,7 +103,7 @@ proptest! {
                     (decision, if op == 9 { shards.give(count) } else { shards.charge(count) })
                 }
             };
-            prop_assert_eq!(told(&decision), plainly(&expected));
+            prop_assert_eq!(core_bits(&decision), plain_bits(&expected));
             prop_assert!(same(&states, &plain));
             let mut twins = exact_states(&states);
             let after = ExactShards { whole: exact.clone(), states: &mut twins, now: now as i128 }.sum();
@@ -120,7 +120,8 @@ proptest! {
                 let left = gone - rational(count);
                 prop_assert!(left <= slack.clone() && -left <= slack, "the sum is not conserved");
             }
-            // A shard from a broken clock counts as full until it is written, or until its ts comes near again.
+            // A shard from a broken clock counts as full until it is written, or until its `ts` is within the skew
+            // again.
             let broken = states.iter().flatten().any(|s| Rule::is_broken(*s, now));
             if let (Some(at), true, false) = (decision.retry_at, !decision.ok, broken) {
                 let reserve = call.op > 5;

@@ -1,4 +1,4 @@
-//! The core answers every shared vector to the bit.
+//! The core reproduces every shared vector to the bit.
 
 mod vector;
 
@@ -93,7 +93,7 @@ histories! {
 }
 
 #[test]
-fn invalid_numbers_are_refused_in_the_same_words() {
+fn invalid_numbers_are_rejected_with_the_message_of_the_vectors() {
     let mut ran = 0;
     for case in vector::invalid() {
         let call = case.get("call").cloned().unwrap_or(json!({}));

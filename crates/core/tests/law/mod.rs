@@ -1,4 +1,4 @@
-//! What the laws are tried on: wide limits, states, counts and clocks.
+//! Generators for the tests of the laws: limits, states, counts and clocks.
 #![allow(dead_code, reason = "each law uses a part")]
 
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn periods() -> impl Strategy<Value = f64> {
     prop_oneof![powers(1.0, 1e11).prop_map(f64::round), Just(1.0), Just(1000.0), Just(60_000.0), Just(86_400_000.0)]
 }
 
-/// Any limit of one shard, its start settled.
+/// Any limit of one shard, with a resolved start.
 pub(crate) fn limits() -> impl Strategy<Value = Limit> {
     let capacity = prop_oneof![Just(None), Just(Some(0.0)), powers(0.01, 100.0).prop_map(Some)];
     let reserved = prop_oneof![Just(None), Just(Some(0.0)), powers(0.01, 100.0).prop_map(Some)];
@@ -44,7 +44,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
     )
 }
 
-/// Anything legal, up to the edges.
+/// Any legal limit, edges of the ranges included.
 pub(crate) fn legal_limits() -> impl Strategy<Value = Limit> {
     let rates = prop_oneof![rates(), Just(5e-324), Just(MOST), Just(1e-300), powers(1e-12, MOST)];
     let periods = prop_oneof![periods(), Just(MOST), powers(1.0, MOST).prop_map(f64::floor)];
@@ -72,12 +72,12 @@ pub(crate) fn legal_limits() -> impl Strategy<Value = Limit> {
     )
 }
 
-/// A share of what there is: of the capacity for counts, of the period for clocks.
+/// A fraction: of the capacity for counts, of the period for clocks.
 fn shares() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), Just(1.0 / 3.0), 0.0..1.0, 0.0..2.5, powers(1e-9, 1.0)]
 }
 
-/// One call of a history, before it is known on which limit.
+/// One call of a history, independent of the limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) op: u8,
@@ -99,12 +99,12 @@ enum Clock {
 }
 
 impl Call {
-    /// Of tokens, scaled to what the limit holds or earns.
+    /// The count in tokens, scaled to the capacity or rate of the limit.
     pub(crate) fn count(&self, limit: &Limit) -> f64 {
         (self.count * if limit.most() > 0.0 { limit.most() } else { limit.rate }).min(MOST)
     }
 
-    /// The next clock reading. `far` allows jumps that leave what a clock may be wrong by.
+    /// The next clock reading, ms. `far` allows jumps beyond [`MAX_SKEW_MS`](tidegate_core::MAX_SKEW_MS).
     pub(crate) fn now(&self, limit: &Limit, before: f64, far: bool) -> f64 {
         let step = match self.clock {
             Clock::Stands => 0.0,
@@ -145,7 +145,7 @@ pub(crate) fn instants() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// A state somewhere around the limit's numbers, and a clock around its `ts`.
+/// A state near the limit's numbers, and a clock near its `ts`.
 pub(crate) fn states(limit: Limit) -> impl Strategy<Value = (Option<State>, f64)> {
     let scale = if limit.most() > 0.0 { limit.most() } else { limit.rate };
     let value = prop_oneof![
@@ -204,12 +204,12 @@ pub(crate) fn core_bits(o: &Outcome) -> String {
     bits(d.ok, d.reserved, [d.value, d.ts, d.reset_at], d.retry_at, d.reason.map(|r| r.as_str()), state)
 }
 
-/// Every bit of what the plain doubles answer.
+/// Every bit of the decision and state of the plain doubles.
 pub(crate) fn naive_bits((d, write): &(naive::Decision, Option<naive::State>)) -> String {
     bits(d.ok, d.reserved, [d.value, d.ts, d.reset_at], d.retry_at, d.reason, write.map(|s| [s.value, s.ts]))
 }
 
-/// Everything that a decision tells is a number, and its instants are whole ms of the clock.
+/// Every number of the decision is finite, and its instants are integer ms up to the latest clock reading.
 pub(crate) fn sound(d: &Decision) -> Result<(), TestCaseError> {
     prop_assert!(d.value.is_finite() && d.ts.is_finite() && d.remaining() >= 0.0, "{:?}", d);
     for at in [Some(d.reset_at), d.retry_at].into_iter().flatten() {
@@ -218,7 +218,7 @@ pub(crate) fn sound(d: &Decision) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// So many cases; a failure is told, and becomes a vector or a property by hand.
+/// Runs this many cases. Failures are printed and not saved: turn one into a vector or a test by hand.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -1,4 +1,4 @@
-//! Reading the shared vectors.
+//! Reads the shared vectors.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
@@ -58,7 +58,7 @@ pub(crate) fn invalid() -> Vec<Value> {
     vectors
 }
 
-/// `None` where the field holds what only JavaScript has; `Some(None)` where it is absent.
+/// The field's number: `None` for a value that only JavaScript has, `Some(None)` where it is absent.
 pub(crate) fn given(object: &Value, field: &str) -> Option<Option<f64>> {
     let Some(value) = object.get(field) else { return Some(None) };
     let named = match value.get("$").and_then(Value::as_str) {
@@ -86,7 +86,7 @@ pub(crate) fn config(written: &Value) -> Option<Config> {
         max_reserved: given(written, "maxReserved")?,
         start: match &written["start"] {
             Value::String(text) if text == "first request" => Some(FIRST_REQUEST),
-            // Only JavaScript refuses the number that stands for it here.
+            // Only JavaScript rejects the number that represents this value in Rust.
             _ => given(written, "start").filter(|start| *start != Some(FIRST_REQUEST))?,
         },
         shards: given(written, "shards")?,

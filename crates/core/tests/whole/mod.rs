@@ -1,5 +1,5 @@
-//! The algebra in whole numbers: a value is tokens times `period`, so a millisecond brings `rate` of them. Written from
-//! the rules, with closed forms where the core searches.
+//! The algebra in integers: a value is tokens times `period`, so each ms adds `rate`. Written from the rules, with
+//! closed forms where the core searches.
 
 /// A policy; `capacity` and `floor` are scaled.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Answer {
     pub(crate) write: Option<Numbers>,
 }
 
-/// Up to the next whole number; `by` is above 0.
+/// The quotient, rounded up; `by` is above 0.
 fn divided_up(a: i64, by: i64) -> i64 {
     -(-a).div_euclid(by)
 }
@@ -45,17 +45,17 @@ impl Limit {
         scaled as i64
     }
 
-    /// The number of the window that an instant is in, on the grid of a state.
+    /// Index of the window that contains `t`, on the grid of a state with this `ts`.
     fn index(&self, ts: i64, t: i64) -> i64 {
         (t - self.start.unwrap_or(ts)).div_euclid(self.period)
     }
 
-    /// Where that window begins.
+    /// Start of that window.
     fn begun(&self, ts: i64, t: i64) -> i64 {
         if self.window { self.start.unwrap_or(ts) + self.index(ts, t) * self.period } else { t }
     }
 
-    /// What comes back from one instant to another.
+    /// Scaled tokens that are refilled from one instant to another.
     fn earned(&self, from: i64, to: i64) -> i64 {
         if self.window {
             (self.index(from, to) - self.index(from, from)) * self.last_bit()
@@ -64,13 +64,13 @@ impl Limit {
         }
     }
 
-    /// The most that comes back in a span: windows that begin at a request may begin at any of its instants.
+    /// The most that is refilled in a span: windows that begin at a request may begin at any of its instants.
     pub(crate) fn earned_at_most(&self, from: i64, to: i64) -> i64 {
         let opens = self.window && self.start.is_none();
         if opens { divided_up(to - from, self.period) * self.last_bit() } else { self.earned(from, to) }
     }
 
-    /// What one millisecond, or one window, brings.
+    /// The refill of one ms, or of one window.
     pub(crate) fn last_bit(&self) -> i64 {
         if self.window { self.rate * self.period } else { self.rate }
     }
@@ -87,7 +87,7 @@ impl Limit {
         Numbers { value: (s.value + earned).min(self.capacity), ts: self.begun(s.ts, now) }
     }
 
-    /// The least instant, at least `now`, at which the state is `target`, which is no more than the capacity.
+    /// The first instant from `now` on at which the value is at least `target`, which is at most the capacity.
     fn reaches(&self, s: Numbers, now: i64, target: i64) -> i64 {
         let steps = divided_up((target - s.value).max(0), self.last_bit());
         let at = if self.window { self.begun(s.ts, s.ts) + steps * self.period } else { s.ts + steps };
@@ -124,7 +124,7 @@ impl Limit {
         let refilled = self.refill(state, now);
         let value = (refilled.value + count * self.period).min(self.capacity);
         let answer = self.settled(Numbers { value, ts: refilled.ts }, now);
-        // Without a state there is nothing to bring back to.
+        // Without a state the key is full already.
         Answer { write: answer.write.filter(|_| state.is_some()), ..answer }
     }
 
