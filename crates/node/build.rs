@@ -1,4 +1,4 @@
-//! Tells the linker that Node.js brings the Node-API symbols.
+//! Configures the linker: Node.js provides the Node-API symbols.
 
 fn main() {
     napi_build::setup();

@@ -1,5 +1,4 @@
-//! What is checked and reserved before anything is mapped: a write to a page that the disk cannot hold would end the
-//! process.
+//! Checks and reserves disk space before a file is mapped: a write to a mapped page without a block ends the process.
 
 use crate::error::FileError;
 use crate::private;
@@ -7,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Network file systems, by the type that `statfs` returns: two machines cannot share a memory map.
+/// Network file systems, by the type that `statfs` returns. They are rejected: two machines cannot share a memory map.
 #[cfg(target_os = "linux")]
 const NETWORK: [(u32, &str); 11] = [
     (0x6969, "NFS"),
@@ -28,7 +27,7 @@ fn network_name(kind: u32) -> Option<&'static str> {
     NETWORK.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name)
 }
 
-/// The kind of network file system that the folder is on, where the system reports it.
+/// Name of the network file system that the folder is on; `None` for a local one, or where the system reports none.
 #[cfg(target_os = "linux")]
 fn network(folder: &Path) -> Option<&'static str> {
     network_name(rustix::fs::statfs(folder).ok()?.f_type as u32)
@@ -56,7 +55,7 @@ fn network(_: &Path) -> Option<&'static str> {
     None
 }
 
-/// Refuses a folder whose file system other machines share.
+/// Rejects a folder on a network file system.
 pub(crate) fn refuse_network(folder: &Path) -> Result<(), FileError> {
     let Some(kind) = network(folder) else { return Ok(()) };
     let what = format!(
@@ -66,7 +65,7 @@ pub(crate) fn refuse_network(folder: &Path) -> Result<(), FileError> {
     Err(FileError::new(folder, what))
 }
 
-/// Refuses a size that this process may not write: the system would end it with a signal.
+/// Rejects a size in bytes above the limit of this process: the system would end it with a signal.
 #[cfg(unix)]
 pub(crate) fn refuse_size(folder: &Path, bytes: u64) -> Result<(), FileError> {
     use rustix::process::{Resource, getrlimit};
@@ -80,7 +79,7 @@ pub(crate) fn refuse_size(_: &Path, _: u64) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Makes the file at least this long, with all its blocks on the disk.
+/// Extends the file to at least this many bytes, with all its blocks allocated.
 pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
@@ -89,7 +88,7 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     if allocate(&file, bytes).map_err(fail)? {
         return Ok(());
     }
-    // The system cannot allocate ahead: writing zeros allocates.
+    // The file system cannot allocate in advance; writing zeros does.
     file.seek(SeekFrom::Start(before)).map_err(fail)?;
     let zeros = vec![0; 1 << 16];
     let mut left = bytes.saturating_sub(before);
@@ -101,7 +100,7 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether the system could allocate the file's blocks.
+/// Whether the blocks were allocated; false where the file system does not support it.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, bytes: u64) -> io::Result<bool> {
     use rustix::fs::{FallocateFlags, fallocate};

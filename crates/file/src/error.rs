@@ -1,10 +1,10 @@
-//! The one error: path, problem and remedy.
+//! The error of this crate: path, problem and remedy.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be used. Its text names the path, what is wrong, and the remedy.
+/// A file or folder that cannot be used. The text has the path, the problem and the remedy.
 #[derive(Debug)]
 pub struct FileError {
     path: PathBuf,

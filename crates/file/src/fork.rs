@@ -1,4 +1,5 @@
-//! Whether this process was forked, without `exec`, from one that had a folder open: locks and maps do not survive that.
+//! Detects a process that was forked, without `exec`, from one that had a folder open: locks and maps do not survive a
+//! fork.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,11 +12,11 @@ extern "C" fn child() {
     FORKED.store(true, Relaxed);
 }
 
-/// Notices forks from now on.
+/// Starts to detect forks.
 pub(crate) fn watch() {
     WATCH.call_once(|| {
         #[cfg(unix)]
-        // By hand: rustix has no pthread_atfork, and asking for the process's id is a system call at each decision.
+        // Through libc: rustix has no pthread_atfork, and comparing process ids takes a system call per decision.
         // Safety: the handler stores one atomic.
         unsafe {
             libc::pthread_atfork(None, None, Some(child));

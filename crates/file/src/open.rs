@@ -19,9 +19,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long another process may take to check the folder before we join.
+/// How long to wait for another process that is checking the folder.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Room for some 1,000 calls that read at the same moment.
+/// Room for about 1,000 concurrent reads.
 const LOCK_BYTES: u64 = 1 << 16;
 const READERS: u32 = 1000;
 
@@ -38,25 +38,24 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
         .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 
-/// Whether the lock was taken.
+/// Whether the lock was taken; false where another process holds it.
 fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
     match tried {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(FileError::io(folder, "its lock cannot be had", &error)),
+        Err(TryLockError::Error(error)) => Err(FileError::io(folder, "its lock cannot be taken", &error)),
     }
 }
 
-/// What this process has open. It opens a folder once: LMDB's locks are the process's, and closing a second one would
-/// release the first one's.
+/// The folders that this process has open. It opens each once: LMDB's locks belong to the process, and closing a second
+/// environment would release the locks of the first.
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<FileStore>>>> = LazyLock::new(Mutex::default);
 
-/// Opens the folder at `path` for this process, or joins those of its threads that have it open. It is made where it is
-/// not there.
+/// Opens the folder at `path`, or returns the store that this process already has open. A missing folder is created.
 ///
 /// # Errors
-/// Where it is no folder or may not be written to, is on a network, has no room, is corrupt, or is open with other
-/// settings. The error has the remedy.
+/// Where the path is not a folder, may not be written to, is on a network file system or a full disk, is corrupt, or is
+/// open with other settings. The error has the remedy.
 pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> {
     fork::watch();
     if fork::forked() {
@@ -77,8 +76,8 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
     Ok(store)
 }
 
-/// Opens the folder, which exists. One process at a time does; all that have it open share the owner's lock, so a process
-/// that can lock it exclusively is the only one.
+/// Opens an existing folder, one process at a time. All processes that have it open share the owner's lock, so a
+/// process that can lock it exclusively is the only one.
 fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
     private::tighten(folder)?;
@@ -116,7 +115,7 @@ fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>,
         // Safety: this process opens a folder once (see the registry), its file was checked before it is mapped, and
         // all its blocks are on the disk before it is written to.
         match unsafe { options.flags(flags).open(folder) } {
-            // Another thread's last store on it is being closed.
+            // Another thread is closing the last store on it.
             Err(heed::Error::EnvAlreadyOpened) if Instant::now() < deadline => sleep(Duration::from_millis(2)),
             other => return other.map_err(|error| FileError::engine(folder, "it cannot be opened", &error)),
         }
@@ -147,8 +146,8 @@ fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     Ok((env, rows, settings))
 }
 
-/// Creates a data file without states, and renames it into place: a data file that exists is complete, whatever process
-/// was killed meanwhile.
+/// Creates a data file without states, and renames it into place: a data file that exists is complete, even if a
+/// process is killed meanwhile.
 fn create(folder: &Path) -> Result<(), FileError> {
     let fail = |error| FileError::io(folder, "data.mdb cannot be made", &error);
     let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
@@ -157,7 +156,7 @@ fn create(folder: &Path) -> Result<(), FileError> {
         fs::remove_dir_all(&aside).map_err(fail)?;
     }
     private::make_folder(&aside).map_err(fail)?;
-    // Not mapped for writing: nothing is reserved yet. Synced, before it is in its place.
+    // Not mapped for writing, since no blocks are reserved yet. Synced before the rename.
     // Safety: the folder is new.
     let env = unsafe { EnvOpenOptions::new().read_txn_without_tls().map_size(1 << 20).open(&aside) };
     let env = env.map_err(|error| FileError::engine(folder, "data.mdb cannot be made", &error))?;
@@ -179,7 +178,7 @@ fn write_settings(folder: &Path, env: &Env<WithoutTls>, settings: Settings) -> R
     Ok(rows)
 }
 
-/// The settings of a data file that is sound.
+/// Verifies the data file and returns its settings.
 fn check(folder: &Path, path: &Path) -> Result<Settings, FileError> {
     let fail = |error| FileError::io(folder, "data.mdb cannot be read", &error);
     let corrupt = |what: String| FileError::corrupt(folder, &what);
@@ -190,7 +189,7 @@ fn check(folder: &Path, path: &Path) -> Result<Settings, FileError> {
     let rest = used(&bytes).map_err(corrupt)?.saturating_sub(bytes.len() as u64);
     file.take(rest).read_to_end(&mut bytes).map_err(fail)?;
     verify(&bytes).map_err(corrupt)?;
-    // Safety: as above; it has just been checked. Closed again before it is opened as it is to be.
+    // Safety: as above; it has just been checked. It is closed before the environment of the store is opened.
     let env = unsafe {
         EnvOpenOptions::new().read_txn_without_tls().map_size(length.next_multiple_of(1 << 16) as usize).open(folder)
     };
@@ -221,18 +220,20 @@ fn join(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     Ok((env, rows, settings))
 }
 
-/// Refuses other settings than those that the folder is open with.
+/// Rejects settings that differ from those that the folder is open with.
 fn agree(folder: &Path, wanted: Options, settings: Settings) -> Result<(), FileError> {
-    let differs = |name: &str, has: String, asked: String| {
-        let what = format!("it is open with `{name}` {has}, and {asked} was asked for; give all that use it the same");
+    let differs = |name: &str, has: String, wanted: String| {
+        let what = format!(
+            "it is open with `{name}` {has}, and {wanted} was requested; open it everywhere with the same settings"
+        );
         Err(FileError::new(folder, what))
     };
     match wanted {
-        Options { max_keys: Some(asked), .. } if asked != settings.max_keys => {
-            differs("maxKeys", settings.max_keys.to_string(), asked.to_string())
+        Options { max_keys: Some(wanted), .. } if wanted != settings.max_keys => {
+            differs("maxKeys", settings.max_keys.to_string(), wanted.to_string())
         }
-        Options { sync: Some(asked), .. } if asked != settings.sync => {
-            differs("sync", settings.sync.to_string(), asked.to_string())
+        Options { sync: Some(wanted), .. } if wanted != settings.sync => {
+            differs("sync", settings.sync.to_string(), wanted.to_string())
         }
         _ => Ok(()),
     }

@@ -1,13 +1,13 @@
-//! How a folder is set up.
+//! The options and settings of a folder.
 
 use std::fmt;
 
-/// When a write reaches the disk itself: this matters after a power cut or a crash of the system.
+/// When a write is synced to the disk, which matters after a power cut or a crash of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Before each call that writes is answered: nothing is lost. A call takes as long as the disk.
+    /// Before each call that writes returns: nothing is lost, and the call takes as long as the disk.
     Always,
-    /// By a snapshot at most so many ms later: at most so much is lost.
+    /// By a snapshot within this many ms: a power cut loses at most the writes of that time.
     Every(u32),
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for Sync {
     }
 }
 
-/// Settings of a folder. The default of each is the setting that the folder is open with, or has.
+/// Options for [`open`](crate::open). `None` keeps the setting of the folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Most states held, at least 1; default [`DEFAULT_MAX_KEYS`].
@@ -29,12 +29,12 @@ pub struct Options {
     pub sync: Option<Sync>,
 }
 
-/// The default of a new folder, in states.
+/// The default `max_keys` of a new folder, in states.
 pub const DEFAULT_MAX_KEYS: u32 = 100_000;
-/// The default of a new folder.
+/// The default `sync` of a new folder.
 pub const DEFAULT_SYNC: Sync = Sync::Every(1000);
 
-/// What all processes that have a folder open agree on.
+/// The settings that all processes with the folder open share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) secret: [u64; 2],
@@ -42,10 +42,10 @@ pub(crate) struct Settings {
     pub(crate) sync: Sync,
 }
 
-/// Bytes of [`Settings`] as they are stored; the first is the version of what is stored here.
+/// Length of stored [`Settings`] in bytes; the first byte is the version of the format.
 pub(crate) const BYTES: usize = 32;
 const VERSION: u32 = 1;
-/// Their key among the states, whose keys have another length.
+/// The key of the settings. Keys of states have another length.
 pub(crate) const KEY: &[u8] = b"settings";
 
 impl Settings {
@@ -73,8 +73,8 @@ impl Settings {
     }
 }
 
-/// Bytes of the data file: what so many states take where pages are as empty as they get, and room for what calls
-/// write while a snapshot keeps the pages before them.
+/// Size of the data file in bytes: this many states in pages of the least fill, and room for writes during a snapshot,
+/// which keeps the old pages.
 pub(crate) fn map_size(max_keys: u32) -> u64 {
     const ROOM: u64 = 16 << 20;
     const A_KEY: u64 = 160;

@@ -1,11 +1,11 @@
-//! Files that only this process's user may read: they hold the secret that keys are hashed under, and the states.
+//! Files that only the user of this process may read: they hold the secret of the key hashes, and the states.
 
 use crate::error::FileError;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Every file that a folder may hold.
+/// Every file of a folder.
 const FILES: [&str; 10] = [
     "data.mdb",
     "data.tmp",
@@ -19,7 +19,7 @@ const FILES: [&str; 10] = [
     "owner.lock",
 ];
 
-/// Opens a file for reading and writing, and makes it where there is none; mode 600, whatever the umask.
+/// Opens a file for reading and writing, creating it where it is missing, with mode 600 under any umask.
 pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(truncate);
@@ -36,8 +36,7 @@ pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes the folder and those above it where they are missing: for this user alone, whatever the umask. A folder that
-/// exists keeps its mode.
+/// Creates the folder and missing parents with mode 700 under any umask. An existing folder keeps its mode.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -52,7 +51,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the rights of other users on files that exist: those of an older version, or of a backup.
+/// Removes the permissions of other users from existing files, such as those of an older version or a restored backup.
 #[cfg(unix)]
 pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt;

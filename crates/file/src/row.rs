@@ -1,11 +1,11 @@
-//! A state as it is stored, in 32 bytes: the state, when it is full, and a hash that proves both.
+//! A stored state, in 32 bytes: the state, the time at which it is full, and a hash of both.
 
 use tidegate_core::{State, decode, encode};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a key: a digest.
+/// Length of a key, which is a digest, in bytes.
 pub(crate) const KEY: usize = 16;
-/// Bytes of a row: the state, when it is full, a hash of these under the key.
+/// Length of a row in bytes: the state, the time at which it is full, and a hash of these and the key.
 pub(crate) const ROW: usize = 32;
 
 pub(crate) type Key = [u8; KEY];
@@ -27,7 +27,7 @@ pub(crate) fn write(key: &Key, state: State, full_at: f64) -> [u8; ROW] {
     row
 }
 
-/// The state of a row, and when it is full; `None` where the row is not what was written under this key.
+/// The state of a row, and the time at which it is full, ms; `None` where the hash does not match row and key.
 pub(crate) fn read(key: &[u8], row: &[u8]) -> Option<(State, f64)> {
     let row: &[u8; ROW] = row.try_into().ok()?;
     let (body, sealed) = row.split_at(24);
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_reads_back_and_no_other_bit_does() {
+    fn a_row_reads_back_and_a_row_with_a_flipped_bit_does_not() {
         let key = [7; KEY];
         let state = State::new(-2.5, 1_735_689_600_000.0).expect("a state");
         let row = write(&key, state, 1e12);

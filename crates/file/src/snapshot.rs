@@ -1,8 +1,8 @@
-//! What a power cut leaves.
+//! Snapshots, and recovery after a power cut.
 //!
-//! Between two syncs the system writes pages to the disk in any order, so after a power cut the data file is no state
-//! that ever was. What is left is the last snapshot: a copy of one moment, synced and renamed into place. A killed process
-//! loses nothing: the system has what it wrote.
+//! Between two syncs the system writes pages to the disk in any order, so after a power cut the data file may mix
+//! different moments. It is replaced by the last snapshot: a copy of one moment, synced and renamed into place. A
+//! killed process loses nothing, since the system has its writes.
 
 use crate::error::FileError;
 use crate::options::{DEFAULT_SYNC, Sync};
@@ -24,8 +24,8 @@ fn snapshot(folder: &Path) -> PathBuf {
     folder.join("snapshot.mdb")
 }
 
-/// The identity of this run of the system; empty where the system reports none: there a power cut goes unnoticed, and the
-/// data file is trusted if its pages are sound.
+/// Identity of this run (boot) of the system. Empty where the system reports none: then a power cut is not detected,
+/// and the data file is used if its pages are sound.
 fn run() -> String {
     #[cfg(target_os = "linux")]
     return fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default();
@@ -33,7 +33,7 @@ fn run() -> String {
     {
         let mut id = [0_u8; 64];
         let mut length = id.len();
-        // By hand: rustix has no sysctl. Safety: `length` is the room at `id`; the name ends in a zero.
+        // Through libc: rustix has no sysctl. Safety: `length` is the size of `id`, and the name is terminated by zero.
         let status = unsafe {
             libc::sysctlbyname(
                 c"kern.bootsessionuuid".as_ptr(),
@@ -50,11 +50,11 @@ fn run() -> String {
     return String::new();
 }
 
-/// Notes that what is written from now on belongs to this run of the system, and how it is synced.
+/// Stores in the folder which run of the system writes from now on, and how it syncs.
 pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
     let note = || {
-        // By a rename: a process that is killed meanwhile leaves the note before, and the data file trusted.
+        // By a rename: if the process is killed meanwhile, the previous file remains.
         let aside = folder.join("run.tmp");
         let mut file = private::open(&aside, true)?;
         file.write_all(text.as_bytes())?;
@@ -65,13 +65,13 @@ pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
     note().map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
 }
 
-/// How those that have the folder open sync it: whether each commit does.
+/// Whether the processes that have the folder open sync each commit.
 pub(crate) fn noted_sync(folder: &Path) -> Sync {
     let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
     if noted.lines().nth(1) == Some("always") { Sync::Always } else { DEFAULT_SYNC }
 }
 
-/// Whether the data file may be no state that ever was: written under another run of the system, and not synced.
+/// Whether the data file may mix different moments: it was written in another run of the system, without syncs.
 fn doubtful(folder: &Path) -> bool {
     let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
     let then = noted.lines().next().unwrap_or_default();
@@ -79,7 +79,7 @@ fn doubtful(folder: &Path) -> bool {
     noted_sync(folder) != Sync::Always && !now.is_empty() && then != now
 }
 
-/// Puts the last snapshot in the data file's place where that is missing or doubtful. No other process may have it open.
+/// Replaces a missing or doubtful data file by the last snapshot. No other process may have the folder open.
 pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     let (data, snapshot) = (data(folder), snapshot(folder));
     if data.exists() && !doubtful(folder) {
@@ -87,7 +87,7 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     }
     let restore = || {
         if !snapshot.exists() {
-            // Before the first snapshot, all states are younger than the interval, and may be lost.
+            // Before the first snapshot all states are younger than the interval, so they may be lost.
             return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
         }
         let copy = folder.join("data.tmp");
@@ -100,12 +100,12 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
 }
 
-/// How long ago the last snapshot was made, by any process; `None` where there is none, or the clock stepped back.
+/// Age of the last snapshot of any process; `None` where there is none, or where the clock stepped back.
 fn age(folder: &Path) -> Option<Duration> {
     fs::metadata(snapshot(folder)).and_then(|found| found.modified()).ok()?.elapsed().ok()
 }
 
-/// Makes a snapshot, unless another process is about to. Returns whether it did.
+/// Makes a snapshot, unless another process is making one. Returns whether it did.
 fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
@@ -131,7 +131,8 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends its thread when it is dropped, after a last snapshot of what is not in one yet.
+/// The thread that makes snapshots. Dropping this makes a last snapshot of writes that are in none, and ends the
+/// thread.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stop: Option<Sender<()>>,
@@ -145,7 +146,7 @@ impl Keeper {
         let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
         let (stop, stopped) = channel();
         let (env, last_error, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
-        // A commit waits for at most two of them, and for the copy: less than the interval.
+        // A write waits for at most two ticks and the copy, which is less than the interval.
         let tick = Duration::from_millis(u64::from(ms.max(3)) / 3);
         let run = move || {
             let mut kept = 0;
@@ -153,7 +154,7 @@ impl Keeper {
                 let last = stopped.recv_timeout(tick) != Err(RecvTimeoutError::Timeout);
                 let _ = env.clear_stale_readers();
                 let now = env.info().last_txn_id;
-                // Another process may have made one: then what came since is younger than a tick.
+                // Another process may have made one: later writes are younger than a tick.
                 let due = last || age(&folder).is_none_or(|age| age >= tick);
                 if now != kept && due {
                     let made = make(&folder, &env);

@@ -1,4 +1,4 @@
-//! An open folder, and the calls on it: each is one transaction.
+//! An open folder. Each call on it is one transaction.
 
 use crate::error::FileError;
 use crate::fork::forked;
@@ -15,30 +15,31 @@ use std::time::{Duration, Instant};
 use tidegate_core::{Decision, State};
 use tidegate_table::{All, Call, Limit, Member, Op, States, plan, plan_all};
 
-/// How long a call waits for pages that a snapshot keeps, or for room among those that read.
+/// How long a call waits for pages that a snapshot holds, or for a free reader slot.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a folder holds, and what this process has dropped from it.
+/// States of a folder, and those that this process has dropped from it.
 #[derive(Clone, Debug)]
 pub struct Stats {
     /// States held now.
     pub keys: u64,
     /// The most it may hold.
     pub max_keys: u64,
-    /// States dropped by this process for want of room that were not full.
+    /// States that this process evicted for room before they were full.
     pub evicted: u64,
-    /// Full states dropped by this process; losing one loses nothing.
+    /// Full states dropped by this process; a dropped full state changes no decision.
     pub expired: u64,
-    /// Bytes of the data file, used and free. A snapshot takes at most as much again, and twice while one is made.
+    /// Size of the data file in bytes, free pages included. A snapshot takes at most as much again, twice while one is
+    /// made.
     pub bytes: u64,
-    /// Why the last snapshot could not be made, where it could not.
+    /// The error of the last snapshot, where it failed.
     pub sync_error: Option<String>,
 }
 
 /// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).
 #[derive(Debug)]
 pub struct FileStore {
-    // In the order of their end: the keeper uses the environment, and the lock is held until that is closed.
+    // In the order of their drops: the keeper uses the environment, and the lock is held until that is closed.
     keeper: Keeper,
     env: Env<WithoutTls>,
     rows: Rows,
@@ -64,7 +65,7 @@ impl FileStore {
         }
     }
 
-    /// What its limits hash under: the same in every process.
+    /// The secret that limits on this store hash under; the same in every process.
     #[must_use]
     pub fn secret(&self) -> [u64; 2] {
         self.settings.secret
@@ -95,7 +96,7 @@ impl FileStore {
         Err(FileError::new(&self.folder, what))
     }
 
-    /// Runs again while it fails for what other processes hold for a moment, or held when they were killed.
+    /// Retries while pages or reader slots are held by other processes, or by processes that were killed.
     fn patiently<T>(&self, run: impl Fn() -> Result<T, Fault>) -> Result<T, FileError> {
         self.alive()?;
         let mut since = None;
@@ -129,7 +130,7 @@ impl FileStore {
                 evicted: 0,
                 expired: 0,
             };
-            // Without a commit an error undoes what was written before it.
+            // On an error the transaction is dropped without a commit, so nothing is written.
             let result = run(&mut writing)?;
             if writing.changed {
                 writing.txn.commit()?;
@@ -140,23 +141,23 @@ impl FileStore {
         })
     }
 
-    /// One call on one limit and key. What writes nothing (a denial, a check) waits for no other call.
+    /// One call on one limit and key. A call that writes nothing (a denial, a check) waits for no other call.
     ///
     /// # Errors
-    /// Where the folder cannot be used: then nothing is taken.
+    /// Where the folder cannot be used; nothing is taken then.
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, FileError> {
         let (decision, change) = self.reading(|states| plan(states, limit, key, &call))?;
         if change.is_none() {
             return Ok(decision);
         }
-        // Another process may have written since: only what is planned inside the writing transaction can be stored.
+        // Another process may have written since, so the call is planned again inside the writing transaction.
         self.writing(|states| states.decide(limit, key, &call))
     }
 
-    /// One call each on many keys of one limit, each by itself, in one transaction.
+    /// One independent call on each of many keys of one limit, in one transaction.
     ///
     /// # Errors
-    /// Where the folder cannot be used: then nothing is taken.
+    /// Where the folder cannot be used; nothing is taken then.
     pub fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, FileError> {
         if call.op == Op::Check {
             return self.reading(|states| keys.iter().map(|key| Ok(plan(states, limit, *key, &call)?.0)).collect());
@@ -167,7 +168,7 @@ impl FileStore {
     /// Takes from all members or from none; without `takes`, only decides.
     ///
     /// # Errors
-    /// Where the folder cannot be used: then nothing is taken.
+    /// Where the folder cannot be used; nothing is taken then.
     pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> Result<All, FileError> {
         let (all, changes) = self.reading(|states| plan_all(states, members, now))?;
         if !takes || changes.is_empty() {
@@ -182,7 +183,7 @@ impl FileStore {
         })
     }
 
-    /// The limit's two numbers at `now`.
+    /// The state of the key at `now`, ms since the Unix epoch.
     ///
     /// # Errors
     /// Where the folder cannot be used.
@@ -192,7 +193,7 @@ impl FileStore {
         Ok(rule.refill(stored.state(&rule, now), now))
     }
 
-    /// Removes the state: the next call starts from a full one.
+    /// Removes the state: the key is full again.
     ///
     /// # Errors
     /// Where the folder cannot be used.
@@ -200,7 +201,7 @@ impl FileStore {
         self.writing(|states| states.remove(limit.digest(key)))
     }
 
-    /// What it holds and has dropped.
+    /// Counts of the states held and dropped.
     ///
     /// # Errors
     /// Where the folder cannot be used.

@@ -12,7 +12,7 @@ pub(crate) type Rows = Database<Bytes, Bytes>;
 /// Why a transaction failed.
 pub(crate) enum Fault {
     Engine(heed::Error),
-    /// A row that is not what was written.
+    /// A row whose hash does not match.
     Row,
 }
 
@@ -22,12 +22,12 @@ impl From<heed::Error> for Fault {
     }
 }
 
-/// Rows that are no states: the settings, and [`FRESH_FROM`].
+/// Number of rows that are not states: the settings, and [`FRESH_FROM`].
 pub(crate) const OWN_ROWS: u64 = 2;
-/// Where the latest instant of the states that were dropped is among them: see [`tidegate_core::Rule::absent`].
+/// The key of the latest instant of the dropped states: see [`tidegate_core::Rule::absent`].
 pub(crate) const FRESH_FROM: &[u8] = b"fresh from";
 
-/// The latest instant of the states that were dropped, ms since the Unix epoch; 0 where none was.
+/// The latest instant of the dropped states, ms since the Unix epoch; 0 where none was dropped.
 pub(crate) fn fresh_from(rows: Rows, txn: &RoTxn<'_>) -> Result<f64, Fault> {
     let Some(bytes) = rows.get(txn, FRESH_FROM)? else { return Ok(0.0) };
     bytes.try_into().map(f64::from_le_bytes).map_err(|_| Fault::Row)
@@ -40,7 +40,7 @@ fn read(rows: Rows, txn: &RoTxn<'_>, key: &Key) -> Result<Stored, Fault> {
     }
 }
 
-/// Only reads: planning needs no more.
+/// A read transaction, which suffices for planning.
 pub(crate) struct Reading<'t> {
     pub(crate) rows: Rows,
     pub(crate) txn: RoTxn<'t, WithoutTls>,
@@ -54,10 +54,10 @@ impl States for Reading<'_> {
     }
 }
 
-/// States that were looked at for one to drop, where there is no room; where there is, for any that are full.
+/// States examined for one to drop where there is no room; where there is room, for full ones.
 const SAMPLE: usize = 64;
 const PASSED: usize = 8;
-/// At most so many are dropped at once: a call does no more for others.
+/// Most states that one call drops.
 const DROPPED: usize = 4;
 
 pub(crate) struct Writing<'t> {
@@ -71,7 +71,7 @@ pub(crate) struct Writing<'t> {
 }
 
 impl Writing<'_> {
-    /// One call, its change written.
+    /// Decides one call and writes its change.
     pub(crate) fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: &Call) -> Result<Decision, Fault> {
         let (decision, change) = plan(self, limit, key, call)?;
         if let Some(change) = change {
@@ -99,8 +99,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Drops what is full by now among those that come after a new state, and where there is no room at least one: the
-    /// fullest. Keys are hashes under a secret, so no caller can choose which state that is.
+    /// Drops full states among those that follow a new state in the order of the keys; without room at least one, the
+    /// fullest. Keys are hashes under a secret, so no caller can choose which state is dropped.
     fn make_room(&mut self, key: &Key, now: f64) -> Result<(), Fault> {
         let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys + OWN_ROWS - 1);
         let sample = if over > 0 { SAMPLE } else { PASSED };
@@ -129,7 +129,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Drops a state, and notes its instant; an instant of a broken clock is ignored, and replaced.
+    /// Drops a state and stores its instant. An instant of a broken clock is ignored, and a stored one is replaced.
     fn drop_state(&mut self, key: &Key, at: f64, now: f64) -> Result<(), Fault> {
         self.rows.delete(&mut self.txn, key)?;
         let broken = |at| at - now > MAX_SKEW_MS;

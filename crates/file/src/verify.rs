@@ -1,10 +1,10 @@
-//! Whether a data file is sound. LMDB maps it and follows its pointers unchecked, so a damaged file could end the process:
-//! the first process that opens the folder checks every page. LMDB's `mdb.c` describes the pages.
+//! Verifies a data file. LMDB maps it and follows its pointers unchecked, so a damaged file could end the process.
+//! Therefore the first process that opens the folder checks every page. The layout is that of LMDB's `mdb.c`.
 
 use crate::row;
 use std::collections::HashSet;
 
-/// Bytes before a page's own content.
+/// Length of a page header in bytes.
 const HEADER: usize = 16;
 const META: u16 = 8;
 const MAGIC: u32 = 0xbeef_c0de;
@@ -65,18 +65,18 @@ fn meta(bytes: &[u8], from: usize) -> Result<Meta, String> {
     })
 }
 
-/// Bytes before a node's key.
+/// Length of a node header in bytes.
 const NODE: usize = 8;
 const BRANCH: u16 = 1;
 const LEAF: u16 = 2;
 const OVERFLOW: u16 = 4;
-/// A node's value is on pages of its own.
+/// Flag of a node whose value is on overflow pages.
 const BIG: u16 = 1;
-/// What the list of free pages is ordered by: numbers. The states' tree has no such flag.
+/// Flag of the tree of free pages, whose keys are integers. The tree of states has no such flag.
 const INTEGER_KEY: u16 = 8;
-/// Bytes of the longest key.
+/// Longest key in bytes.
 const LONGEST: usize = 511;
-/// No tree is this deep.
+/// Depth that no sound tree reaches.
 const DEEPEST: u16 = 32;
 
 type Verified = Result<(), String>;
@@ -87,13 +87,13 @@ struct Walk<'a> {
     bytes: &'a [u8],
     page: usize,
     last: u64,
-    /// Pages that are used or free: each once.
+    /// Pages seen so far, used or free. No page may occur twice.
     taken: HashSet<u64>,
     entries: u64,
-    /// Bytes of each key, where all have as many.
+    /// Length of each key in bytes, where all are equally long.
     key: Option<usize>,
     less: Less,
-    /// The last key that was met, and what the next may not come before.
+    /// The last key seen, which the next one may not precede.
     before: Option<&'a [u8]>,
     least: Option<&'a [u8]>,
 }
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         if u64_at(page, 0)? == number { Ok(page) } else { Err(format!("page {number} has the number of another")) }
     }
 
-    /// Everything below a page; calls `check` with each key and value, in order.
+    /// Checks everything below a page, and calls `check` with each key and value, in order.
     fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Verified {
         self.take(number, 1)?;
         let page = self.page(number, 1)?;
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
             }
             if kind == BRANCH {
                 spans.push((node, node + NODE + length));
-                // The first key of all is left out: nothing comes before it.
+                // A branch page omits its first key, which is less than all others.
                 if i > 0 && self.before.is_some_and(|before| !(self.less)(before, key)) {
                     return Err(wrong("is out of order"));
                 }
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
             check(self, key, value).map_err(|what| wrong(&what))?;
             self.entries += 1;
         }
-        // LMDB moves the nodes before one that is removed: they are side by side, on even bytes.
+        // LMDB closes the gap of a removed node, so nodes are adjacent, at even offsets.
         spans.sort_unstable();
         let end = spans.iter().try_fold(high, |next, &(from, to)| (from == next).then(|| to.next_multiple_of(2)));
         if end == Some(page.len()) { Ok(()) } else { Err(wrong("has nodes that overlap, or gaps")) }
@@ -207,12 +207,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The order of whole numbers, which the list of what is free has.
+/// Integer order, as in the tree of free pages.
 fn before_as_number(a: &[u8], b: &[u8]) -> bool {
     u64_at(a, 0).ok() < u64_at(b, 0).ok()
 }
 
-/// The newer of the two pages that say where everything is.
+/// The newer of the two meta pages.
 fn newest(bytes: &[u8]) -> Result<Meta, String> {
     let first = meta(bytes, 0)?;
     if !(512..=0x8000).contains(&first.page) || !first.page.is_power_of_two() {
@@ -222,19 +222,22 @@ fn newest(bytes: &[u8]) -> Result<Meta, String> {
     Ok(if second.txn > first.txn { second } else { first })
 }
 
-/// Bytes that [`used`] reads.
+/// Number of bytes that [`used`] reads.
 pub(crate) const HEAD: u64 = 1 << 16;
 
-/// How many bytes of the file are used, from its first ones.
+/// How many bytes of the file are used, according to its first [`HEAD`] bytes.
 pub(crate) fn used(head: &[u8]) -> Result<u64, String> {
     let meta = newest(head)?;
     Ok(meta.last.saturating_add(1).saturating_mul(meta.page as u64))
 }
 
-/// Checks the file as the next reader would find it. The error is what is wrong with it.
+/// Checks the file as its next reader would see it.
+///
+/// # Errors
+/// What is wrong with it.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
     let meta = newest(bytes)?;
-    // LMDB would lengthen the file to its last page, and map it, whatever number that has.
+    // LMDB would extend the file to its last page, whatever number that has, and map it.
     if used(bytes)? > bytes.len() as u64 {
         return Err(format!("it ends before page {}, its last", meta.last));
     }
@@ -257,16 +260,16 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         let sound = key.len() != row::KEY || row::read(key, value).is_some();
         if sound { Ok(()) } else { Err("has a state that is not what was written".into()) }
     })?;
-    // Free pages must not be used. A list of pages begins with its length.
+    // Free pages must not be in use. A list of pages begins with its length.
     walk.key = Some(8);
     walk.whole(&meta.free, before_as_number, &mut |walk, key, value| {
         let count = u64_at(value, 0)?;
         if value.len() as u64 != count.saturating_mul(8).saturating_add(8) {
             return Err("has a list of another length".into());
         }
-        // LMDB reads a list of step 0 again and again.
+        // LMDB would read a list of transaction 0 in an endless loop.
         if !(1..=meta.txn).contains(&u64_at(key, 0)?) {
-            return Err("has a list of no step that was".into());
+            return Err("has a list of an impossible transaction".into());
         }
         let mut before = u64::MAX;
         for page in value.as_chunks::<8>().0.iter().skip(1).map(|page| u64::from_le_bytes(*page)) {

@@ -1,4 +1,4 @@
-//! Law 6 where states are dropped from a folder: a clock that swings grants no more than its running maximum does.
+//! Law 6 in a folder that drops states: a swinging clock grants no more than its running maximum would.
 
 mod temporary;
 
@@ -9,7 +9,7 @@ use tidegate_table::{Call, Limit};
 
 const MINUTE: f64 = 60_000.0;
 
-/// 60 tokens, and one more each second.
+/// Capacity 60 tokens, one token per second.
 fn limit(store: &FileStore) -> Limit {
     let config = Config { rate: 60.0, period: MINUTE, ..Config::new(Kind::TokenBucket) };
     Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"))
@@ -32,7 +32,7 @@ fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
         for other in 0..40 {
             take(&store, &limit, &format!("{swing} {other}"), 1.0, now + 10.0 * MINUTE);
         }
-        // The next process reads from the folder what this one has dropped.
+        // A process that opens the folder later reads the instant of the dropped states from it.
         evicted += store.stats().expect("stats").evicted;
         drop(store);
         store = folder.open();
@@ -50,7 +50,7 @@ fn an_evicted_state_grants_one_capacity_and_no_more() {
     assert!(take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "other", 60.0, NOW + 10.0 * MINUTE));
     assert_eq!(store.stats().expect("stats").evicted, 1);
-    // Evicted at a clock that is ten minutes ahead: it earns nothing on the way there.
+    // Evicted with a clock ten minutes ahead: until then the key earns nothing.
     assert!(take(&store, &limit, "hot", 60.0, NOW));
     assert!(!take(&store, &limit, "hot", 1.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "hot", 60.0, NOW + 11.0 * MINUTE));

@@ -1,4 +1,4 @@
-//! A folder that is damaged, cut off, or not what it should be.
+//! Folders that are damaged, truncated or foreign.
 
 mod temporary;
 
@@ -18,7 +18,7 @@ fn write(folder: &Temporary, keys: usize) {
 }
 
 #[test]
-fn a_damaged_file_is_told_of_and_never_followed() {
+fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
     let folder = Temporary::new();
     write(&folder, 400);
     let path = folder.0.join("data.mdb");
@@ -29,7 +29,7 @@ fn a_damaged_file_is_told_of_and_never_followed() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % below
     };
-    let mut told = 0;
+    let mut reported = 0;
     for round in 0..20 {
         let mut damaged = whole.clone();
         for _ in 0..1 + round % 8 {
@@ -43,14 +43,14 @@ fn a_damaged_file_is_told_of_and_never_followed() {
         fs::write(&path, &damaged).expect("a file");
         match folder.open_with(Options::default()) {
             Err(error) => {
-                told += 1;
+                reported += 1;
                 assert!(error.contains("data.mdb is corrupt: ") && error.contains("remove data.mdb"), "{error}");
                 assert!(
                     error.contains(folder.0.file_name().and_then(|name| name.to_str()).expect("a name")),
                     "{error}"
                 );
             }
-            // What was damaged was free, or says nothing: then all is there.
+            // The damage is in free or unused bytes: every state is intact.
             Ok(store) => {
                 let limit = bucket(&store, 3.0);
                 assert_eq!(granted(&store, &limit, "key 399", 3), 2, "round {round}");
@@ -58,19 +58,19 @@ fn a_damaged_file_is_told_of_and_never_followed() {
             }
         }
     }
-    assert!(told > 7, "{told} of 20 were told");
+    assert!(reported > 7, "{reported} of 20 damaged files were reported");
 }
 
 #[test]
-fn a_file_that_was_cut_or_is_another_is_told_of() {
+fn a_truncated_or_foreign_file_is_reported_as_corrupt() {
     let folder = Temporary::new();
     write(&folder, 400);
     let path = folder.0.join("data.mdb");
     let whole = fs::read(&path).expect("a file");
     for wrong in [&whole[..20_000], &whole[..4096], &[], b"SQLite format 3\0", &[0xff; 9000]] {
         fs::write(&path, wrong).expect("a file");
-        let told = folder.open_with(Options::default()).expect_err("damaged");
-        assert!(told.contains("data.mdb is corrupt"), "{} bytes: {told}", wrong.len());
+        let error = folder.open_with(Options::default()).expect_err("damaged");
+        assert!(error.contains("data.mdb is corrupt"), "{} bytes: {error}", wrong.len());
     }
     fs::remove_file(&path).expect("a file");
     let store = folder.open();
@@ -78,20 +78,20 @@ fn a_file_that_was_cut_or_is_another_is_told_of() {
 }
 
 #[test]
-fn after_a_power_cut_the_last_snapshot_is_what_there_is() {
+fn after_a_power_cut_the_last_snapshot_is_restored() {
     let folder = Temporary::new();
     let every = |ms| Options { max_keys: None, sync: Some(Sync::Every(ms)) };
     write(&folder, 50);
-    // What comes later is in no snapshot.
+    // Later writes are in no snapshot.
     let snapshot = fs::read(folder.0.join("snapshot.mdb")).expect("a snapshot");
     let store = folder.open_with(every(1000)).expect("a store");
     assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 2), 2);
     drop(store);
-    // The same system: what a process wrote is there, whatever came of the process.
+    // In the same run of the system, the writes of a killed process are kept.
     let store = folder.open();
     assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 1), 0);
     drop(store);
-    // Another run of the system, and pages that never were at the same time.
+    // Another run of the system, with pages of different moments.
     fs::write(folder.0.join("snapshot.mdb"), &snapshot).expect("a file");
     fs::write(folder.0.join("run"), "another run\nevery 1000 ms\n").expect("a file");
     let mut data = fs::read(folder.0.join("data.mdb")).expect("a file");
@@ -100,7 +100,7 @@ fn after_a_power_cut_the_last_snapshot_is_what_there_is() {
     let store = folder.open();
     assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 3), 2);
     drop(store);
-    // Without a snapshot there is nothing that is older than the interval.
+    // Without a snapshot, every state is younger than the interval and may be lost.
     fs::remove_file(folder.0.join("snapshot.mdb")).expect("a file");
     fs::write(folder.0.join("run"), "another run\nevery 1000 ms\n").expect("a file");
     let store = folder.open();
@@ -108,7 +108,7 @@ fn after_a_power_cut_the_last_snapshot_is_what_there_is() {
 }
 
 #[test]
-fn a_snapshot_follows_what_was_written() {
+fn a_write_is_followed_by_a_snapshot() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(20)) }).expect("a store");
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
@@ -121,7 +121,7 @@ fn a_snapshot_follows_what_was_written() {
 }
 
 #[test]
-fn what_is_synced_always_needs_no_snapshot() {
+fn a_folder_that_is_always_synced_loses_nothing_and_has_no_snapshot() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect("a store");
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
@@ -133,11 +133,11 @@ fn what_is_synced_always_needs_no_snapshot() {
 }
 
 #[test]
-fn what_is_no_folder_is_told_of() {
+fn a_path_that_is_a_file_is_rejected_with_the_remedy() {
     let folder = Temporary::new();
     fs::write(&folder.0, "a file").expect("a file");
-    let told = folder.open_with(Options::default()).expect_err("a file");
-    assert!(told.contains("the folder cannot be used") && told.contains("use the path of a folder"), "{told}");
+    let error = folder.open_with(Options::default()).expect_err("a file");
+    assert!(error.contains("the folder cannot be used") && error.contains("use the path of a folder"), "{error}");
     fs::remove_file(&folder.0).expect("a file");
 }
 
@@ -148,7 +148,7 @@ fn a_forked_child_is_refused_and_its_parent_goes_on() {
     let store = folder.open();
     let limit = bucket(&store, 3.0);
     assert_eq!(granted(&store, &limit, "ann", 1), 1);
-    // Safety: the child calls only what is told here, and ends without anything of the parent's.
+    // Safety: the child calls only `decide` and `_exit`, and runs no destructor of the parent.
     let status = unsafe {
         match libc::fork() {
             0 => {

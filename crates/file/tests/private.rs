@@ -1,4 +1,4 @@
-//! The files of a folder hold the secret that keys are hashed under: only the user that made them may read them.
+//! The files of a folder hold the secret of the key hashes: only the user that created them may read them.
 #![cfg(unix)]
 
 mod temporary;
@@ -29,7 +29,7 @@ fn used(folder: &Temporary) {
 
 /// One test, since a process has one umask.
 #[test]
-fn every_file_is_its_users_alone_under_any_umask_and_wide_ones_are_tightened() {
+fn every_file_has_mode_600_under_any_umask_and_wider_modes_are_narrowed() {
     for umask in [0o000, 0o002, 0o022, 0o077, 0o277] {
         let folder = Temporary::new();
         // Safety: it sets one number of this process, whose only test this is.
@@ -46,7 +46,7 @@ fn every_file_is_its_users_alone_under_any_umask_and_wide_ones_are_tightened() {
             assert_eq!(*mode, 0o600, "{name}, umask {umask:o}");
         }
 
-        // Another version, or a restored backup, has left them readable.
+        // As an older version, or a restored backup, leaves them: readable by others.
         for (name, _) in &made {
             fs::set_permissions(folder.0.join(name), Permissions::from_mode(0o664)).expect("our own file");
         }
@@ -55,7 +55,7 @@ fn every_file_is_its_users_alone_under_any_umask_and_wide_ones_are_tightened() {
             assert_eq!(mode, 0o600, "{name}, tightened");
         }
 
-        // The snapshot takes the place of a data file that is missing.
+        // The snapshot replaces a missing data file.
         fs::set_permissions(folder.0.join("snapshot.mdb"), Permissions::from_mode(0o644)).expect("our own file");
         fs::remove_file(folder.0.join("data.mdb")).expect("our own file");
         used(&folder);
@@ -64,7 +64,7 @@ fn every_file_is_its_users_alone_under_any_umask_and_wide_ones_are_tightened() {
         }
     }
 
-    // A folder of the user's own keeps its mode: it may hold other things.
+    // An existing folder keeps its mode, since it may hold other files.
     let folder = Temporary::new();
     fs::create_dir(&folder.0).expect("a folder");
     fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).expect("our own folder");

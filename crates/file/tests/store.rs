@@ -1,4 +1,4 @@
-//! A folder as its callers find it.
+//! The public interface of an open folder.
 
 mod temporary;
 
@@ -9,7 +9,7 @@ use tidegate_file::{Options, Sync};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
 #[test]
-fn what_was_taken_is_there_when_it_is_opened_again() {
+fn taken_tokens_are_still_taken_after_reopening() {
     let folder = Temporary::new();
     let store = folder.open();
     let limit = bucket(&store, 10.0);
@@ -24,7 +24,7 @@ fn what_was_taken_is_there_when_it_is_opened_again() {
 }
 
 #[test]
-fn threads_take_exactly_what_there_is() {
+fn threads_take_exactly_the_capacity() {
     let folder = Temporary::new();
     let store = folder.open();
     let limit = bucket(&store, 1000.0);
@@ -44,10 +44,10 @@ fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: Some(50), sync: None }).expect("a store");
     assert!(Arc::ptr_eq(&store, &folder.open()));
-    let told = folder.open_with(Options { max_keys: Some(51), sync: None }).expect_err("another size");
-    assert!(told.contains("it is open with `maxKeys` 50, and 51 was asked for"), "{told}");
-    let told = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect_err("another sync");
-    assert!(told.contains("it is open with `sync` every 1000 ms, and always was asked for"), "{told}");
+    let got = folder.open_with(Options { max_keys: Some(51), sync: None }).expect_err("another size");
+    assert!(got.contains("it is open with `maxKeys` 50, and 51 was requested"), "{got}");
+    let got = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect_err("another sync");
+    assert!(got.contains("it is open with `sync` every 1000 ms, and always was requested"), "{got}");
     drop(store);
     let store = folder.open_with(Options { max_keys: Some(51), sync: Some(Sync::Always) }).expect("alone");
     assert_eq!(store.stats().expect("stats").max_keys, 51);
@@ -70,7 +70,7 @@ fn denied_and_checked_calls_write_nothing() {
 }
 
 #[test]
-fn random_calls_are_answered_as_in_memory() {
+fn random_calls_are_decided_as_in_memory() {
     let folder = Temporary::new();
     let store = folder.open();
     let mut table = Table::new(1000, store.secret());
@@ -90,8 +90,8 @@ fn random_calls_are_answered_as_in_memory() {
         let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][random(6) as usize];
         let (now, count) = (NOW + step as f64 * 7.0, random(40) as f64 / 8.0);
         let call = Call { op, now, count, reserve: random(4) == 0 };
-        let told = store.decide(limit, Some(&key), call).expect("an answer");
-        assert_eq!(told, table.decide(limit, Some(&key), call), "step {step}");
+        let got = store.decide(limit, Some(&key), call).expect("an answer");
+        assert_eq!(got, table.decide(limit, Some(&key), call), "step {step}");
         assert_eq!(store.value(limit, Some(&key), now).expect("a value"), table.value(limit, Some(&key), now));
         if random(50) == 0 {
             store.reset(limit, Some(&key)).expect("a reset");
@@ -101,7 +101,7 @@ fn random_calls_are_answered_as_in_memory() {
 }
 
 #[test]
-fn a_flood_of_new_keys_stays_within_its_bound_and_washes_out_no_debtor() {
+fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: Some(500), sync: None }).expect("a store");
     let limit = bucket(&store, 1000.0);
@@ -114,7 +114,7 @@ fn a_flood_of_new_keys_stays_within_its_bound_and_washes_out_no_debtor() {
     let keys: Vec<String> = (0..20_000).map(|i| format!("flood {i}")).collect();
     for some in keys.chunks(100) {
         let some: Vec<_> = some.iter().map(|key| Some(key.as_bytes())).collect();
-        assert!(store.decide_many(&limit, &some, Call::at(NOW)).expect("answers").iter().all(|told| told.ok));
+        assert!(store.decide_many(&limit, &some, Call::at(NOW)).expect("answers").iter().all(|got| got.ok));
     }
     let stats = store.stats().expect("stats");
     assert!(stats.keys <= 500, "{stats:?}");
@@ -138,7 +138,7 @@ fn full_states_are_dropped_in_passing() {
     };
     take("early", NOW);
     assert_eq!(store.stats().expect("stats").keys, 2000);
-    // All of them are full an hour later; each new state makes some of them go.
+    // All of them are full an hour later; each new state drops some of them.
     take("late", NOW + 3.6e6);
     let stats = store.stats().expect("stats");
     assert!(stats.keys < 2500 && stats.evicted == 0, "{stats:?}");
@@ -146,7 +146,7 @@ fn full_states_are_dropped_in_passing() {
 }
 
 #[test]
-fn however_much_came_and_went_the_file_is_found_sound_when_it_is_opened_again() {
+fn after_many_writes_and_evictions_the_file_is_sound_when_reopened() {
     let folder = Temporary::new();
     let open = || folder.open_with(Options { max_keys: Some(3000), sync: None }).expect("a sound file");
     let mut random = 88_172_645_463_325_252_u64;
@@ -161,7 +161,7 @@ fn however_much_came_and_went_the_file_is_found_sound_when_it_is_opened_again() 
         let store = open();
         let limit = bucket(&store, 1000.0);
         for _ in 0..next(40) {
-            // Old states are full and go in passing, others for want of room; some rounds know few keys.
+            // Old states are full and are dropped, others are evicted for room; some rounds use few keys.
             now += if next(10) == 0 { 1e7 } else { 1.0 };
             let range = if round % 3 == 0 { 50 } else { 20_000 };
             let keys: Vec<_> = (0..1 + next(400)).map(|_| format!("key {}", next(range))).collect();

@@ -4,12 +4,12 @@ use crate::limit::{Digest, Limit};
 use alloc::vec::Vec;
 use tidegate_core::{Decision, Outcome, Rule, State};
 
-/// What a call does.
+/// The operation of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Takes tokens, or denies.
     Take,
-    /// Decides the same and takes nothing.
+    /// Decides as `Take` does, and takes nothing.
     Check,
     /// Gives unused tokens back.
     Give,
@@ -21,13 +21,13 @@ pub enum Op {
 /// [`check_count`](tidegate_core::check_count).
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// The clock, integer ms since the Unix epoch.
     pub now: f64,
     /// Tokens.
     pub count: f64,
-    /// Whether tokens may be owed (only `Take` and `Check`).
+    /// Whether tokens may be owed. Only `Take` and `Check` read it.
     pub reserve: bool,
 }
 
@@ -47,7 +47,7 @@ impl Call {
         self.apply_other(rule, state)
     }
 
-    /// The call on a state that the caller keeps: pure.
+    /// Evaluates the call on a state that the caller keeps. It stores nothing.
     ///
     /// This is `apply` as one function, for callers where an inlined copy is not worth its size.
     #[inline(never)]
@@ -68,12 +68,12 @@ impl Call {
     }
 }
 
-/// What is stored under a digest.
+/// The stored state of a digest, or its absence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stored {
     /// A state.
     Present(State),
-    /// No state. Where states were dropped, the latest instant of those: see [`Rule::absent`].
+    /// No state, and the latest instant of the dropped states: see [`Rule::absent`].
     Absent {
         /// ms since the Unix epoch; 0 or less where none was dropped.
         fresh_from: f64,
@@ -96,28 +96,28 @@ impl Stored {
 pub trait States {
     /// Why a state cannot be read; [`Infallible`](core::convert::Infallible) in memory.
     type Error;
-    /// What is stored.
+    /// Reads a state.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Where the state cannot be read.
     fn read(&self, digest: Digest) -> Result<Stored, Self::Error>;
 }
 
 /// A state that a planned call stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// Where.
+    /// Digest of the state.
     pub digest: Digest,
     /// The new state.
     pub state: State,
-    /// From when on the state is full, so that it may be dropped: ms since the Unix epoch.
+    /// First ms at which the state is full, so that it may be dropped; since the Unix epoch.
     pub full_at: f64,
 }
 
-/// The decision on one call, and what it stores.
+/// The decision on one call, and the change to store.
 ///
 /// # Errors
-/// The table's own.
+/// The error of `states`.
 pub fn plan<S: States>(
     states: &S,
     limit: &Limit,
@@ -134,11 +134,11 @@ fn plan_one<S: States>(
     call: &Call,
 ) -> Result<(Decision, Option<Change>), S::Error> {
     let Outcome { decision, write } = call.on(rule, states.read(digest)?.state(rule, call.now));
-    // `reset_at` is the time at which what is written is full.
+    // `reset_at` is the time at which the new state is full.
     Ok((decision, write.map(|state| Change { digest, state, full_at: decision.reset_at })))
 }
 
-/// One of the limits and keys that a `take_all` takes from.
+/// One limit and key of a `take_all`.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     pub(crate) digest: Digest,
@@ -148,30 +148,30 @@ pub struct Member {
 }
 
 impl Member {
-    /// Takes `count` tokens of the limit; with `reserve`, tokens may be owed.
+    /// A member that takes `count` tokens of the limit; with `reserve`, tokens may be owed.
     #[must_use]
     pub fn new(limit: &Limit, key: Option<&[u8]>, count: f64, reserve: bool) -> Member {
         Member { digest: limit.digest(key), rule: limit.rule(key), count, reserve }
     }
 }
 
-/// The decision on several members.
+/// The decision on all members of a `take_all`.
 #[derive(Clone, Debug)]
 pub struct All {
     /// Whether all were granted.
     pub ok: bool,
-    /// The latest `retry_at` of those that deny, or of those that are reserved where all are granted. Absent where one
-    /// of those that deny has none.
+    /// ms since the Unix epoch: the latest `retry_at` of the denials or, where all are granted, of the reservations.
+    /// `None` where a denial has none.
     pub retry_at: Option<f64>,
-    /// One for each member. Where `ok` is false nothing was taken, and each is what a check returns.
+    /// One decision per member. Where `ok` is false nothing was taken, and each is that of a check.
     pub decisions: Vec<Decision>,
 }
 
-/// The decision on all members, and what it stores: nothing where one denies. Members on one state take the sum of their
-/// counts, and each decision is on the sum so far.
+/// The decision on all members, and the changes to store: none where one denies. Members on one state take the sum of
+/// their counts, and each decision is on the sum so far.
 ///
 /// # Errors
-/// The first of the table's own.
+/// The first error of `states`.
 #[inline(never)]
 pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(All, Vec<Change>), S::Error> {
     let mut decisions: Vec<Decision> = Vec::with_capacity(members.len());
@@ -186,7 +186,7 @@ pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(
         let call = Call { op: Op::Take, now, count, reserve: member.reserve };
         let (decision, change) = plan_one(states, member.digest, &member.rule, &call)?;
         decisions.push(decision);
-        // A later change of the same state is written later, and has the sum of both.
+        // A later change of the same state is written later, and includes the earlier one.
         changes.extend(change);
     }
     let mut ok = true;

@@ -1,8 +1,8 @@
-//! A table as bytes, to outlive its process.
+//! A table as bytes, to keep across restarts.
 //!
-//! A header of 40 bytes (8 of magic and version, the 16 of the secret, the number of states, the latest instant of the
-//! states that were dropped), then 32 bytes a state, little-endian. It holds no keys, only their keyed hashes, and the
-//! secret of the hash, so keep a dump as private as the table.
+//! A header of 40 bytes (8 of magic and version, 16 of the secret, 8 of the number of states, 8 of the latest instant
+//! of the dropped states), then 32 bytes per state, little-endian. It holds the keyed hashes of the keys, not the keys,
+//! and the secret of the hash. Keep a dump as private as the table.
 
 use crate::call::{States, Stored};
 use crate::packed::Entry;
@@ -10,11 +10,11 @@ use crate::table::Table;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Words of the header.
+/// Length of the header, in words of 8 bytes.
 const HEADER: usize = 5;
 const MAGIC: [u8; 8] = *b"tidegat1";
 
-/// Bytes that are not a dump, or not a whole one.
+/// Bytes that are not a complete dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptDump;
 
@@ -52,7 +52,10 @@ impl Table {
         words.into_flattened()
     }
 
-    /// A table with the states of a dump, and its secret. Where they are more than `max_keys`, the fullest are dropped.
+    /// A table with the states and the secret of a dump. Of more than `max_keys` states, the fullest are dropped.
+    ///
+    /// # Errors
+    /// Where the bytes are not a complete dump.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
@@ -69,7 +72,7 @@ impl Table {
             if !entry.is_sound() || !matches!(table.read(entry.digest()), Ok(Stored::Absent { .. })) {
                 return Err(CorruptDump);
             }
-            // At time 0 no state is full: those that are full by now are dropped by later calls.
+            // At time 0 no state is full; later calls drop those that are.
             table.insert(entry.digest(), entry, 0.0);
         }
         for segment in &mut table.segments {

@@ -1,13 +1,13 @@
-//! The in-memory store: identity to two numbers.
+//! The in-memory store: maps an identity to its state.
 //!
 //! * Bounded by `max_keys`. When there is no room, the fullest state of a bounded sample is evicted. So keys that are
 //!   fuller than a debtor do not evict it, however many there are; keys that are drained as far do. Evictions of states
 //!   that were not full are counted in [`Stats::evicted`].
-//! * A state past its `full_at` is dropped in passing: no timers, no sweep. The table grows one small segment at a
-//!   time, so there is no pause, however large it is. A clock that steps back afterwards gains nothing: see
-//!   [`Rule::absent`](tidegate_core::Rule::absent).
-//! * A key is stored as a keyed 128-bit hash (SipHash-1-3 with a secret of the table's own): 32 bytes a key, whatever
-//!   its length. The probability that any two of 10^9 keys collide is below 10^-20, and collisions cannot be engineered
+//! * A state past its `full_at` is dropped when its segment is next rebuilt or needs room: there are no timers and no
+//!   sweep. The table grows one small segment at a time, so there is no pause at any size. A clock that steps back
+//!   afterwards gains nothing: see [`Rule::absent`](tidegate_core::Rule::absent).
+//! * A key is stored as a keyed 128-bit hash (SipHash-1-3 with a secret per table): 32 bytes per key of any
+//!   length. The probability that any two of 10^9 keys collide is below 10^-20, and collisions cannot be engineered
 //!   without the secret.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! A named policy, and the hashes of its keys.
+//! A named policy, and the digests of its keys.
 
 use alloc::vec::Vec;
 use siphasher::sip128::SipHasher13;
@@ -15,14 +15,14 @@ impl Digest {
     /// The digest of no identity.
     pub const NONE: Digest = Digest { low: 0, high: 0 };
 
-    /// Its 16 bytes, for a table that is kept elsewhere.
+    /// The digest as 16 bytes, for stores outside of this crate.
     #[must_use]
     #[inline]
     pub fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.high) << 64 | u128::from(self.low)).to_be_bytes()
     }
 
-    // One copy: it is the largest piece of code here, and a call costs less than what it hashes.
+    // Not inlined: it is the largest function here, and the call costs less than the hash.
     #[inline(never)]
     fn of(keys: (u64, u64), bytes: &[u8]) -> Digest {
         let (low, high) = SipHasher13::new_with_keys(keys.0, keys.1).hash(bytes).as_u64();
@@ -30,10 +30,10 @@ impl Digest {
     }
 }
 
-/// A policy under its name, prepared for one table.
+/// A named policy, prepared for one table.
 ///
-/// The name goes into the hash once, here: each limit hashes its keys under a secret of its own, itself the hash of the
-/// name under the table's. So a call hashes the key alone, and two limits never collide.
+/// Each limit hashes its keys under its own secret, which is the hash of its name under the secret of the table. So a
+/// call hashes the key alone, and equal keys of two limits have different digests.
 #[derive(Clone, Debug)]
 pub struct Limit {
     name: Vec<u8>,
@@ -62,7 +62,7 @@ impl Limit {
         }
     }
 
-    /// Its name, whose characters are all of one byte.
+    /// The name, one byte per character.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         &self.name
@@ -84,13 +84,13 @@ impl Limit {
         }
     }
 
-    /// The start of the key's window grid; 0 where none is needed.
+    /// Start of the key's window grid, ms; 0 where the policy needs none from the key.
     #[must_use]
     pub fn start(&self, key: Option<&[u8]>) -> f64 {
         if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
     }
 
-    /// The rule, where it is the same for every key.
+    /// The rule, where it does not depend on the key.
     #[inline]
     pub(crate) fn common_rule(&self) -> Option<&Rule> {
         if self.derives_start { None } else { Some(&self.rule) }

@@ -1,14 +1,14 @@
-//! A state, the 128 bits of its digest, and the time at which the state is full, in 32 bytes.
+//! An entry: a state, the 128 bits of its digest, and the time at which the state is full, in 32 bytes.
 //!
-//! `ts` is whole ms between -2^40 and 2^52 + an hour, so 53 bits hold it exactly. The other 11 of that word take the
-//! lowest bits of the digest, and their place in the digest's word takes the time from `ts` to `full_at`, rounded up by
-//! at most 1/32. So an entry can be dropped without its policy. The time to full takes longest to compute; it is in
-//! a word that the next call on the key does not wait for.
+//! `ts` is integer ms between -2^40 and 2^52 + one hour, so 53 bits hold it exactly. The other 11 bits of that word
+//! hold the lowest bits of the digest. Their place in the digest's word holds the time from `ts` to `full_at`, rounded
+//! up by at most 1/32, so an entry can be dropped without its policy. That time takes longest to compute, so it is in a
+//! word that the next call on the key does not wait for.
 
 use crate::limit::Digest;
 use tidegate_core::State;
 
-/// Bits of the time to full: 6 of exponent, 5 of fraction. As many bits of the digest are beside `ts`.
+/// Bits of the time to full: 6 of exponent, 5 of fraction. As many bits of the digest are in the word of `ts`.
 const FULL_BITS: u32 = 11;
 const FULL_MASK: u64 = (1 << FULL_BITS) - 1;
 const FRACTION_BITS: u32 = 5;
@@ -16,7 +16,7 @@ const FRACTIONS: u64 = 1 << FRACTION_BITS;
 /// Keeps the packed time above 0 for every `ts` there is (a window can begin up to one period before 0 UTC).
 const BIAS: f64 = 1_099_511_627_777.0;
 
-/// A place of the table; all zeros where it is vacant.
+/// The content of one place of the table; all zeros where it is vacant.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(crate) struct Entry {
@@ -67,12 +67,13 @@ impl Entry {
         State::from_state(self.value, self.ts())
     }
 
-    /// Whether a table can have written it.
+    /// Whether a table could have written it.
     pub(crate) fn is_sound(&self) -> bool {
         !self.is_vacant() && State::new(self.value, self.ts()).is_ok()
     }
 
-    /// When the state is full at the latest: exact below 32 ms, else up to 1/32 of the time late, never early.
+    /// When the state is full, ms since the Unix epoch: exact below 32 ms after `ts`, otherwise late by up to 1/32 of
+    /// that time, never early.
     #[inline]
     pub(crate) fn full_at(&self) -> f64 {
         self.ts() + expand(self.low_and_full & FULL_MASK) as i64 as f64
@@ -88,7 +89,7 @@ impl Entry {
     }
 }
 
-/// A length of time as exponent and fraction, rounded up.
+/// A duration in ms as exponent and fraction, rounded up.
 #[inline]
 fn round_up(ms: u64) -> u64 {
     if ms < FRACTIONS {
@@ -114,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_rounded_up_by_at_most_a_thirty_second(bits in 0u32..53, low: u64) {
+        fn a_time_is_rounded_up_by_at_most_one_thirty_second_of_itself(bits in 0u32..53, low: u64) {
             let ms = (1u64 << bits) + (low & ((1 << bits) - 1));
             let back = expand(round_up(ms));
             prop_assert!(round_up(ms) < 1 << FULL_BITS);

@@ -1,8 +1,8 @@
-//! One part of the table: an array in the order of the hashes, with gaps (ordered linear probing).
+//! One segment of the table: an array in the order of the hashes, with gaps (ordered linear probing).
 //!
-//! An entry is at the place its hash points to, or after it where entries of lesser hash are there. So a search ends at
-//! the first greater hash, and an array is rebuilt in one pass, in order, without the states that are full by now. Parts
-//! are small, so no rebuild is a pause.
+//! An entry is at its home, the place that its hash points to, or after it where entries of lesser hash occupy the
+//! home. So a search ends at the first greater hash, and an array is rebuilt in one pass, in order, without the states
+//! that are full by now. Segments are small, so no rebuild is a noticeable pause.
 
 use crate::call::{Call, Stored};
 use crate::limit::Digest;
@@ -10,7 +10,7 @@ use crate::packed::Entry;
 use alloc::vec::Vec;
 use tidegate_core::{Decision, MAX_SKEW_MS, Rule};
 
-/// Where a digest is, or where to insert it.
+/// The place of a digest, or the place at which to insert it.
 pub(crate) enum Place {
     Found(usize),
     Vacant(usize),
@@ -19,25 +19,25 @@ pub(crate) enum Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Segment {
     places: Vec<Entry>,
-    /// How many places hashes point to; the rest takes entries that are shifted beyond them.
+    /// Number of places that are homes; the rest is for entries that are shifted beyond them.
     span: u32,
     used: u32,
     /// Where the search for a state to drop continues.
     cursor: usize,
-    /// The latest instant of the states dropped: see [`Rule::absent`](tidegate_core::Rule::absent).
+    /// The latest instant of the dropped states, ms: see [`Rule::absent`](tidegate_core::Rule::absent).
     fresh_from: f64,
 }
 
-/// States looked at for the fullest when there is no room.
+/// States examined for the fullest when there is no room.
 const SAMPLE: usize = 128;
 
-/// At most this much of the span is used: 7/8.
+/// Highest fill of the span: 7/8.
 const FULL: (u32, u32) = (7, 8);
-/// A rebuilt array has this many places for 7 entries, so that a quarter more fit before the next.
+/// Places per 7 entries of a rebuilt array, so that a quarter more fit before the next rebuild.
 const ROOM: (u32, u32) = (10, 7);
 
 impl Segment {
-    /// Where hashes of this height point to.
+    /// The home of a hash with this upper half.
     #[inline]
     fn home(&self, high: u64) -> usize {
         (((high >> 32) * u64::from(self.span)) >> 32) as usize
@@ -65,12 +65,12 @@ impl Segment {
         self.fresh_from
     }
 
-    /// Sets it, for states that were dropped elsewhere.
+    /// Sets `fresh_from`, for states that were dropped elsewhere.
     pub(crate) fn set_fresh_from(&mut self, at: f64) {
         self.fresh_from = at;
     }
 
-    /// Notes the instant of a state that is dropped. An instant of a broken clock is ignored, and replaced.
+    /// Records the instant of a dropped state. An instant of a broken clock is ignored, and a recorded one is replaced.
     fn dropped(&mut self, at: f64, now: f64) {
         let broken = |at| at - now > MAX_SKEW_MS;
         if !broken(at) && (at > self.fresh_from || broken(self.fresh_from)) {
@@ -87,7 +87,7 @@ impl Segment {
         found.map_or(Stored::Absent { fresh_from: self.fresh_from }, |entry| Stored::Present(entry.state()))
     }
 
-    /// One call on the state of this digest. Returns the entry to insert, where there is none to change.
+    /// One call on the state of this digest. Returns the entry to insert, where the digest has none to change.
     #[inline(always)]
     pub(crate) fn decide(&mut self, digest: Digest, rule: &Rule, call: &Call) -> (Decision, Option<Entry>) {
         let absent = Stored::Absent { fresh_from: self.fresh_from };
@@ -97,7 +97,7 @@ impl Segment {
         };
         let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
         let outcome = call.apply(rule, stored.state(rule, call.now));
-        // `reset_at` is the time at which what is written is full.
+        // `reset_at` is the time at which the new state is full.
         let full_at = outcome.decision.reset_at;
         let mut new = None;
         match (outcome.write, entry) {
@@ -126,7 +126,8 @@ impl Segment {
         self.places.iter().filter(|entry| !entry.is_vacant())
     }
 
-    /// Inserts a new entry at the `place` that [`find`](Segment::find) returned. Returns how many full states were dropped.
+    /// Inserts a new entry at the `place` that [`find`](Segment::find) returned. Returns how many full states were
+    /// dropped.
     pub(crate) fn insert(&mut self, place: usize, entry: Entry, now: f64) -> u32 {
         let mut place = place;
         let mut dropped = 0;
@@ -134,7 +135,7 @@ impl Segment {
         while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
             || !self.put(place, entry)
         {
-            // It is full, or (rarely) too many entries were shifted beyond its end: then it takes more room.
+            // The segment is full or, rarely, too many entries were shifted beyond its end: rebuild it with more room.
             dropped += self.rebuild(now, room);
             room += 3;
             place = match self.find(entry.digest()) {
@@ -174,11 +175,11 @@ impl Segment {
         }
     }
 
-    /// Drops the fullest of a bounded sample of the states, or the first that is full by now. Returns whether it was full;
-    /// `None` where there is no state.
+    /// Drops the fullest of a bounded sample of the states, or the first that is full by now. Returns whether that one
+    /// was full; `None` where the segment is empty.
     ///
-    /// Each sample continues after the one before, so every state has its turn. A debtor is evicted only where no state of
-    /// the sample is fuller: by a flood of keys that are drained as far.
+    /// Each sample continues after the previous one, so every state is examined in turn. A debtor is evicted only where
+    /// no state of the sample is fuller, as in a flood of keys that are drained as far.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
         let mut best: Option<(f64, usize)> = None;
         let mut met = 0;

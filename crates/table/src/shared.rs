@@ -1,4 +1,4 @@
-//! The table of a whole process: the same segments, each behind its own lock.
+//! The table that all threads of a process share: the same segments, each behind its own lock.
 
 use crate::call::{All, Call, Change, Member, States, Stored, plan_all};
 use crate::limit::{Digest, Limit};
@@ -12,8 +12,8 @@ use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
 /// A [`Table`](crate::Table) that all threads share. A call on one key locks one segment of the table; a call on
-/// several locks theirs in one order, so no two calls wait for each other. While threads add states at the same moment
-/// there may be as many more than `max_keys` as they are about to add.
+/// several keys locks their segments in ascending order, so there is no deadlock. While threads add states
+/// concurrently, the table may exceed `max_keys` by the states that they are adding.
 #[derive(Debug)]
 pub struct SharedTable {
     segments: Vec<Mutex<Segment>>,
@@ -46,13 +46,13 @@ impl SharedTable {
         }
     }
 
-    /// What its limits hash under.
+    /// The secret that limits on this table hash under.
     #[must_use]
     pub fn secret(&self) -> [u64; 2] {
         self.secret
     }
 
-    /// What it holds and has dropped.
+    /// Counts of the states held and dropped.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let places: usize = (0..self.segments.len()).map(|i| self.lock(i).places()).sum();
@@ -71,7 +71,7 @@ impl SharedTable {
 
     #[inline]
     fn lock(&self, segment: usize) -> MutexGuard<'_, Segment> {
-        // A segment is consistent between any two statements that could panic, and none can: so poison is ignored.
+        // No statement that changes a segment can panic, so a poisoned lock is still consistent.
         self.segments[segment].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,8 @@ impl SharedTable {
         Locked { table: self, segments: numbers.into_iter().map(|i| (i, self.lock(i))).collect() }
     }
 
-    /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is dropped.
+    /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is
+    /// dropped.
     fn insert(&self, segment: &mut Segment, digest: Digest, entry: Entry, now: f64) {
         if self.keys.load(Relaxed) >= self.max_keys
             && let Some(was_full) = segment.drop_fullest(now)
@@ -109,7 +110,7 @@ impl SharedTable {
         decision
     }
 
-    /// Takes from all members or from none; without `takes`, only decides.
+    /// Takes from all members or from none, at `now`, ms since the Unix epoch; without `takes`, only decides.
     pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> All {
         let mut locked = self.lock_all(members);
         let Ok((all, changes)) = plan_all(&locked, members, now);
@@ -121,7 +122,7 @@ impl SharedTable {
         all
     }
 
-    /// The limit's two numbers at `now`.
+    /// The state of the key at `now`, ms since the Unix epoch.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
         let (digest, rule) = (limit.digest(key), limit.rule(key));
@@ -129,7 +130,7 @@ impl SharedTable {
         rule.refill(stored.state(&rule, now), now)
     }
 
-    /// Removes the state: the next call starts from a full one.
+    /// Removes the state: the key is full again.
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) {
         let digest = limit.digest(key);
         let mut segment = self.lock(self.segment_of(digest));

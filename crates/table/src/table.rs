@@ -8,21 +8,21 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use tidegate_core::{Decision, State};
 
-/// Keys of one segment when the table is full: small enough to rebuild in some 20 microseconds.
+/// Keys of one segment when the table is full: small enough to rebuild in about 20 µs.
 const SEGMENT_KEYS: usize = 1024;
 
-/// What a table holds and what it has dropped.
+/// Counts of the states that a table holds and has dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// States held now.
     pub keys: usize,
     /// The most it may hold.
     pub max_keys: usize,
-    /// States evicted for want of room that were not full: each granted its key at most one more `capacity`.
+    /// States evicted for room before they were full: each granted its key at most one more `capacity`.
     pub evicted: u64,
-    /// Full states dropped; losing one loses nothing.
+    /// Full states dropped; a dropped full state changes no decision.
     pub expired: u64,
-    /// Bytes of memory taken by the places for states, used and free.
+    /// Memory of the places for states, used and free, in bytes.
     pub bytes: usize,
 }
 
@@ -51,13 +51,13 @@ impl Table {
         Table { segments, secret, max_keys, keys: 0, evicted: 0, expired: 0 }
     }
 
-    /// What its limits hash under.
+    /// The secret that limits on this table hash under.
     #[must_use]
     pub fn secret(&self) -> [u64; 2] {
         self.secret
     }
 
-    /// What it holds and has dropped.
+    /// Counts of the states held and dropped.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let places: usize = self.segments.iter().map(Segment::places).sum();
@@ -89,8 +89,8 @@ impl Table {
         self.keys = self.keys + 1 - dropped as usize;
     }
 
-    /// Drops the fullest state of the segment that a new one goes to; where that is empty, of the next. So every segment of
-    /// a full table keeps its size, and with it a choice of states to drop.
+    /// Drops the fullest state of the segment that a new one is for; where that is empty, of the next segment. So every
+    /// segment of a full table keeps its size, and with it a choice of states to drop.
     fn make_room(&mut self, segment: usize, now: f64) {
         for next in 0..self.segments.len() {
             let at = (segment + next) & (self.segments.len() - 1);
@@ -115,7 +115,7 @@ impl Table {
         self.decide_digest(limit, key, limit.digest(key), call)
     }
 
-    /// The same, for a key whose digest the caller has kept.
+    /// As [`decide`](Table::decide), for a key whose digest the caller has kept.
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
     pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
@@ -138,7 +138,7 @@ impl Table {
         decision
     }
 
-    /// Takes from all members or from none; without `takes`, only decides.
+    /// Takes from all members or from none, at `now`, ms since the Unix epoch; without `takes`, only decides.
     pub fn take_all(&mut self, members: &[Member], now: f64, takes: bool) -> All {
         let Ok((all, changes)) = plan_all(self, members, now);
         if takes {
@@ -149,7 +149,7 @@ impl Table {
         all
     }
 
-    /// The limit's two numbers at `now`.
+    /// The state of the key at `now`, ms since the Unix epoch.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
         let rule = limit.rule(key);
@@ -157,7 +157,7 @@ impl Table {
         rule.refill(stored.state(&rule, now), now)
     }
 
-    /// Removes the state: the next call starts from a full one.
+    /// Removes the state: the key is full again.
     pub fn reset(&mut self, limit: &Limit, key: Option<&[u8]>) {
         let digest = limit.digest(key);
         let at = self.segment_of(digest);

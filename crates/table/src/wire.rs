@@ -1,48 +1,48 @@
-//! A call and a decision as numbers, as both bindings pass them: a status word, and eight doubles.
+//! A call and a decision as both bindings pass them: a status word, and eight doubles.
 
 use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_now};
 
 use crate::call::{Call, Op};
 
-/// Granted.
+/// Status bit: granted.
 pub const OK: u32 = 1;
-/// Granted for later.
+/// Status bit: granted as a reservation.
 pub const RESERVED: u32 = 1 << 1;
-/// There is a state to write (pure evaluations only).
+/// Status bit, of pure evaluations only: there is a state to write.
 pub const WRITES: u32 = 1 << 2;
-/// Where the two bits of the [`Reason`](tidegate_core::Reason) begin.
+/// Position of the two status bits of the [`Reason`](tidegate_core::Reason).
 pub const REASON_SHIFT: u32 = 3;
-/// Only the store can decide (leases only).
+/// Status bit, of leases only: only the store can decide.
 pub const UNDECIDED: u32 = 1 << 5;
-/// An [`InputError`]: the lowest byte is the [`Field`].
+/// Status bit: an [`InputError`]. The lowest byte is the [`Field`].
 pub const INPUT_ERROR: u32 = 1 << 8;
-/// A limit or table that does not exist, or no longer.
+/// Status bit: the limit or table does not exist.
 pub const BROKEN: u32 = 1 << 9;
 
-/// A key that is longer than a key may be (the addon only).
+/// Status bit, of the addon only: the key is too long.
 pub const KEY_TOO_LONG: u32 = 1 << 10;
-/// A folder that cannot be used (the addon only): `fault` has the reason.
+/// Status bit, of the addon only: the folder cannot be used. `fault` returns the reason.
 pub const FAILED: u32 = 1 << 11;
 
-/// Allows tokens to be owed; the lowest two bits of the flags are the [`Op`].
+/// Flag: tokens may be owed. The lowest two bits of the flags are the [`Op`].
 pub const RESERVE: u32 = 1 << 2;
-/// The call is about the limit without a key (the addon only).
+/// Flag, of the addon only: the call has no key.
 pub const WITHOUT_KEY: u32 = 1 << 3;
-/// Removes the state, and decides nothing (the addon only).
+/// Flag, of the addon only: removes the state, and decides nothing.
 pub const RESET: u32 = 1 << 4;
 
 /// The length, or end, of an absent key.
 pub const NO_KEY: u32 = u32::MAX;
-/// In place of a length: the limit and key of the last call (the WebAssembly engine only).
+/// In place of a length, in the WebAssembly engine only: the limit and key of the last call.
 pub const SAME_KEY: u32 = u32::MAX - 1;
-/// The number of no table and no limit.
+/// Number that stands for no table and no limit.
 pub const NONE: u32 = u32::MAX;
 
 /// How many doubles a decision takes: value, ts, remaining, retryAt (NaN where there is none), resetAt, then the state
 /// to write: value, ts.
 pub const NUMBERS: usize = 8;
 
-/// The call of these numbers, or the status word of an error.
+/// The call with these numbers, or the status word of an error.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
@@ -85,11 +85,12 @@ pub fn write_state(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
     WRITES
 }
 
-/// The numbers of a policy, in their order.
+/// The fields of a policy, in the order in which they are passed.
 pub const POLICY: [Field; 6] =
     [Field::Rate, Field::Period, Field::Capacity, Field::MaxReserved, Field::Start, Field::Shards];
 
-/// A policy from its kind, a place in [`Kind::ALL`], and its numbers, in the order of [`POLICY`]; NaN is an absent one.
+/// A policy from its kind, an index in [`Kind::ALL`], and its numbers, in the order of [`POLICY`]. NaN is an absent
+/// number.
 pub fn policy(kind: u32, numbers: [f64; POLICY.len()]) -> Result<Policy, InputError> {
     let [rate, period, capacity, max_reserved, start, shards] = numbers;
     let given = |value: f64| (!value.is_nan()).then_some(value);

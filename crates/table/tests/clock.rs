@@ -1,4 +1,4 @@
-//! Law 6 where states are dropped: a clock that swings grants no more than its running maximum does.
+//! Law 6 in a table that drops states: a swinging clock grants no more than its running maximum would.
 
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ fn limit(kind: Kind, rate: f64, period: f64, shards: u32) -> Limit {
     Limit::new(SECRET, "one", Policy::new(&config).unwrap())
 }
 
-/// What a key may have been granted by now: the capacity, and what the running maximum of all clocks has brought since
-/// the key's first grant. A window that has begun by the end counts as one.
+/// The most that a key may have been granted: the capacity, and the refill of the running maximum of the clock since
+/// the key's first grant. A window counts once it has begun.
 fn earned(limit: &Limit, first: f64, last: f64) -> f64 {
     let policy = limit.policy();
     let periods = (last - first) / policy.period();
@@ -24,7 +24,7 @@ fn earned(limit: &Limit, first: f64, last: f64) -> f64 {
     policy.capacity() + refilled
 }
 
-/// A key that takes all it gets; where the clock goes next (on, or up to ten minutes back or ahead); how many new keys come.
+/// A key that takes all it is granted; the next clock step (up to ten minutes back or ahead); the number of new keys.
 fn swings() -> impl Strategy<Value = (u8, f64, u8)> {
     let step = prop_oneof![
         1 => Just(0.0),
@@ -46,7 +46,7 @@ proptest! {
 
     /// Each evicted state that was not full grants at most one capacity beyond the bound.
     #[test]
-    fn a_swinging_clock_grants_what_its_running_maximum_does(
+    fn a_swinging_clock_grants_at_most_what_its_running_maximum_would(
         max_keys in prop_oneof![1 => 1usize..20, 3 => Just(1000)], (kind, period, shards) in kinds(), calls in prop::collection::vec(swings(), 1..100),
     ) {
         let limit = limit(kind, 6.0, period, shards);
@@ -55,7 +55,7 @@ proptest! {
         let mut granted = [HashMap::new(), HashMap::new()];
         let (mut now, mut last): (f64, f64) = (NOW, NOW);
         for (at, (key, step, others)) in calls.into_iter().enumerate() {
-            // Not more than the skew behind the running maximum: a state that is further ahead is a broken clock's.
+            // At most the skew behind the running maximum: a state that is further ahead counts as a broken clock's.
             now = (now + step).max(last - 55.0 * MINUTE);
             last = last.max(now);
             for other in 0..u64::from(others) {
@@ -85,8 +85,8 @@ proptest! {
     }
 }
 
-/// What one key is granted while the clock swings by ten minutes a hundred times, and other keys' calls make the table drop
-/// its state, which is full by then.
+/// Tokens granted to one key while the clock swings by ten minutes a hundred times, and calls on other keys make the
+/// table drop its full state.
 fn swung(mut take: impl FnMut(&[u8], f64, f64) -> bool) -> f64 {
     let mut granted = 0.0;
     for swing in 0..100_u32 {
@@ -115,13 +115,13 @@ fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
 }
 
 #[test]
-fn a_clock_that_was_far_ahead_for_a_moment_leaves_fresh_keys_as_they_are() {
+fn one_reading_far_ahead_does_not_delay_the_refill_of_fresh_keys() {
     let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
     let mut table = Table::new(10_000, SECRET);
     for key in 0..400_u32 {
         table.decide(&limit, Some(&key.to_le_bytes()), Call::at(NOW));
     }
-    // Fifty minutes ahead all of them are full, and most are dropped; years ahead a state is written.
+    // Fifty minutes ahead all of them are full and most are dropped; years ahead, a state is written.
     for (key, ahead) in [(400_u32, 50.0), (401, 50.0), (402, 5e6), (403, 5e6)] {
         let drained = Call { count: 60.0, ..Call::at(NOW + ahead * MINUTE) };
         assert!(table.decide(&limit, Some(&key.to_le_bytes()), drained).ok);

@@ -1,5 +1,5 @@
 //! A flood of new keys through a table much larger than one sample. The fullest state of a sample is evicted: a debtor
-//! stays while the flood's keys are fuller than it, and goes where they are drained as far.
+//! stays while the flood's keys are fuller, and may be evicted where they are drained as far.
 
 use std::sync::Arc;
 use tidegate_core::{Config, Kind, Policy};
@@ -54,7 +54,7 @@ fn the_shared_table_keeps_its_debtors_too() {
             flood.join().expect("a flood that does not panic");
         }
         assert!(!table.decide(&limit, Some(b"debtor"), Call::at(NOW)).ok, "seed {seed}");
-        // Two threads may each add one before either sees that the table is full.
+        // Two threads may each add one before either observes that the table is full.
         assert!(table.stats().keys <= 4_096 + 2, "{:?}", table.stats());
     }
 }

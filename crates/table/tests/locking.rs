@@ -1,6 +1,5 @@
-//! The shared table under a scheduler that picks, at every lock and counter, which thread goes on: thousands of the orders
-//! in which threads can meet, random and by depth of the bug (PCT), each of which can be run again. It also finds every
-//! deadlock on its way.
+//! The shared table under a scheduler that picks the next thread at every lock and counter. It runs thousands of
+//! interleavings, random ones and by depth of the bug (PCT), each reproducible. It also reports deadlocks.
 //!
 //! ```sh
 //! cargo --config 'build.rustflags=["--cfg", "shuttle"]' test -p tidegate-table --test locking --target-dir target/shuttle
@@ -37,7 +36,7 @@ fn on_three(table: &Arc<SharedTable>, body: fn(&SharedTable, usize) -> u64) -> u
 }
 
 #[test]
-fn one_key_grants_exactly_what_there_is() {
+fn one_key_grants_exactly_its_capacity() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(1000, [1, 2]));
         let granted = on_three(&table, |table, _| {
@@ -67,9 +66,9 @@ fn several_limits_in_any_order_are_all_or_nothing() {
     });
 }
 
-/// Calls on a limit beside resets of it: every order ends in a state that a run of one thread can end in.
+/// Calls on a limit concurrent with a reset: every interleaving ends in a state that sequential calls can end in.
 #[test]
-fn calls_and_a_reset() {
+fn a_concurrent_reset_leaves_a_state_that_sequential_calls_could_leave() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(100_000, [1, 2]));
         let granted = on_three(&table, |table, i| {
@@ -82,14 +81,14 @@ fn calls_and_a_reset() {
         });
         let left = table.value(&limit(&table, "one", 4.0), Some(b"k"), 0.0).value();
         assert!((4..=6).contains(&granted), "{granted} granted");
-        // What was taken before the reset is forgotten; what came after it is not.
+        // Tokens taken before the reset are restored; tokens taken after it are not.
         assert!(left >= 4.0 - granted as f64 && left <= 4.0, "{left} left after {granted}");
     });
 }
 
-/// A table that is full while several threads add to it: what it counts is what it holds.
+/// A full table to which several threads add: its count of keys equals the states that it holds.
 #[test]
-fn the_count_of_keys_is_right_whatever_is_dropped() {
+fn the_count_of_keys_equals_the_states_held_while_threads_evict() {
     in_many_orders(|| {
         let table = Arc::new(SharedTable::new(2, [1, 2]));
         let granted = on_three(&table, |table, i| {
@@ -99,7 +98,7 @@ fn the_count_of_keys_is_right_whatever_is_dropped() {
         assert_eq!(granted, 6);
         let stats = table.stats();
         assert_eq!(stats.keys as u64 + stats.evicted + stats.expired, 6);
-        // As many more than its bound as threads were adding at the same moment.
+        // It may exceed its bound by one per thread that was adding.
         assert!((1..=4).contains(&stats.keys), "{stats:?}");
     });
 }

@@ -1,4 +1,4 @@
-//! The shared table under real threads: exact totals, all or nothing, and its bound.
+//! The shared table under real threads: exact totals, all-or-nothing takes, and `max_keys`.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ fn sharded(rate: f64, shards: f64) -> Policy {
     Policy::new(&Config { rate, period: 1e12, shards: Some(shards), ..Config::new(Kind::TokenBucket) }).unwrap()
 }
 
-/// Runs `body` on all threads at once, each with its number, and adds up what they return.
+/// Runs `body` on all threads concurrently, each with its number, and adds up their results.
 fn on_all(body: impl Fn(usize) -> u64 + Sync) -> u64 {
     let start = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -34,7 +34,7 @@ fn on_all(body: impl Fn(usize) -> u64 + Sync) -> u64 {
 }
 
 #[test]
-fn one_key_grants_exactly_what_there_is() {
+fn one_key_grants_exactly_its_capacity() {
     let table = SharedTable::new(1000, [1, 2]);
     let limit = Limit::new(table.secret(), "one", bucket(10_000.0));
     let take = |_| (0..5000).filter(|_| table.decide(&limit, Some(b"k"), Call::at(0.0)).ok).count() as u64;
@@ -43,7 +43,7 @@ fn one_key_grants_exactly_what_there_is() {
 }
 
 #[test]
-fn many_keys_grant_exactly_what_each_has() {
+fn each_of_many_keys_grants_exactly_its_capacity() {
     let table = SharedTable::new(100_000, [1, 2]);
     let limit = Limit::new(table.secret(), "one", bucket(3.0));
     let take = |thread: usize| {
@@ -124,7 +124,7 @@ fn a_flood_by_all_threads_stays_within_the_bound_and_spares_debtors() {
 }
 
 #[test]
-fn what_writes_nothing_drops_nobody() {
+fn a_call_that_writes_nothing_drops_no_state() {
     let table = SharedTable::new(100, [1, 2]);
     let limits = [("one", bucket(10.0)), ("parts", sharded(8.0, 4.0))].map(|(n, p)| Limit::new(table.secret(), n, p));
     for i in 0u8..100 {

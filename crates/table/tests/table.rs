@@ -1,4 +1,4 @@
-//! The table against a map that never forgets, its bound, whom it drops, and its bytes.
+//! The table compared with a map that keeps every state; its bound, its evictions, and its dump.
 
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -51,9 +51,9 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Where there is room, the table answers as a map does that keeps every state for ever: what it forgets was full.
+    /// With room, the table decides as a map that keeps every state: it drops only full ones.
     #[test]
-    fn it_answers_as_a_map_that_forgets_nothing(steps in prop::collection::vec(step(), 1..500)) {
+    fn with_room_it_decides_as_a_map_that_keeps_every_state(steps in prop::collection::vec(step(), 1..500)) {
         let mut table = Table::new(100_000, SECRET);
         let limits: Vec<Limit> = policies().into_iter().map(|(name, p)| Limit::new(table.secret(), name, p)).collect();
         let mut model: HashMap<(usize, u8), State> = HashMap::new();
@@ -87,9 +87,9 @@ proptest! {
         prop_assert_eq!(stats.evicted, 0);
     }
 
-    /// Whatever comes, it holds no more than it may, and every state is accounted for.
+    /// The table holds at most `max_keys` states, and every dropped state is counted.
     #[test]
-    fn it_holds_no_more_than_it_may(max_keys in 1usize..40, keys in prop::collection::vec((0u16..200, 0u16..2000), 1..600)) {
+    fn it_holds_at_most_max_keys_and_counts_every_dropped_state(max_keys in 1usize..40, keys in prop::collection::vec((0u16..200, 0u16..2000), 1..600)) {
         let mut table = Table::new(max_keys, SECRET);
         let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
         let (mut now, mut granted) = (1e12, 0);
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_restore_or_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..168, flip in any::<u8>()) {
+    fn any_bytes_restore_to_a_sound_table_or_are_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..168, flip in any::<u8>()) {
         prop_assert!(Table::restore(10, &bytes).is_err() || bytes.len() >= 32);
         let mut table = Table::new(10, SECRET);
         let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn a_flood_of_new_keys_does_not_wash_out_debtors() {
+fn a_flood_of_new_keys_does_not_evict_debtors() {
     for max_keys in [20, 200, 5000] {
         let mut table = Table::new(max_keys, SECRET);
         let limit = Limit::new(table.secret(), "one", bucket(10.0, 60_000.0));
@@ -143,7 +143,7 @@ fn a_flood_of_new_keys_does_not_wash_out_debtors() {
         }
         for key in &debtors {
             let value = table.value(&limit, Some(key), 100.0).value();
-            assert!(value < -400.0, "a debtor of 490 tokens was forgotten: {value}, at {max_keys} keys");
+            assert!(value < -400.0, "a debtor of 490 tokens was evicted: {value}, at {max_keys} keys");
         }
         let stats = table.stats();
         assert_eq!(stats.keys, max_keys);
@@ -153,13 +153,13 @@ fn a_flood_of_new_keys_does_not_wash_out_debtors() {
 }
 
 #[test]
-fn what_is_full_goes_in_passing() {
+fn full_states_are_dropped_as_new_keys_are_added() {
     let mut table = Table::new(1_000_000, SECRET);
     let limit = Limit::new(table.secret(), "one", bucket(1.0, 1000.0));
     for i in 0u32..200_000 {
         table.decide(&limit, Some(&i.to_le_bytes()), Call::at(f64::from(i)));
     }
-    // A thousand at a time are not full. There are 976 parts, each with room for a few more.
+    // About a thousand states are not full at any time. There are 976 segments, each with room for a few more.
     let stats = table.stats();
     assert!(stats.keys < 10_000, "{stats:?}");
     assert_eq!(stats.keys as u64 + stats.expired, 200_000);

@@ -1,4 +1,4 @@
-//! Several limits are taken all or none, and at `retry_at` all are granted.
+//! `take_all` takes from all limits or from none, and at `retry_at` all are granted.
 
 use proptest::prelude::*;
 use tidegate_core::{Config, Decision, Kind, Policy};
@@ -24,16 +24,16 @@ proptest! {
 
     #[test]
     fn a_failed_take_all_writes_nothing(
-        asked in prop::collection::vec((policies(), 0.0..30.0f64, 0.0..15.0f64, any::<bool>()), 1..6), twice: bool,
+        requests in prop::collection::vec((policies(), 0.0..30.0f64, 0.0..15.0f64, any::<bool>()), 1..6), twice: bool,
     ) {
         let secret = [1, 2];
         let (mut table, shared) = (Table::new(1000, secret), SharedTable::new(1000, secret));
         let limits: Vec<Limit> =
-            asked.iter().enumerate().map(|(i, (policy, ..))| Limit::new(secret, i.to_string(), *policy)).collect();
+            requests.iter().enumerate().map(|(i, (policy, ..))| Limit::new(secret, i.to_string(), *policy)).collect();
         let key = Some(b"k".as_slice());
         let mut members = Vec::new();
         let mut alone: Vec<Decision> = Vec::new();
-        for (limit, (_, charged, count, reserve)) in limits.iter().zip(&asked) {
+        for (limit, (_, charged, count, reserve)) in limits.iter().zip(&requests) {
             let charge = Call { op: Op::Charge, count: *charged, ..Call::at(NOW) };
             table.decide(limit, key, charge);
             shared.decide(limit, key, charge);
@@ -58,7 +58,7 @@ proptest! {
         let by_threads = shared.take_all(&members, NOW, true);
         prop_assert_eq!((by_threads.ok, by_threads.retry_at, &by_threads.decisions), (all.ok, all.retry_at, &alone));
         let each = if twice { 2.0 } else { 1.0 };
-        for (limit, (_, charged, count, _)) in limits.iter().zip(&asked) {
+        for (limit, (_, charged, count, _)) in limits.iter().zip(&requests) {
             let left = limit.policy().capacity() - charged - if all.ok { each * count } else { 0.0 };
             for value in [table.value(limit, key, NOW).value(), shared.value(limit, key, NOW).value()] {
                 prop_assert!((value - left).abs() < 1e-9, "{value} is not {left}");

@@ -95,8 +95,8 @@ describe("a folder", () => {
     const path = folder();
     const store = opened(path, { maxKeys: 77, sync: "always" });
     expect(opened(path).stats().maxKeys).toBe(77);
-    expect(() => file(path, { maxKeys: 78 }, addon)).toThrow("it is open with `maxKeys` 77, and 78 was asked for");
-    expect(() => file(path, { sync: 5 }, addon)).toThrow("it is open with `sync` always, and every 5 ms was asked for");
+    expect(() => file(path, { maxKeys: 78 }, addon)).toThrow("it is open with `maxKeys` 77, and 78 was requested");
+    expect(() => file(path, { sync: 5 }, addon)).toThrow("it is open with `sync` always, and every 5 ms was requested");
     const limits = defineLimits({ one: bucket }, { store });
     expect(limits.limit("one").ok).toBe(true);
   });

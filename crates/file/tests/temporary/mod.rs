@@ -1,4 +1,4 @@
-//! A folder of a test's own, and limits on it.
+//! A temporary folder for each test, and limits on it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ impl Drop for Temporary {
     }
 }
 
-/// `capacity` tokens, and one more in each hour.
+/// A bucket of `capacity` tokens that refills one token per hour.
 pub(crate) fn bucket(store: &FileStore, capacity: f64) -> Limit {
     let config = Config { rate: 1.0, period: 3.6e6, capacity: Some(capacity), ..Config::new(Kind::TokenBucket) };
     Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"))
@@ -41,7 +41,7 @@ pub(crate) fn bucket(store: &FileStore, capacity: f64) -> Limit {
 
 pub(crate) const NOW: f64 = 1.8e12;
 
-/// How many single tokens of a key are granted.
+/// How many requests for one token each are granted on a key.
 pub(crate) fn granted(store: &FileStore, limit: &Limit, key: &str, calls: usize) -> usize {
     let ok = |_: &usize| store.decide(limit, Some(key.as_bytes()), Call::at(NOW)).expect("an answer").ok;
     (0..calls).filter(ok).count()

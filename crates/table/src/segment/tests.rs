@@ -1,4 +1,4 @@
-//! A segment against a map, and its order.
+//! A segment compared with a map, and its invariants.
 
 use super::{Place, Segment};
 use crate::limit::Digest;
@@ -9,7 +9,7 @@ use std::format;
 use tidegate_core::State;
 
 impl Segment {
-    /// What the search relies on: ascending hashes, each at its home or after it with no gap between.
+    /// The invariant that the search relies on: ascending hashes, each at its home or after it with no gap between.
     pub(crate) fn check(&self) {
         let mut last = 0;
         let mut used = 0;
@@ -32,7 +32,8 @@ enum Step {
     Wait(u32),
 }
 
-/// Few and extreme hashes, equal upper halves and lower ones that differ in one bit: everything that may collide.
+/// Few and extreme hashes, equal upper halves, and lower halves that differ in one bit: hashes that are likely to
+/// collide.
 fn digest() -> impl Strategy<Value = Digest> {
     let high = prop_oneof![
         Just(0),

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: that no part of a growing table is large enough for its rebuild to be a pause.
+//! No segment of a growing table is large enough for its rebuild to be a noticeable pause.
 
 use super::{SEGMENT_KEYS, Table};
 use crate::{Call, Limit};
