@@ -1,4 +1,4 @@
-//! The hot call, on Node-API itself.
+//! `decide`, the hot call, written directly on Node-API.
 
 use crate::key::KeyBytes;
 use crate::thread::{Kept, with_limit};
@@ -9,7 +9,7 @@ use tidegate_core::MAX_KEY_BYTES;
 use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, write_decision};
 
 /// `decide(limit, flags, key)`: one call on one limit and key, with now and count in the first two numbers of
-/// the limit's store. Returns the status word of [`tidegate_table::wire`]; the answer is in the same numbers.
+/// the limit's store. Returns the status word of [`tidegate_table::wire`]; the decision is in the same numbers.
 pub(crate) extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     returning(env, || answer(&Arguments::of(env, info)?))
 }
@@ -23,7 +23,7 @@ fn returning(env: sys::napi_env, status: impl FnOnce() -> Option<u32>) -> sys::n
     result
 }
 
-/// Units of a key that one read takes; a longer key is read again.
+/// UTF-16 units of a key that the first read takes; a longer key is read again.
 const SHORT: usize = 64;
 
 /// The arguments of one call.
@@ -36,8 +36,8 @@ impl Arguments {
     fn of(env: sys::napi_env, info: sys::napi_callback_info) -> Option<Arguments> {
         let mut values = [ptr::null_mut(); 3];
         let mut count = values.len();
-        // Safety: `env` and `info` are the ones of this call, and there is room for three values. What is missing is
-        // undefined, and reading that as a number or a string fails without effect.
+        // Safety: `env` and `info` are the ones of this call, and there is room for three values. A missing
+        // one is undefined, and reading that as a number or a string fails without effect.
         let status = unsafe {
             sys::napi_get_cb_info(env, info, &mut count, values.as_mut_ptr(), ptr::null_mut(), ptr::null_mut())
         };
@@ -83,7 +83,7 @@ fn answer(arguments: &Arguments) -> Option<u32> {
     if seen < 128 { Some(with_key(limit, flags, bytes.get(..units.len()))) } else { long(arguments, limit, flags) }
 }
 
-/// The same for a key that is long, or not ASCII.
+/// As above, for a key that is long or not ASCII.
 #[cold]
 fn long(arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
     let mut room = [0; MAX_KEY_BYTES + 2];

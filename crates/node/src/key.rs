@@ -1,4 +1,4 @@
-//! A JavaScript string's characters as the bytes that the table hashes.
+//! Converts a JavaScript string to the bytes that the table hashes.
 
 use tidegate_core::MAX_KEY_BYTES;
 
@@ -9,7 +9,7 @@ pub(crate) struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// The bytes of these UTF-16 units; `None` where there are more than a key may have.
+    /// The bytes of these UTF-16 units; `None` where they exceed the longest key.
     #[inline]
     pub(crate) fn of(units: &[u16]) -> Option<KeyBytes> {
         let mut key = KeyBytes { bytes: [0; MAX_KEY_BYTES], length: units.len() };

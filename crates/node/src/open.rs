@@ -14,7 +14,7 @@ use tidegate_file::{FileError, Options, Sync};
 use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
 use tidegate_table::{Limit, SharedTable};
 
-/// The package takes an addon of its own version alone.
+/// Version of the addon; the package loads only an addon of its own version.
 #[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn version() -> String {
@@ -28,24 +28,24 @@ fn opened(numbers: Float64Array, place: Place) -> Result<u32> {
         return Err(Error::from_reason("eight doubles are needed for numbers"));
     }
     let at = data.as_ptr() as *mut [f64; NUMBERS];
-    // The reference that the wrapper holds is never given back, so the doubles outlive the thread's last call.
+    // The reference of the wrapper is never released, so the doubles outlive the last call of the thread.
     std::mem::forget(numbers);
     // Safety: eight doubles, kept alive by the reference above; an ArrayBuffer's memory does not move.
     Ok(keep_store(unsafe { Store::new(at, place) }))
 }
 
-/// Opens the process's table, and makes it where there is none: then it holds at most `max_keys` states. Each copy of
-/// the package has numbers of its own. Returns the store's number on this thread.
+/// Opens the process's table, which the first call creates, for at most `max_keys` states. Each copy of the
+/// package passes its own numbers. Returns the store's number on this thread.
 #[napi(catch_unwind)]
 pub(crate) fn open_shared(numbers: Float64Array, max_keys: u32) -> Result<u32> {
-    // Keys from the operating system, through the standard library's own source of them.
+    // Random bits of the operating system, through the hasher of the standard library.
     let random = RandomState::new();
     let table = TABLE.get_or_init(|| SharedTable::new(max_keys as usize, [random.hash_one(0), random.hash_one(1)]));
     opened(numbers, Place::Table(table))
 }
 
-/// Opens a folder. `max_keys` of 0 and a negative `sync` leave the setting as it is; a `sync` of 0 is always, another is
-/// the ms between snapshots. Returns the store's number on this thread.
+/// Opens a folder. A `max_keys` of 0 and a negative `sync` keep the setting; a `sync` of 0 is always, any other is the
+/// ms between snapshots. Returns the store's number on this thread.
 #[napi(catch_unwind)]
 pub(crate) fn open_file(numbers: Float64Array, path: String, max_keys: u32, sync: f64) -> Result<u32> {
     let every = |ms: u32| if ms == 0 { Sync::Always } else { Sync::Every(ms) };
@@ -64,15 +64,15 @@ pub(crate) fn close(number: u32) {
     }
 }
 
-/// Why the store's last call that failed did.
+/// Message of the last failed call of the store.
 #[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn fault(number: u32) -> String {
     store(number).map(|store| store.fault()).unwrap_or_default()
 }
 
-/// A limit for a store; its policy's numbers are rate, period, capacity, maxReserved, start and shards, the store's first
-/// six numbers. Returns its number on this thread, or a negative status word.
+/// A limit for a store; its policy's numbers are rate, period, capacity, maxReserved, start and shards, the store's
+/// first six numbers. Returns its number on this thread, or a negative status word.
 #[napi(catch_unwind)]
 pub(crate) fn limit_new(number: u32, name: String, kind: u32) -> i32 {
     let made = store(number).ok_or(BROKEN).and_then(|store| {
@@ -84,37 +84,37 @@ pub(crate) fn limit_new(number: u32, name: String, kind: u32) -> i32 {
     made.map_or_else(|status| -(status as i32), |limit| limit as i32)
 }
 
-/// Forgets a limit: what held it was collected. Its number may be given again.
+/// Frees a limit whose JavaScript object was collected. Its number may be reused.
 #[napi(catch_unwind)]
 pub(crate) fn limit_drop(limit: u32) {
     drop_limit(limit);
 }
 
-/// How many limits this thread keeps.
+/// Number of limits of this thread.
 #[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn limits() -> u32 {
     live_limits() as u32
 }
 
-/// What a store holds and has dropped.
+/// Counts of the states that a store holds and has dropped.
 #[napi(object)]
 pub(crate) struct StoreStats {
     /// States held now.
     pub keys: f64,
     /// The most it may hold.
     pub max_keys: f64,
-    /// Dropped by this process, not full.
+    /// States that this process evicted before they were full.
     pub evicted: f64,
-    /// Dropped by this process, full.
+    /// Full states that this process dropped.
     pub expired: f64,
     /// Bytes of the table, or of the data file.
     pub bytes: f64,
-    /// Why the last snapshot could not be made.
+    /// The error of the last snapshot, where it failed.
     pub sync_error: Option<String>,
 }
 
-/// What it holds and has dropped. Throws where a folder cannot be read.
+/// Counts of a store. Throws where a folder cannot be read.
 #[napi(catch_unwind)]
 pub(crate) fn stats(number: u32) -> Result<StoreStats> {
     let store = store(number).ok_or_else(|| Error::from_reason("there is no such store"))?;

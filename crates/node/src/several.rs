@@ -9,7 +9,7 @@ use tidegate_core::{Decision, check_now};
 use tidegate_table::wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, write_decision};
 use tidegate_table::{All, Member};
 
-/// The keys in `units`, one after another, by where each ends.
+/// The concatenated keys in `units`, given the end of each.
 fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
     let mut from = 0;
     let key = |end: &u32| {
@@ -29,9 +29,9 @@ fn write_all(decisions: &[Decision], answers: &mut [f64]) {
     }
 }
 
-/// Takes from all limits of a store or from none ; without `takes`, only decides. For each request: its limit, where its key
-/// ends in `units`, and in `answers` on the way in its count and whether tokens may be owed (1), on the way out its
-/// numbers, with its status word as the eighth. Returns the status of the whole and its retryAt (NaN: none).
+/// Takes from all members or from none; without `takes`, only decides. Each request has its limit, the end of its
+/// key in `units`, and eight doubles in `answers`: as input its count and 1 where tokens may be owed, as output its
+/// decision, with the status word last. Returns the status of all and their retryAt (NaN: none).
 #[napi(catch_unwind)]
 pub(crate) fn all(
     number: u32,
@@ -43,7 +43,7 @@ pub(crate) fn all(
     takes: bool,
 ) -> Result<Vec<f64>> {
     let keys = keys(&units, &ends)?;
-    // Safety: only this call has the array while it runs: JavaScript waits for it.
+    // Safety: the call is synchronous, so JavaScript does not use the array meanwhile.
     let answers = unsafe { answers.as_mut() };
     Ok(match take_all(number, &limits, &keys, answers, now, takes) {
         Ok(All { ok, retry_at, decisions }) => {
@@ -79,8 +79,8 @@ fn take_all(
     })
 }
 
-/// One call each on many keys of one limit, each by itself; in a folder in one transaction. `answers` takes eight doubles
-/// per key, its status word as the eighth. Returns a status word.
+/// One independent call on each of many keys of one limit; in a folder in one transaction. `answers` takes eight
+/// doubles per key, its status word as the eighth. Returns a status word.
 #[napi(catch_unwind)]
 pub(crate) fn many(
     limit: u32,
@@ -96,7 +96,7 @@ pub(crate) fn many(
         Ok(call) => call,
         Err(status) => return Ok(status),
     };
-    // Safety: only this call has the array while it runs: JavaScript waits for it.
+    // Safety: the call is synchronous, so JavaScript does not use the array meanwhile.
     let answers = unsafe { answers.as_mut() };
     let keys: Vec<_> = keys.iter().map(|key| key.as_ref().map(KeyBytes::as_slice)).collect();
     let decided = with_limit(limit, |Kept { limit, store }| store.decide_many(limit, &keys, one));

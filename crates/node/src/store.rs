@@ -1,4 +1,4 @@
-//! A store as JavaScript has it: the numbers that its calls pass, and where its states are.
+//! A store of JavaScript: the numbers that its calls pass, and its table or folder.
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -26,8 +26,8 @@ pub(crate) struct Store {
 
 impl Store {
     /// # Safety
-    /// The doubles at `numbers` must stay where they are for as long as the thread calls the addon, and only this store
-    /// may use them.
+    /// The doubles at `numbers` must not move or be freed while the thread calls the addon, and only this store may use
+    /// them.
     pub(crate) unsafe fn new(numbers: *mut [f64; NUMBERS], place: Place) -> Store {
         Store { numbers, place, fault: RefCell::default() }
     }
@@ -35,7 +35,7 @@ impl Store {
     /// Runs with the store's numbers.
     #[inline]
     pub(crate) fn with_numbers<R>(&self, run: impl FnOnce(&mut [f64; NUMBERS]) -> R) -> R {
-        // Safety: as `new` requires; only this thread uses them, and `run` neither calls JavaScript nor this again.
+        // Safety: as `new` requires; only this thread uses them, and `run` neither calls JavaScript nor this function.
         run(unsafe { &mut *self.numbers })
     }
 
@@ -61,7 +61,7 @@ impl Store {
         }
     }
 
-    /// Why the last call that failed did.
+    /// Message of the last failed call.
     pub(crate) fn fault(&self) -> String {
         self.fault.take()
     }
@@ -81,7 +81,7 @@ impl Store {
         self.on(|table| table.decide(limit, key, call), |folder| folder.decide(limit, key, call))
     }
 
-    /// One call each on many keys, each by itself; in a folder in one transaction.
+    /// One independent call on each of many keys; in a folder in one transaction.
     pub(crate) fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, u32> {
         self.on(
             |table| keys.iter().map(|key| table.decide(limit, *key, call)).collect(),

@@ -1,4 +1,4 @@
-//! What each JavaScript thread has of its own: the stores that it has opened, and their limits.
+//! Data of each JavaScript thread: the stores that it has opened, and their limits.
 
 use crate::store::Store;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ pub(crate) struct Kept {
 thread_local! {
     static STORES: RefCell<Vec<Rc<Store>>> = const { RefCell::new(Vec::new()) };
     static LIMITS: RefCell<Vec<Option<Kept>>> = const { RefCell::new(Vec::new()) };
-    /// Numbers of limits that were dropped.
+    /// Numbers of freed limits.
     static FREE: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn keep_limit(kept: Kept) -> u32 {
     })
 }
 
-/// Forgets a limit; its number may be given again.
+/// Frees a limit; its number may be reused.
 pub(crate) fn drop_limit(number: u32) {
     // Dropped after the table of limits is no longer borrowed.
     let dropped = LIMITS.with_borrow_mut(|limits| limits.get_mut(number as usize).and_then(Option::take));
@@ -52,7 +52,7 @@ pub(crate) fn drop_limit(number: u32) {
     }
 }
 
-/// How many limits are kept.
+/// Number of limits.
 pub(crate) fn live_limits() -> usize {
     LIMITS.with_borrow(|limits| limits.iter().flatten().count())
 }

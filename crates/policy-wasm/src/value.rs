@@ -4,10 +4,11 @@ use js_sys::{Array, Object};
 use tidegate_policy::{MAX_FIELDS, Tree};
 use wasm_bindgen::{JsCast, JsValue};
 
-/// The deepest nesting; a value that contains itself ends here.
+/// Deepest nesting that is read; a cyclic value ends here.
 const DEEPEST: usize = 32;
 
-/// The value and everything in it. A value that JSON has no form for is named; a field that is `undefined` is absent, as in JSON.
+/// Reads the value and everything in it. A value that JSON lacks becomes `Other`; an `undefined` field is absent, as in
+/// JSON.
 pub(crate) fn tree(value: &JsValue) -> Tree {
     read(value, 0)
 }
@@ -45,7 +46,7 @@ fn read(value: &JsValue, depth: usize) -> Tree {
         return Tree::List(Array::from(value).iter().map(|item| read(&item, depth + 1)).collect());
     }
     let Some(object) = value.dyn_ref::<Object>() else { return other("an object of another kind") };
-    // Own fields alone: a prototype's fields are not the document's.
+    // Own fields only: fields of the prototype are not part of the document.
     let entries = Object::entries(object).into_iter().filter_map(|entry| {
         let pair = Array::from(&entry);
         let value = pair.get(1);
@@ -74,7 +75,7 @@ pub(crate) fn repeat(tree: &mut Tree, path: &JsValue) {
         };
     }
     if let (Tree::Map(map), Some(field)) = (at, last.as_string()) {
-        // An object of more fields is a mistake already; so the searches here stay short.
+        // An object with more fields is already a mistake, so each search is short.
         if map.len() <= MAX_FIELDS {
             map.push((field, Tree::Null));
         }

@@ -6,11 +6,12 @@ use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use tidegate_core::{Bound, Config, FIRST_REQUEST, Field, Kind, Policy, Shown};
 
-/// The names that a document has for the kinds.
+/// The names of the kinds in a document.
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
     [("token_bucket", Kind::TokenBucket), ("fixed_window", Kind::FixedWindow)];
 
-/// A config's numbers: each name with its field. The aliases of `rate` are tokens per second, and imply the period.
+/// The numbers of a config: each name with its field. The aliases of `rate` are tokens per second, and imply the
+/// period.
 pub(crate) const NUMBERS: [(Field, &str); 9] = [
     (Field::Rate, "rate"),
     (Field::Rate, "tokens_per_second"),
@@ -24,18 +25,18 @@ pub(crate) const NUMBERS: [(Field, &str); 9] = [
 ];
 /// The `start` of windows that begin at a key's first request.
 pub(crate) const FIRST: &str = "first request";
-/// Names of a rate that is tokens a second.
+/// Names of a rate in tokens per second.
 pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
-/// ms.
+/// One second, in ms.
 const SECOND: f64 = 1000.0;
-/// Fields that are a number of ms, or a text with a unit.
+/// Fields that are a number of ms, or a duration as text.
 pub(crate) const TIMES: [Field; 2] = [Field::Period, Field::Start];
-/// The units, and their ms. `ms` precedes `s`, which is its end.
+/// The units, and their length in ms. `ms` is before `s`, because it ends in `s`.
 const UNITS: [(&str, f64); 6] =
     [("ms", 1.0), ("s", SECOND), ("m", 60e3), ("h", 3600e3), ("d", 86_400e3), ("w", 604_800e3)];
-/// The pattern of such a text.
+/// Regular expression of a duration as text.
 pub(crate) const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
-/// Fields of a rule that its tiers share, because they are part of the state's identity.
+/// Fields of a rule that its tiers share, because they determine where the state is stored.
 pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
 
 /// The rule's `algorithm`; `None` where it is wrong, which is reported.
@@ -60,7 +61,7 @@ pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
     NUMBERS.iter().map(|(_, name)| *name).filter(fits).collect()
 }
 
-/// The ms of a duration's text, such as `15m`.
+/// A duration such as `15m` in ms; `None` where the text is not a duration.
 fn duration(text: &str) -> Option<f64> {
     let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
     let amount = text.strip_suffix(unit)?;
@@ -72,7 +73,7 @@ fn duration(text: &str) -> Option<f64> {
     Some(amount.parse::<f64>().ok()? * ms)
 }
 
-/// What a field must be.
+/// The end of the sentence "`field` must be …".
 fn expects(field: Field) -> String {
     let bound = Bound::of(field).expects;
     if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
@@ -85,7 +86,7 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
     let mut first: Option<&str> = None;
     for (name, tree) in given {
         if let Some(first) = first {
-            let expected = format!("absent where `{first}` is given: both say the same");
+            let expected = format!("absent where `{first}` is given: both set the same number");
             report.wrong(&fields.at(name), expected, Some(tree));
             continue;
         }
@@ -108,8 +109,8 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
     found
 }
 
-/// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has mistakes,
-/// which are reported.
+/// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has
+/// mistakes, which are reported.
 pub(crate) fn policy(
     fields: &Fields<'_>,
     kind: Kind,

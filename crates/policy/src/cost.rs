@@ -15,11 +15,11 @@ pub struct Cost {
     /// The header or query parameter in which the client states it. `None`: every request costs `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Descriptor>,
-    /// Tokens where the client states nothing usable.
+    /// Tokens where the client states no usable number.
     pub default: f64,
     /// The least cost, whatever the client states.
     pub min: f64,
-    /// The highest cost, whatever the client states; `None` for the most that the limit can ever grant.
+    /// The highest cost, whatever the client states; `None`: the most that the limit can ever grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
@@ -47,7 +47,7 @@ impl Bounds {
     }
 }
 
-/// Tokens within the bounds, or a reported mistake; `otherwise` where the field is absent.
+/// Reads a number of tokens within the bounds, or reports a mistake. An absent field is `otherwise`.
 fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, report: &mut Report<'_>) -> f64 {
     let Bounds { least, above_least, most, granted } = *bounds;
     let default = Tree::Number(otherwise);
@@ -126,7 +126,8 @@ impl Cost {
         Cost { stated: None, default, min: default, max: Some(default) }
     }
 
-    /// The aliases follow Fairvisor's rules: costs are above 0, and the one that the source does not use may be present.
+    /// The aliases follow Fairvisor's rules: costs are above 0, and the cost that the source does not use may be
+    /// present.
     fn aliased(config: &Fields<'_>, most: f64, report: &mut Report<'_>) -> Cost {
         let given = config.get("cost_source");
         let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));

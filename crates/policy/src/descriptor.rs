@@ -9,11 +9,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// The client's address, as the HTTP layer keys it.
+    /// The client's address, in the form that the HTTP layer uses as a key.
     Ip,
     /// A header; its name is in lower case.
     Header,
-    /// A claim of a token that something else has verified.
+    /// A claim of a JWT, which the host must have verified.
     Jwt,
     /// A parameter of the URL's query.
     Query,
@@ -22,9 +22,9 @@ pub enum Source {
 /// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Descriptor {
-    /// Which kind.
+    /// The kind of place.
     pub source: Source,
-    /// Which one: `address`, the header's, the claim's, the parameter's name.
+    /// Name within the kind: `address`, or the name of the header, claim or parameter.
     pub name: String,
 }
 

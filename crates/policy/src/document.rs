@@ -35,7 +35,7 @@ impl From<Result<Document, Problems>> for Checked {
 
 /// The fields of a document.
 pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
-/// The most rules: one decision takes at most as many limits.
+/// Most rules of a document: one decision takes from at most as many limits.
 pub(crate) const MAX_RULES: usize = 100;
 
 impl Document {
@@ -46,7 +46,7 @@ impl Document {
         document.ok_or_else(|| Problems(found.into_problems()))
     }
 
-    /// The same from text.
+    /// Checks and reads a document from JSON text.
     ///
     /// ```
     /// use tidegate_policy::Document;

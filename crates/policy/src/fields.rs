@@ -5,7 +5,7 @@ use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use std::collections::BTreeSet;
 
-/// The most fields of one object: a document written by hand has fewer plans and conditions.
+/// Most fields of one object, more than the plans and conditions of any real document.
 pub const MAX_FIELDS: usize = 1000;
 
 /// An object of the document, with the path that leads to it.
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
         Some(fields)
     }
 
-    /// The same for an object of any keys.
+    /// The object at `path`, with any field names.
     pub(crate) fn open(tree: Option<&'a Tree>, path: &str, expected: &str, report: &mut Report<'_>) -> Option<Self> {
         let Some(Tree::Map(map)) = tree else {
             report.wrong(path, expected, tree);

@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for Reader {
         let mut map: Vec<(String, Tree)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         while let Some((field, value)) = entries.next_entry::<String, Tree>()? {
-            // As `JSON.parse` does: the last value stays. That there was another is kept as a second entry.
+            // As in `JSON.parse`, the last value applies. A repeated field is kept as a second entry.
             match places.get(&field) {
                 Some(&place) => {
                     map[place].1 = value;

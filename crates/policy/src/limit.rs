@@ -1,10 +1,11 @@
-//! A policy of the core with the most tokens that a rule can get from it.
+//! A policy of the core, and the most tokens that it grants at once.
 
 use crate::algorithm::FIRST;
 use serde::{Serialize, Serializer};
 use tidegate_core::{Bound, FIRST_REQUEST, Field, Policy};
 
-/// The limit of a rule or of a tier. It is serialized as `{ config, grantable }`, with the fields of the package's `Config`.
+/// The limit of a rule or of a tier. It is serialized as `{ config, grantable }`, with the fields of the package's
+/// `Config`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// The checked policy.

@@ -12,7 +12,7 @@ fn normalized(word: &str) -> String {
     word.chars().take(64).map(replaced).collect()
 }
 
-/// The word that was probably meant: at most a third of its letters differ. Two swapped letters are one edit.
+/// The known word that was probably meant: at most a third of its letters differ. Two swapped letters are one edit.
 pub(crate) fn nearest<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = normalized(written);
     let ranked = words.into_iter().map(|word| {

@@ -13,13 +13,13 @@ pub struct Problem {
     pub name: Option<String>,
     /// Path from the document's root: `rules[0].algorithm_config.burst`.
     pub path: String,
-    /// What it must be.
+    /// The end of the sentence "`path` must be …".
     pub expected: String,
     /// The value given.
     pub got: String,
     /// What was probably meant, or the remedy.
     pub hint: Option<String>,
-    /// The mistake as one sentence.
+    /// The whole message, as one sentence.
     pub message: String,
 }
 

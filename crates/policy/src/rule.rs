@@ -36,7 +36,7 @@ pub struct Rule {
 pub struct Match {
     /// The place.
     pub at: Descriptor,
-    /// The text that must be there.
+    /// The text that the place must hold.
     pub equals: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) const FIELDS: [&str; 8] =
 pub(crate) const FALLBACK: &str = "fallback_limit";
 /// The most parts of a key.
 pub(crate) const MAX_KEYS: usize = 8;
-/// What a `match` is.
+/// The end of the sentence "`match` must be …".
 pub(crate) const MATCH: &str = "an object of texts, numbers or booleans by where they are: {\"jwt:plan\": \"pro\"}";
 
 impl Rule {
@@ -86,7 +86,7 @@ impl Rule {
             }
         };
         let kind = algorithm::kind(fields.get("algorithm"), report);
-        // With an unknown algorithm the config is still checked: as the kind that has every field.
+        // With an unknown algorithm the config is still checked, as the kind that has every field.
         let assumed = kind.unwrap_or(Kind::FixedWindow);
         let (known, what) = (config_fields(assumed), "an algorithm_config");
         let config = Fields::read(fields.get("algorithm_config"), "algorithm_config", &known, what, report);

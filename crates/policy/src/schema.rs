@@ -11,7 +11,7 @@ const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
 /// Any character but a control character.
 const CHARACTER: &str = r"[^\u0000-\u001f\u007f-\u009f]";
 
-/// What an editor shows beside a number.
+/// Description of a number, for editors.
 fn about(name: &str) -> &'static str {
     match name {
         "rate" => "Tokens added per period.",
@@ -121,8 +121,8 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
     })
 }
 
-/// The JSON Schema of a document's structure. What relates one value to another (unique names, a cost that the limit can
-/// grant) is left to the check.
+/// The JSON Schema of a document's structure. Relations between values (unique names, a cost that the limit can grant)
+/// are checked only by [`Document`](crate::Document).
 #[must_use]
 pub fn schema() -> Value {
     let header = format!("header:[A-Za-z0-9{}]{{1,128}}", descriptor::HEADER.replace('-', "\\-").replace('^', "\\^"));

@@ -1,4 +1,4 @@
-//! An unchecked document: any JSON value, and what else JavaScript can pass.
+//! An unchecked document: any JSON value, and the other values that JavaScript can pass.
 
 use std::fmt::Write;
 use tidegate_core::Shown;
@@ -18,7 +18,7 @@ pub enum Tree {
     List(Vec<Tree>),
     /// An object.
     Map(Vec<(String, Tree)>),
-    /// Anything that JSON has no value for, in a word or two: `a function`.
+    /// A value that JSON lacks, described in a word or two: `a function`.
     Other(String),
 }
 

@@ -64,7 +64,7 @@ fn the_aliases_of_a_cost_are_read_by_their_source() {
 }
 
 #[test]
-fn text_that_is_no_json_says_where_it_ends_to_be_one() {
+fn the_error_of_malformed_json_has_line_and_column() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
     assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");
 }

@@ -1,8 +1,8 @@
 //! The least capacity that would have denied no request: exact, by replays of the limit itself.
 //!
-//! In doubles as in exact numbers, the tokens of a larger capacity are never fewer at any request, since sums, quotients
-//! and minima of doubles keep their order. So "denies nothing" holds from one capacity on, and the deepest debt, which
-//! rounding may put off by a little, says where to look.
+//! In doubles as in exact numbers, the tokens of a larger capacity are never fewer at any request, since sums,
+//! quotients and minima of doubles keep their order. So "denies nothing" holds from one capacity on, and the search
+//! starts at the deepest debt, which rounding may change a little.
 
 use crate::decider::{Decider, Tables};
 use crate::error::Error;
@@ -16,13 +16,13 @@ use tidegate_core::{Bound, Field};
 
 /// A capacity in whole tokens.
 pub(crate) struct Smallest {
-    /// None where no legal capacity is enough.
+    /// `None` where no legal capacity suffices.
     pub(crate) tokens: Option<f64>,
-    /// Whether no key had to be forgotten meanwhile.
+    /// Whether the capacity is exact: no key was evicted meanwhile.
     pub(crate) exact: bool,
 }
 
-/// The capacity for a limit by itself, its number being `number`.
+/// The least capacity of limit `number` by itself.
 pub(crate) fn smallest(
     trace: &mut Trace,
     (number, subject): (usize, &Subject),
@@ -35,7 +35,7 @@ pub(crate) fn smallest(
     let tokens = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
         let mut decider = Decider::alone(number, subject, policy, tables);
-        // Without reserves, a key that never owed half as much is granted everything.
+        // Without reserves, a key that never owed half of the deepest debt is never denied.
         let near = capacity >= guess - 1.0 && !subject.reserve;
         let matters =
             |record: &Record| !near || heavy.has(subject.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice));

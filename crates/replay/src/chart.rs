@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (960, 420);
-/// In the upper right corner of the plot: its own corners, px.
+/// Corners of the legend, px; it is in the upper right of the plot.
 const LEGEND: [(i32, i32); 2] = [(848, 46), (939, 92)];
-/// Placeholder for the page's own colours until the picture is done: the plotter requires numbers.
+/// Placeholders that are replaced by CSS colours at the end, since the plotter requires RGB values.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const PAPER: RGBColor = RGBColor(254, 253, 252);
 /// Legible on white and on black.
@@ -25,7 +25,7 @@ pub(crate) fn draw(series: &Series) -> Result<String, Error> {
     drawn(series, &mut svg).map_err(|error| Error::Chart(error.to_string()))?;
     let hex = |color: RGBColor| format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2);
     let svg = svg.replace(&format!("fill=\"{}\"", hex(PAPER)), "class=\"paper\"").replace(&hex(INK), "currentColor");
-    // Behind the root's own tag.
+    // After the tag of the root.
     Ok(match svg.split_once(">\n") {
         Some((root, rest)) => format!("{root} role=\"img\" aria-label=\"Demand over time\">\n{STYLE}\n{rest}"),
         None => svg,
@@ -34,7 +34,7 @@ pub(crate) fn draw(series: &Series) -> Result<String, Error> {
 
 fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
     let width = series.width_ms;
-    // A step is drawn as one: from its beginning to its end at the same height.
+    // Each step is drawn flat, from its beginning to its end.
     let edges = |value: fn(f64, f64) -> f64| {
         let points = series.steps().flat_map(move |(at, step)| {
             let tokens = value(step.granted, step.denied);
@@ -65,7 +65,7 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
         .draw()?;
     chart.draw_series(AreaSeries::new(demand, 0.0, DENIED))?;
     chart.draw_series(AreaSeries::new(granted, 0.0, GRANTED))?;
-    // The plotter's own legend measures text by its host: see svg.rs.
+    // The legend of the plotter measures text through the host: see svg.rs.
     let [from, to] = LEGEND;
     area.draw(&Rectangle::new([from, to], PAPER.filled()))?;
     area.draw(&Rectangle::new([from, to], INK.mix(0.3)))?;

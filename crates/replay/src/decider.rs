@@ -1,4 +1,4 @@
-//! Decides requests by the limits, as a server's memory store would.
+//! Decides requests under the limits, as the memory store of a server would.
 
 use crate::fields::Record;
 use crate::heavy::Heavy;
@@ -27,7 +27,7 @@ impl Place {
 /// The decision on one request.
 pub(crate) struct Decided<'a> {
     pub(crate) ok: bool,
-    /// Where denied: when the same request would be granted; `None` where no wait helps.
+    /// Of a denial: when the same request would be granted, ms since the Unix epoch; `None` where it never would.
     pub(crate) retry_at: Option<f64>,
     /// The decision of each limit that applies, with the limit's number.
     pub(crate) decisions: &'a [(usize, Decision)],
@@ -45,7 +45,7 @@ pub(crate) struct Decider {
 pub(crate) struct Tables {
     /// Most keys held for each limit.
     pub(crate) max_keys: u32,
-    /// Random bits from the host, so that a log cannot provoke collisions.
+    /// Random bits from the host, so that a log cannot cause collisions.
     pub(crate) secret: [u64; 2],
 }
 
@@ -112,14 +112,14 @@ fn member(place: &Place, record: &Record) -> Member {
     Member::new(&place.limit, place.key(record), record.counts[place.number], place.reserve)
 }
 
-/// How deep each limit's keys would go into debt if no request were denied.
+/// The deepest debt of the keys of each limit if no request were denied.
 ///
 /// A bucket that holds nothing and is only charged owes exactly what a full one lacks, so the deepest debt is the
 /// capacity needed. A state without debt is full, and is dropped.
 pub(crate) struct Debts {
     table: Table,
     places: Vec<Place>,
-    /// Of each limit: the keys that can have the deepest debt, and that debt.
+    /// Per limit, the keys that may have the deepest debt, and that debt.
     pub(crate) heavy: Vec<Heavy>,
 }
 
@@ -127,7 +127,7 @@ impl Debts {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Debts {
         let table = tables.table(subjects.len());
         let place = |(number, subject): (usize, &Subject)| {
-            // A capacity of 0 is legal wherever another was.
+            // A capacity of 0 is legal in every policy.
             let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
             Decider::place(&table, number, subject, empty.unwrap_or(subject.policy))
         };

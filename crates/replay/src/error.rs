@@ -1,41 +1,41 @@
-//! What ends a replay. A bad line does not: it is counted.
+//! The errors that end a replay. A bad line is counted instead.
 
 use std::{fmt, io};
 use tidegate_core::InputError;
 
-/// Why there is no report.
+/// An error that ends a replay.
 #[derive(Debug)]
 pub enum Error {
-    /// The spool cannot be written or read back. The message is the spool's own: it names the file and the remedy.
+    /// The spool cannot be written or read back. The message is that of the spool, with the file and the remedy.
     Trace(io::Error),
     /// No format fits a file.
     Format {
-        /// As it was given.
+        /// Its name, as given.
         file: String,
         /// Its first line that is not empty, shortened.
         line: String,
-        /// What was tried, and why it does not fit.
+        /// Each format tried, and why it does not fit.
         tried: Vec<(&'static str, String)>,
     },
-    /// No line of all files could be used.
+    /// No line of any file is a request.
     NoRequests {
-        /// How many lines there were.
+        /// Number of lines.
         lines: u64,
-        /// Why the first was not used.
+        /// Why the first line is not a request.
         first: Option<String>,
     },
     /// A number of a limit is out of its range.
     Input {
         /// The limit's name.
         limit: String,
-        /// The field, the rule and what came.
+        /// The field, the rule and the value.
         error: InputError,
     },
     /// The mistakes in the policy document, one per line.
     Policy(String),
-    /// An option that fits nothing.
+    /// An illegal option.
     Option(String),
-    /// The picture could not be drawn.
+    /// The chart could not be drawn.
     Chart(String),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Error {
         match self {
             Error::Trace(cause) => write!(f, "{cause}"),
             Error::Format { file, line, tried } => {
-                write!(f, "{file} has no format that is known. It begins with\n  {line}\nTried:")?;
+                write!(f, "{file} has no known format. It begins with\n  {line}\nTried:")?;
                 for (format, why) in tried {
                     write!(f, "\n  {format}: {why}")?;
                 }
@@ -57,7 +57,7 @@ impl fmt::Display for Error {
             }
             Error::Input { limit, error } => write!(f, "limit {limit:?}: {error}"),
             Error::Policy(text) | Error::Option(text) => write!(f, "{text}"),
-            Error::Chart(text) => write!(f, "the picture cannot be drawn: {text}"),
+            Error::Chart(text) => write!(f, "the chart cannot be drawn: {text}"),
         }
     }
 }
@@ -72,7 +72,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Text of a log as it may be shown: on one line, without control characters, not long.
+/// Text of a log for display: on one line, without control characters, shortened.
 pub(crate) fn shown(text: &[u8]) -> String {
     const MOST: usize = 160;
     let text = String::from_utf8_lossy(text.get(..text.len().min(MOST * 4)).unwrap_or(text)).into_owned();

@@ -32,11 +32,11 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
     plain(a) == plain(b)
 }
 
-/// A field that is read, by any of its names; the first that is there counts.
+/// A field to read, by any of its names; the first one that a line has is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) names: Vec<String>,
-    /// Whether a log may do without it.
+    /// Whether it may be absent.
     pub(crate) optional: bool,
 }
 
@@ -63,12 +63,12 @@ impl Slots {
         self.add(vec![name.to_owned()], false)
     }
 
-    /// A field that a client may have stated, or not.
+    /// A field that a line may lack.
     pub(crate) fn stated(&mut self, names: Vec<String>) -> usize {
         self.add(names, true)
     }
 
-    /// The number of the key that has these parts, each by its names; none where there are no parts.
+    /// Index of the key with these parts, each given by its names; `None` where there are no parts.
     pub(crate) fn key(&mut self, parts: Vec<Vec<String>>) -> Option<usize> {
         let address = || ADDRESSES.map(str::to_owned).to_vec();
         let parts: Vec<Vec<String>> = parts
@@ -126,24 +126,24 @@ impl Fields {
 /// One request: when, how many tokens of each limit, and on which keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
-    /// Whole ms since the Unix epoch.
+    /// Integer ms since the Unix epoch.
     pub(crate) now: f64,
     /// Cost of the request at each limit; NaN where the limit does not apply.
     pub(crate) counts: Vec<f64>,
-    /// The keys that the limits have among them.
+    /// The keys of all limits, without repetition.
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
 impl Record {
     /// The highest cost at any limit, or one token where no limit applies.
     pub(crate) fn demand(&self) -> f64 {
-        // `max` passes NaN over.
+        // `max` ignores NaN.
         let most = self.counts.iter().fold(f64::NAN, |most, count| most.max(*count));
         if most.is_nan() { 1.0 } else { most }
     }
 }
 
-/// Makes requests of fields.
+/// Builds requests from fields.
 pub(crate) struct Wanted {
     pub(crate) slots: Vec<Slot>,
     /// Each key's parts: its slot, and whether it is an address.
@@ -159,7 +159,7 @@ impl Wanted {
         Wanted { slots: slots.all, keys, abouts, times: Times::default() }
     }
 
-    /// The request of a line, or why it is none.
+    /// The request of a line, or why the line is not a request.
     pub(crate) fn record(&mut self, fields: &Fields, record: &mut Record) -> Result<(), String> {
         let slots = &self.slots;
         let get = |slot: usize| fields.get(slot).ok_or_else(|| format!("no field {}", named(&slots[slot])));
@@ -197,7 +197,7 @@ fn count<'a>(cost: &Cost, fields: &Fields, get: &impl Fn(usize) -> Result<&'a [u
         Cost::Fixed(count) => Ok(*count),
         Cost::Column(slot) => {
             let text = get(*slot)?;
-            let number = number(text).ok_or_else(|| format!("no number of tokens: {:?}", shown(text)))?;
+            let number = number(text).ok_or_else(|| format!("not a number of tokens: {:?}", shown(text)))?;
             check_count(number).map_err(|error| error.to_string())
         }
         Cost::Stated { slot, default, min, max } => {
@@ -211,7 +211,7 @@ fn count<'a>(cost: &Cost, fields: &Fields, get: &impl Fn(usize) -> Result<&'a [u
     }
 }
 
-/// Digits, and a point between some of them: what the middleware takes for a stated cost.
+/// A decimal number without sign or exponent, as the middleware reads a stated cost.
 fn is_plain(text: &[u8]) -> bool {
     let mut parts = text.split(|c| *c == b'.');
     let digits = |part: &[u8]| !part.is_empty() && part.len() <= 40 && part.iter().all(u8::is_ascii_digit);
@@ -222,7 +222,7 @@ fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// A slot as a message names it.
+/// The name of a slot in messages.
 pub(crate) fn named(slot: &Slot) -> String {
     match slot.names.as_slice() {
         [name] => format!("`{name}`"),

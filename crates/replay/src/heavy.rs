@@ -1,10 +1,10 @@
-//! The keys that went deepest into debt: the only ones that a capacity near the deepest debt can deny anything.
+//! The keys with the deepest debts: a capacity near the deepest debt can deny only their requests.
 
 use std::collections::HashMap;
 
-/// Keys that are held; where more of them owe much, all count as heavy.
+/// Most keys held; with more, every key counts as heavy.
 const ROOM: usize = 4096;
-/// A debt below which telling keys apart gains nothing, and above which half of it is far more than rounding.
+/// Least debt, in tokens, at which keys are distinguished: half of it is far above any rounding error.
 const LEAST: f64 = 16.0;
 
 /// Keys that owed more than half of the deepest debt.
@@ -37,7 +37,7 @@ impl Heavy {
         }
     }
 
-    /// Whether a capacity of no less than `deepest - 1` can deny this key anything.
+    /// Whether a capacity of at least `deepest - 1` can deny a request of this key.
     #[inline]
     pub(crate) fn has(&self, key: Option<&[u8]>) -> bool {
         self.all || self.deepest < 2.0 * LEAST || self.keys.contains_key(key.unwrap_or_default())

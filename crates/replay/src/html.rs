@@ -1,4 +1,4 @@
-//! The report as one page that needs nothing else: no script, no font, no network.
+//! The report as one self-contained page: no script, no font, no network.
 
 use crate::report::Report;
 

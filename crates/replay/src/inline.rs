@@ -43,7 +43,7 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
     Ok((name, config))
 }
 
-/// ms of `500`, `500ms`, `1.5s`, `1m`, `2h`, `1d`.
+/// A duration in ms, from `500`, `500ms`, `1.5s`, `1m`, `2h` or `1d`.
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -51,7 +51,7 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     Some(number.trim().parse::<f64>().ok()? * factor)
 }
 
-/// A share from 0 to 1: `0.1%` or `0.001`.
+/// A share from 0 to 1, from `0.1%` or `0.001`.
 pub(crate) fn share(text: &str) -> Result<f64, Error> {
     let (number, whole) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
     let share = number.parse::<f64>().ok().map(|number| number / whole).filter(|share| (0.0..=1.0).contains(share));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_what_may_stand_there() {
+    fn the_error_of_a_limit_names_the_field_and_the_legal_values() {
         let message = |text| limit(text, 0).unwrap_err().to_string();
         assert!(message("rate=x").ends_with("`rate` must be a number; got \"x\""));
         assert!(message("period=1y").ends_with("`period` must be a time such as 1s or 500ms; got \"1y\""));

@@ -3,21 +3,21 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What one client has of IPv6, in bits: what `clientIp` groups by.
+/// Length in bits of the IPv6 prefix that counts as one client, as in `clientIp`.
 const PREFIX: u32 = 56;
-/// `64:ff9b::/96`: a translator's (RFC 6052), in front of an IPv4 client.
+/// `64:ff9b::/96`, the prefix that translators add to an IPv4 address (RFC 6052).
 const TRANSLATOR: u128 = 0x0064_ff9b << 96;
 
 /// A field's text; an address as `clientIp` writes it, where it is one.
 pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
-    // IPv4 is written in one way only.
+    // An IPv4 address has only one notation.
     if address && text.contains(&b':') && write_v6(text, key).is_some() {
         return;
     }
     key.extend_from_slice(text);
 }
 
-/// The same as one part of a `tupleKey`: after its length, which JavaScript counts in UTF-16.
+/// The same text as one part of a `tupleKey`: preceded by its length in UTF-16 code units.
 pub(crate) fn write_tuple_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     let mut part = Vec::with_capacity(text.len());
     write_part(text, address, &mut part);

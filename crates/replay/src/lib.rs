@@ -1,13 +1,13 @@
 //! Replays the traffic of a log against limits.
 //!
 //! The requests are read from access logs, JSON lines or CSV, and decided by the table and algebra that a server
-//! uses, on the log's own clock. So the answer is the one that the server would have given, to the bit; a clock that
-//! steps back is handled as everywhere, and counted. Memory is bounded: a log is streamed, and where a limit has more keys
-//! than are held, the report states it. The requests are kept in a spool of the host for further passes: the least
+//! uses, on the log's own clock. So every decision equals the one of the server, to the bit. Requests out of order are
+//! counted. Memory is bounded: a log is streamed, and the report states where a limit has more
+//! keys than are held. The requests are kept in a spool of the host for further passes: the least
 //! capacity that denies nothing, and a policy for a budget of denials.
 //!
-//! The library reads no file and no clock. The host passes the bytes of each log, unpacked, and a spool. In the npm package
-//! `tidegate-replay` that is JavaScript, which calls the WebAssembly of this crate.
+//! The library reads no file and no clock. The host passes the bytes of each log, unpacked, and a spool. In the npm
+//! package `tidegate-replay` that is JavaScript, which calls the WebAssembly of this crate.
 //!
 //! ```
 //! use std::io::Cursor;

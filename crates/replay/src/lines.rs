@@ -1,8 +1,8 @@
-//! The lines of a log that comes in chunks, without a copy of each, in bounded memory.
+//! The lines of a log that arrives in chunks, without a copy of each, in bounded memory.
 
 use memchr::memchr;
 
-/// A longer line is no line of a log; it is passed over without being held.
+/// Longest line in bytes; a longer one is skipped without being held.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// The text between two ends of line.
@@ -15,7 +15,7 @@ pub(crate) enum Line<'a> {
 #[derive(Default)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
-    /// Where the next line begins, and how far its end has been looked for.
+    /// Start of the next line, and the position up to which its end has been searched.
     from: usize,
     searched: usize,
     too_long: bool,
@@ -32,17 +32,17 @@ impl Lines {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// No chunk follows: the rest is the last line.
+    /// Ends the input: the rest is the last line.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// The bytes that are not yet used: a format is recognised by them.
+    /// The unread bytes, by which a format is recognised.
     pub(crate) fn head(&self) -> &[u8] {
         &self.buffer[self.from..]
     }
 
-    /// The next line, without its end; none where it needs another chunk, or where there is none left.
+    /// The next line without its end; `None` where it needs another chunk, or where no line is left.
     pub(crate) fn next(&mut self) -> Option<Line<'_>> {
         let line = match memchr(b'\n', &self.buffer[self.searched..]) {
             Some(at) => {

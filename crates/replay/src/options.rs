@@ -11,19 +11,19 @@ pub struct Options {
     /// The files' format; default: detected from their first lines.
     #[serde(default)]
     pub format: Option<Format>,
-    /// The field with the time; the usual names where it is not given.
+    /// The field with the time; default: the usual names.
     #[serde(default)]
     pub time: Option<String>,
     /// The field with a request's cost; default: the policy's cost, or 1.
     #[serde(default)]
     pub cost: Option<String>,
-    /// The fields that make the key, in place of the policy's; none: all requests share one limit.
+    /// The fields of the key, in place of those of the policy; empty: all requests share one limit.
     #[serde(default)]
     pub key: Option<Vec<String>>,
     /// The text of a policy document.
     #[serde(default)]
     pub policy: Option<String>,
-    /// Limits in a line each: `rate=10 period=1s capacity=20`.
+    /// Limits, one per text: `rate=10 period=1s capacity=20`.
     #[serde(default)]
     pub limits: Vec<String>,
     /// Most keys held for each limit: 1 to 2^32 - 1; default 1,000,000.
@@ -32,7 +32,7 @@ pub struct Options {
     /// Propose a policy that denies at most this share of the requests: `0.1%`, or 0 to 1.
     #[serde(default)]
     pub suggest: Option<String>,
-    /// Checked like `suggest`; the caller compares it with the result.
+    /// A share like `suggest`. It is checked here; the caller compares it with the result.
     #[serde(default)]
     pub budget: Option<String>,
     /// The period of the proposal where there is no limit: `1m`, or ms; default one minute.

@@ -6,7 +6,7 @@ use crate::format::{Format, Split, Splitter, detect};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::report::{BadLine, Read};
 
-/// Bad lines that are shown.
+/// Bad lines that the report includes.
 const SHOWN: usize = 5;
 /// Bytes of a file that its format is recognised by.
 const HEAD: usize = 1 << 18;
@@ -28,7 +28,7 @@ struct File {
     name: String,
     lines: Lines,
     splitter: Option<Splitter>,
-    /// Whether the next line has the names of columns.
+    /// Whether the next line has the column names.
     names: bool,
     /// Whether the row of the last line continues on the next.
     continues: bool,
@@ -48,7 +48,7 @@ impl Reader {
         self.read.requests
     }
 
-    /// Begins a file; the one before ends here.
+    /// Begins a file, and ends the previous one.
     pub(crate) fn begin(&mut self, name: &str, visit: &mut impl Visit) -> Result<(), Error> {
         self.end_file(visit)?;
         self.file = Some(File {
@@ -77,7 +77,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What was read of all files; an error where that is no request.
+    /// Summary of all files; an error where there is no request.
     pub(crate) fn end(&mut self, visit: &mut impl Visit) -> Result<Read, Error> {
         self.end_file(visit)?;
         let read = std::mem::take(&mut self.read);
@@ -103,7 +103,7 @@ impl Reader {
     fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
         if file.splitter.is_none() {
             let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
-                // Nothing but empty lines so far.
+                // Only empty lines so far.
                 while file.lines.next().is_some() {
                     file.number += 1;
                 }

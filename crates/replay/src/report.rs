@@ -1,9 +1,9 @@
-//! What a replay reports. Times are ms since the Unix epoch, durations ms, amounts tokens unless they are called requests.
+//! The report of a replay. Times are ms since the Unix epoch, durations ms, amounts tokens unless named requests.
 
 use serde::Serialize;
 use tsify::Tsify;
 
-/// The whole of it, as `--json` prints it.
+/// The report, as `--json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
@@ -20,15 +20,15 @@ pub struct Report {
     pub tokens_granted: f64,
     /// Each limit by itself.
     pub limits: Vec<LimitReport>,
-    /// How long denied requests would have to wait.
+    /// Waits until denied requests would be granted.
     pub waits: Option<Waits>,
-    /// Denied requests that no wait would help: they need more than a limit ever holds.
+    /// Denied requests that can never be granted: they need more than a limit ever holds.
     pub never: u64,
     /// States that were evicted before they were full: each key may have been granted too much.
     pub forgotten: u64,
     /// The busiest second and minute, of all keys together.
     pub peaks: Vec<PeakReport>,
-    /// What was left out of account.
+    /// Notes on what the replay ignored.
     pub notes: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Report {
 #[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct Read {
-    /// Lines that were not empty, names of columns aside.
+    /// Lines that are not empty, without lines of column names.
     pub lines: u64,
     /// Requests among them.
     pub requests: u64,
@@ -45,13 +45,13 @@ pub struct Read {
     pub bad: u64,
     /// The first of those.
     pub first_bad: Vec<BadLine>,
-    /// Requests that came before one that was read earlier.
+    /// Requests with a time before that of an earlier line.
     pub out_of_order: u64,
-    /// The farthest of those, ms.
+    /// The largest such difference, ms.
     pub farthest_back: f64,
-    /// Whether all times are whole seconds: bursts then look up to a second denser than they were.
+    /// Whether all times are whole seconds: bursts then look up to one second denser than they were.
     pub whole_seconds: bool,
-    /// The earliest time, where there are requests.
+    /// The earliest time; absent without requests.
     pub from: f64,
     /// The latest.
     pub to: f64,
@@ -65,9 +65,9 @@ pub struct Read {
 pub struct BadLine {
     /// Its file.
     pub file: String,
-    /// Its number in it, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// How it begins.
+    /// Beginning of the line.
     pub text: String,
     /// The mistake in it.
     pub why: String,
@@ -93,30 +93,31 @@ pub struct LimitReport {
     pub capacity: f64,
     /// Requests that it denied; one that two limits deny counts in both.
     pub denied: u64,
-    /// How many different keys it denied something; absent where there were more than are counted.
+    /// Number of different keys with a denial; absent where there were more than are counted.
     pub keys_denied: Option<u64>,
     /// Its worst hit keys.
     pub worst: Vec<WorstKey>,
-    /// The least whole capacity with which it, by itself, would have denied nothing; absent where none would.
+    /// The least integer capacity with which this limit, by itself, would have denied nothing; absent where there is
+    /// none.
     pub smallest_capacity: Option<f64>,
-    /// Whether that is exact: no key had to be forgotten while it was found out.
+    /// Whether that is exact: no key was evicted during the search.
     pub smallest_capacity_exact: bool,
     /// A proposal, where `suggest` is set.
     pub suggestion: Option<Suggestion>,
 }
 
-/// A key, and how often it was denied.
+/// A key, and the number of its denials.
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct WorstKey {
-    /// As the limiter has it; bytes that are no UTF-8 are replaced.
+    /// The key as the limiter uses it; bytes that are not UTF-8 are replaced.
     pub key: String,
-    /// At least so often. Exact where `atMost` is the same.
+    /// Lower bound of the number of denials. Exact where it equals `atMost`.
     pub denied: u64,
-    /// At most so often.
+    /// Upper bound of the number of denials.
     pub at_most: u64,
-    /// The longest `retryAfter` that it got, ms.
+    /// The longest `retryAfter` of its denials, ms.
     pub longest_wait: f64,
 }
 
@@ -141,11 +142,11 @@ pub struct Suggestion {
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 pub struct Waits {
-    /// Half of them are no longer.
+    /// Median.
     pub p50: f64,
-    /// Nine of ten.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: f64,
     /// The longest.
     pub max: f64,

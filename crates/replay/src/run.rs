@@ -1,4 +1,4 @@
-//! A replay from end to end.
+//! A replay from its files to its report.
 
 use crate::capacity::smallest;
 use crate::chart;
@@ -26,7 +26,7 @@ use tsify::Tsify;
 pub struct Replayed {
     /// The figures.
     pub report: Report,
-    /// The same as text.
+    /// The report as text.
     pub text: String,
     /// The chart, where `chart` is set: a self-contained SVG for light and dark pages.
     pub svg: Option<String>,
@@ -56,7 +56,7 @@ pub struct Replay {
 struct Sink {
     tally: Tally,
     writer: Writer,
-    /// A policy is to be proposed first: the requests are kept, and decided later.
+    /// Requests are only stored, and decided once a policy has been proposed.
     open: bool,
 }
 
@@ -71,10 +71,11 @@ impl Visit for Sink {
 }
 
 impl Replay {
-    /// Prepares a replay. `secret` is 128 random bits, which the hashes of keys depend on; `spool` is empty, and holds the
-    /// requests until the end.
+    /// Prepares a replay. `secret` is 128 random bits, which the hashes of keys depend on; `spool` is empty, and holds
+    /// the requests until the end.
     ///
-    /// Fails where an option or a limit is not legal.
+    /// # Errors
+    /// Where an option or a limit is not legal.
     pub fn new(options: &Options, secret: [u64; 2], spool: Box<dyn Spool>) -> Result<Replay, Error> {
         let tables = Tables { max_keys: options.max_keys(), secret };
         let budget = options.suggest.as_deref().map(inline::share).transpose()?;
@@ -90,21 +91,23 @@ impl Replay {
         Ok(Replay { reader, sink, limits, names, keys, notes, budget, chart: options.chart, tables })
     }
 
-    /// Begins a file; `name` is for messages. A file before it that has not ended ends here.
+    /// Begins a file; `name` is for messages. It ends the previous file.
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
         self.reader.begin(name, &mut self.sink)
     }
 
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
     ///
-    /// Fails where the file has no known format; a bad line among good ones is counted.
+    /// # Errors
+    /// Where the file has no known format, or the spool fails. A bad line is counted instead.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.reader.push(chunk, &mut self.sink)
     }
 
     /// Ends the file: its last line needs no end of line, and a short file is read here.
     ///
-    /// Fails as [`Replay::push`] does.
+    /// # Errors
+    /// As [`Replay::push`].
     pub fn end(&mut self) -> Result<(), Error> {
         self.reader.end_file(&mut self.sink)
     }
@@ -117,7 +120,8 @@ impl Replay {
 
     /// Ends the last file, and reads the requests again for the smallest capacity and for proposals.
     ///
-    /// Fails where no line is a request.
+    /// # Errors
+    /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
         let Replay { mut reader, mut sink, mut limits, names, keys, notes, budget, chart, tables } = self;
         let read = reader.end(&mut sink)?;

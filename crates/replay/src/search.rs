@@ -1,7 +1,7 @@
-//! A search over whole numbers.
+//! A search over integers.
 
-/// The least whole number from 0 to `most` that holds, where whatever is greater holds too; none where `most` does not.
-/// Begins at `guess` and gallops, so a good guess costs two questions.
+/// The least integer from 0 to `most` for which the monotone predicate holds; `None` where it does not hold at `most`.
+/// Starts at `guess` and gallops, so a good guess costs two evaluations.
 pub(crate) fn least_near<E>(
     guess: f64,
     most: f64,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Most steps that are kept: about what a picture has room for.
+/// Most steps kept, about as many as a chart can show.
 const STEPS: usize = 512;
 
 /// Tokens of one step of time.
@@ -12,7 +12,7 @@ pub(crate) struct Step {
     pub(crate) denied: f64,
 }
 
-/// Steps of one width, from 1 s on; the width doubles where they would become too many.
+/// Steps of equal width, 1 s at first; the width doubles when there would be too many steps.
 pub(crate) struct Series {
     pub(crate) width_ms: f64,
     first: i64,
@@ -64,7 +64,7 @@ impl Series {
         }
     }
 
-    /// Each step's beginning, and its tokens.
+    /// Start of each step, ms, and its tokens.
     pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = (f64, Step)> + '_ {
         self.steps.iter().enumerate().map(|(i, step)| ((self.first + i as i64) as f64 * self.width_ms, *step))
     }
@@ -73,7 +73,7 @@ impl Series {
 /// The busiest step of a fixed width.
 pub(crate) struct Peak {
     width_ms: f64,
-    /// The latest steps, by their number modulo their count: a line that comes later than all of them begins its own anew.
+    /// The latest steps, at their index modulo the length. A step later than all of them overwrites the oldest.
     latest: Vec<(f64, f64)>,
     pub(crate) at: f64,
     pub(crate) tokens: f64,
@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_every_step_is_where_its_requests_are(
+        fn no_request_is_lost_and_each_is_in_the_step_of_its_time(
             times in prop::collection::vec(prop_oneof![0u32..5000, 0u32..100_000_000], 1..200)
         ) {
             let mut series = Series::new();

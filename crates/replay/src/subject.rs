@@ -18,7 +18,7 @@ pub(crate) struct Subject {
     pub(crate) key: Option<usize>,
     pub(crate) policy: Policy,
     pub(crate) reserve: bool,
-    /// Its rate and capacity are still to be proposed.
+    /// Whether its rate and capacity are to be proposed.
     pub(crate) open: bool,
     pub(crate) about: About,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Subject {
 pub(crate) struct About {
     /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,
-    /// It applies only to requests that no other limit applies to.
+    /// Whether it applies only to requests that no other limit applies to.
     pub(crate) fallback: bool,
     pub(crate) cost: Cost,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Cost {
     Fixed(f64),
     /// The number in a column; a line without it is a bad line.
     Column(usize),
-    /// What the client states, within bounds; `default` where nothing usable is stated.
+    /// The number that the client states, within bounds; `default` where it states no usable number.
     Stated { slot: usize, default: f64, min: f64, max: f64 },
 }
 
@@ -51,7 +51,7 @@ impl Subject {
     }
 }
 
-/// A policy's numbers, as one bucket.
+/// The numbers of a policy, as one bucket.
 pub(crate) fn config_of(policy: &Policy) -> Config {
     Config {
         rate: policy.rate(),
@@ -63,7 +63,7 @@ pub(crate) fn config_of(policy: &Policy) -> Config {
     }
 }
 
-/// The limits, and notes on what the replay leaves out.
+/// The limits, and notes on what the replay ignores.
 pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subject>, Vec<String>), Error> {
     let column = options.cost.as_deref().map(|name| slots.column(name));
     let (mut subjects, mut notes) = (Vec::new(), Vec::new());
@@ -97,7 +97,8 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
             return Err(Error::Option("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
         }
         let text = options.period.as_deref().unwrap_or("1m");
-        let period = inline::duration(text).ok_or_else(|| Error::Option(format!("no time: {text:?}")))?;
+        let period = inline::duration(text)
+            .ok_or_else(|| Error::Option(format!("`period` must be a time such as 1s or 500ms; got {text:?}")))?;
         add("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }, true)?;
     }
     Ok((subjects, notes))
@@ -143,7 +144,7 @@ fn of_rule(
     })
 }
 
-/// Names that a log may use for a place in a request.
+/// Field names that logs use for a place in a request.
 fn names(at: &Descriptor) -> Vec<String> {
     let name = at.name.as_str();
     let within = |outer: &[&str]| outer.iter().map(|outer| format!("{outer}{name}")).collect();

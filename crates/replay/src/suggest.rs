@@ -1,7 +1,7 @@
 //! A policy for a budget of denials.
 //!
-//! Of the policies that deny no more than the budget, the tightest: the one under which a key can take the least in one
-//! period, which is `capacity + rate`. Rates are whole and round; the capacity is the least for the rate.
+//! The tightest policy within the budget: the one under which a key can take the fewest tokens in one period, which is
+//! `capacity + rate`. Rates are round integers; the capacity is the least for the rate.
 //!
 //! A long log is searched by the requests of some of its keys, and the capacity is then settled on all of them. So what
 //! is reported of the proposal is exact, and only the choice of its rate is by sample.
@@ -18,9 +18,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use tidegate_core::{Bound, Field, Policy, Rule, State, default_start};
 
-/// Requests that are searched.
+/// Most requests that the search uses.
 const SAMPLE: u64 = 100_000;
-/// Rates within a power of ten.
+/// Candidate rates within a power of ten.
 const ROUND: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5];
 
 /// A policy, and the requests that it would have denied.
@@ -66,11 +66,11 @@ impl Sample {
     fn of(trace: &mut Trace, number: usize, subject: &Subject) -> Result<Sample, Error> {
         let share = SAMPLE as f64 / trace.requests as f64;
         let some = Sample::within(trace, number, subject, share)?;
-        // The requests may all be of a key that was not drawn.
+        // All requests may be of keys outside of the sample.
         if some.requests.is_empty() { Sample::within(trace, number, subject, 1.0) } else { Ok(some) }
     }
 
-    /// The requests of a share of the keys; not many more than were meant, however many one key has.
+    /// The requests of a sample of the keys, limited even where one key has very many.
     fn within(trace: &mut Trace, number: usize, subject: &Subject, share: f64) -> Result<Sample, Error> {
         let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut sample = Sample { requests: Vec::new(), starts: Vec::new() };
@@ -100,7 +100,7 @@ impl Sample {
         let mut best: Option<(f64, f64)> = None;
         let mut guess = 1.0;
         for rate in rates() {
-            // What a capacity adds is never below 0.
+            // A capacity is at least 0.
             if rate > Bound::of(Field::Rate).max || best.is_some_and(|(rate_, capacity)| rate >= rate_ + capacity) {
                 break;
             }
@@ -136,13 +136,13 @@ impl Sample {
     }
 }
 
-/// Whole, round, rising.
+/// Candidate rates: round integers, ascending.
 fn rates() -> impl Iterator<Item = f64> {
     let all = (0..13).flat_map(|power| ROUND.map(|round| round * 10f64.powi(power)));
     all.filter(|rate| rate.fract() == 0.0)
 }
 
-/// A number in [0, 1) that a key always has.
+/// A number in [0, 1) that depends only on the key.
 fn drawn(key: &[u8]) -> f64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

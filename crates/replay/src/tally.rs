@@ -1,4 +1,4 @@
-//! What a replay counts while requests go by.
+//! The counts of a replay.
 
 use crate::decider::{Debts, Decider, Tables};
 use crate::error::Error;
@@ -9,10 +9,10 @@ use crate::subject::Subject;
 use crate::top::{Leader, Top};
 use hdrhistogram::Histogram;
 
-/// Keys counted for each limit, and those that are shown.
+/// Keys counted per limit, and keys shown.
 const COUNTED: usize = 16_384;
 const WORST: usize = 10;
-/// The clock's end: no wait is longer.
+/// The latest clock reading, ms: no wait is longer.
 const LONGEST_MS: u64 = 1 << 52;
 const SECOND: f64 = 1000.0;
 const MINUTE: f64 = 60_000.0;

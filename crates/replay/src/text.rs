@@ -1,4 +1,4 @@
-//! The report as people read it.
+//! The report as text.
 
 use crate::report::{LimitReport, Report};
 use crate::time;
@@ -72,7 +72,7 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
     }
     match limit.smallest_capacity {
         Some(capacity) => {
-            let exact = if limit.smallest_capacity_exact { "" } else { " (not exact: keys were forgotten)" };
+            let exact = if limit.smallest_capacity_exact { "" } else { " (not exact: keys were evicted)" };
             writeln!(to, "  smallest capacity that denies nothing: {}{exact}", Amount(capacity))?;
         }
         None => writeln!(to, "  no capacity is enough to deny nothing")?,
@@ -135,7 +135,7 @@ fn write_notes(report: &Report, to: &mut String) -> fmt::Result {
     Ok(())
 }
 
-/// With its thousands apart.
+/// A count with separated thousands.
 struct Count(u64);
 
 impl fmt::Display for Count {
@@ -181,7 +181,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// A duration in ms, in the unit that suits it.
+/// A duration in ms, printed in a suitable unit.
 struct Span(f64);
 
 impl fmt::Display for Span {

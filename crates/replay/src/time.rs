@@ -12,7 +12,7 @@ const COMMON: &str = "%d/%b/%Y:%H:%M:%S %z";
 /// first is the year 5138; as ms, it is 1973.
 const UNITS: [(f64, f64); 3] = [(1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3)];
 
-/// Reads timestamps. Lines of a busy second have the same text, so the last one read is remembered.
+/// Reads timestamps. Lines of one second have the same text, so the last timestamp is cached.
 #[derive(Default)]
 pub(crate) struct Times {
     text: Vec<u8>,
@@ -20,12 +20,13 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// A number of seconds, ms, microseconds or nanoseconds; RFC 3339; or what web servers write.
+    /// ms since the Unix epoch of a timestamp: a number of seconds, ms, microseconds or nanoseconds, RFC 3339, or the
+    /// format of web servers.
     pub(crate) fn read(&mut self, text: &[u8]) -> Result<f64, String> {
         if !text.is_empty() && text == self.text {
             return Ok(self.ms);
         }
-        let ms = parse(text).ok_or_else(|| format!("no time: {:?}", crate::error::shown(text)))?;
+        let ms = parse(text).ok_or_else(|| format!("not a time: {:?}", crate::error::shown(text)))?;
         self.text.clear();
         self.text.extend_from_slice(text);
         self.ms = ms;
@@ -36,7 +37,7 @@ impl Times {
 /// Integer ms since the epoch of a number; its size determines its unit.
 pub(crate) fn of_number(number: f64) -> Option<f64> {
     let per_ms = UNITS.iter().find(|(below, _)| number < *below).map_or(1e-6, |(_, factor)| *factor);
-    // Rounded to the microsecond first: 1700000000.123 s is not quite that in binary.
+    // Rounded to the microsecond first, because a double does not hold 1700000000.123 exactly.
     check_now(((number * per_ms) * 1000.0).round() / 1000.0).ok()
 }
 
@@ -52,7 +53,7 @@ fn parse(text: &[u8]) -> Option<f64> {
     }
     match text.parse::<Timestamp>() {
         Ok(at) => of_timestamp(at),
-        // Without an offset it is taken as UTC.
+        // Without an offset the time is UTC.
         Err(_) => of_timestamp(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()),
     }
 }
@@ -61,7 +62,7 @@ fn of_timestamp(at: Timestamp) -> Option<f64> {
     check_now(at.as_millisecond() as f64).ok()
 }
 
-/// A time as people read it, in UTC.
+/// A time in UTC, for display.
 pub(crate) fn shown(ms: f64) -> String {
     Timestamp::from_millisecond(ms as i64).map_or_else(|_| format!("{ms} ms"), |at| at.to_string())
 }
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn text_that_is_not_a_time_is_rejected() {
         for text in
             ["", "-", "yesterday", "-5", "NaN", "inf", "1e300", "10/Foo/2000:13:55:36 -0700", "1969-12-31T23:59:59Z"]
         {

@@ -1,8 +1,8 @@
-//! The keys that come up most, in bounded memory.
+//! The most frequent keys, in bounded memory.
 //!
-//! Misra and Gries' summary, pruned by halves: when there are more keys than there is room for, all counts are lowered by
-//! the median, and those that reach 0 go. So a reported count is at most what was lowered below the true one, and never above
-//! it. As long as nothing was lowered, every count is exact.
+//! Misra and Gries' summary, pruned by halves: when there are more keys than there is room for, all counts are reduced
+//! by the median, and keys at 0 are removed. So a count is at most the total reduction below the true one, and never
+//! above it. Without a reduction, every count is exact.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,11 @@ struct Seen {
 /// A key and its counts.
 pub(crate) struct Leader {
     pub(crate) key: Vec<u8>,
-    /// At least so often.
+    /// Lower bound of the count.
     pub(crate) at_least: u64,
-    /// At most so often.
+    /// Upper bound of the count.
     pub(crate) at_most: u64,
-    /// The longest time that came with it since it is counted.
+    /// The longest wait since the key is counted, ms.
     pub(crate) longest: f64,
 }
 
@@ -59,7 +59,7 @@ impl Top {
         });
     }
 
-    /// How many different keys there were; none where some were dropped.
+    /// Number of different keys; `None` where some were removed.
     pub(crate) fn keys(&self) -> Option<u64> {
         (self.lowered == 0).then_some(self.counts.len() as u64)
     }
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_lie_within_what_is_told_and_the_room_is_kept(keys in prop::collection::vec(0u8..40, 0..400), room in 1usize..30) {
+        fn true_counts_are_within_the_bounds_and_memory_is_bounded(keys in prop::collection::vec(0u8..40, 0..400), room in 1usize..30) {
             let mut top = Top::new(room);
             let mut truth = [0u64; 40];
             for key in &keys {
@@ -101,7 +101,7 @@ mod tests {
             if let Some(distinct) = top.keys() {
                 prop_assert_eq!(distinct as usize, truth.iter().filter(|count| **count > 0).count());
             }
-            // A dropped key occurred at most as often as the counts were lowered.
+            // A removed key occurred at most as often as the counts were reduced.
             let listed: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key[0]).collect();
             for (key, count) in truth.iter().enumerate().filter(|(key, _)| !listed.contains(&(*key as u8))) {
                 prop_assert!(*count <= top.lowered, "{key}");

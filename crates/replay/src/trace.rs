@@ -1,4 +1,4 @@
-//! The requests as they were read, in a spool of the host: a log is read once, and the spool is faster to read than a log.
+//! The requests of a log, in a spool of the host: later passes read the spool, which is faster than the log.
 
 use crate::error::Error;
 use crate::fields::Record;

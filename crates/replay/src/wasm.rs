@@ -1,4 +1,4 @@
-//! What JavaScript calls. It converts, and decides nothing.
+//! The interface for JavaScript. It only converts values.
 
 use crate::options::Options;
 use crate::run::{self, Replayed};
@@ -72,8 +72,8 @@ fn failed(error: JsValue) -> io::Error {
     io::Error::other(String::from(message))
 }
 
-/// A replay under way: `begin` for each file, `push` for each of its chunks, `end`; then `finish`, which also frees it. A call that
-/// throws ends the replay: then call `free`.
+/// A replay under way: `begin` for each file, `push` for each of its chunks, `end`; then `finish`, which also frees it.
+/// A call that throws ends the replay: then call `free`.
 #[wasm_bindgen]
 pub struct Replay(run::Replay);
 

@@ -46,7 +46,7 @@ fn assert_same(report: &Report, format: &str) {
 }
 
 #[test]
-fn each_format_is_told_by_its_lines() {
+fn each_format_is_detected_from_its_lines() {
     for (log, format) in [(COMMON, "common"), (COMBINED, "common"), (JSON, "json"), (CSV, "csv")] {
         assert_same(&report(log, limit()), format);
         assert_same(&report(log, json!({ "limits": ["rate=2 period=1s"], "format": format })), format);
@@ -67,7 +67,7 @@ fn a_file_is_the_same_in_chunks_of_any_size() {
 }
 
 #[test]
-fn files_follow_one_another_each_in_its_format() {
+fn files_of_different_formats_are_read_in_sequence() {
     let logs = [("one.log", COMMON.as_bytes()), ("two.csv", CSV.as_bytes())];
     let report = run_all(&logs, limit()).unwrap().report;
     assert_eq!(report.read.requests, 8);
@@ -94,7 +94,7 @@ fn keys_are_any_field_or_several_and_costs_a_column() {
     assert_eq!(outcome.limits[0].smallest_capacity, Some(3.0));
     let why: Vec<&str> = outcome.read.first_bad.iter().map(|bad| bad.why.as_str()).collect();
     let rule = "`count` must be a finite number of tokens from 0 to 1099511627776; got -1";
-    assert_eq!(why, [rule, "no number of tokens: \"x\""]);
+    assert_eq!(why, [rule, "not a number of tokens: \"x\""]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn bad_lines_are_counted_and_the_first_are_shown() {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_costs_its_row_and_not_the_memory() {
+fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
     let row = "1700000000,x,10.0.0.1\n";
     let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));
     let outcome = report(log, limit());
@@ -130,10 +130,9 @@ fn a_quote_that_is_never_closed_costs_its_row_and_not_the_memory() {
 }
 
 #[test]
-fn what_has_no_format_is_shown_with_what_was_tried() {
+fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
     let error = run("\nhello world\n1,2\n", limit()).unwrap_err().to_string();
-    for part in
-        ["has no format that is known", "hello world", "json: no JSON object", "common: not `host", "csv: no column"]
+    for part in ["has no known format", "hello world", "json: not a JSON object", "common: not `host", "csv: no column"]
     {
         assert!(error.contains(part), "{error}");
     }
@@ -155,7 +154,7 @@ fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
 }
 
 #[test]
-fn a_spool_that_fails_ends_the_replay_with_its_own_words() {
+fn a_failing_spool_ends_the_replay_with_its_message() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

@@ -88,7 +88,7 @@ fn a_burst_of_thousands_has_its_capacity_to_the_token() {
 }
 
 #[test]
-fn of_several_limits_all_must_grant_and_each_tells_what_it_denies() {
+fn a_request_needs_all_limits_and_each_limit_counts_its_denials() {
     let requests: Vec<_> = (0..10).map(|i| (i, (i % 2) as u8, 1.0)).collect();
     let limits = json!({ "limits": ["name=wide rate=8 period=1h", "name=narrow rate=3 period=1h"] });
     let outcome = report(&requests, limits);
@@ -102,7 +102,7 @@ fn of_several_limits_all_must_grant_and_each_tells_what_it_denies() {
 }
 
 #[test]
-fn a_policy_document_says_who_is_meant_whose_limit_it_is_and_what_it_costs() {
+fn a_policy_document_determines_the_matching_requests_the_key_and_the_cost() {
     let document = json!({
         "rules": [
             { "name": "pro", "limit_keys": ["header:x-api-key"], "match": { "jwt:plan": "pro" }, "algorithm": "token_bucket",
@@ -128,7 +128,7 @@ fn a_policy_document_says_who_is_meant_whose_limit_it_is_and_what_it_costs() {
 }
 
 #[test]
-fn mistakes_in_limits_are_said_in_the_core_s_words() {
+fn mistakes_in_limits_have_the_message_of_the_core() {
     let message = |more| run("time,ip\n1700000000,a\n", more).unwrap_err().to_string();
     let rule = "limit \"limit\": `rate` must be a finite number of tokens above 0 and up to 1099511627776; got 0";
     assert_eq!(message(json!({ "limits": ["rate=0 period=1s"] })), rule);
@@ -138,7 +138,7 @@ fn mistakes_in_limits_are_said_in_the_core_s_words() {
 }
 
 #[test]
-fn a_room_that_is_too_small_is_told() {
+fn evictions_for_lack_of_room_are_reported() {
     let requests: Vec<_> = (0..250).map(|i| (i, i as u8, 1.0)).collect();
     let outcome = report(&requests, json!({ "limits": ["rate=1 period=1h"], "maxKeys": 10 }));
     assert!(outcome.forgotten >= 200, "{}", outcome.forgotten);
@@ -146,7 +146,7 @@ fn a_room_that_is_too_small_is_told() {
 }
 
 #[test]
-fn the_picture_needs_nothing_else_and_has_what_was_denied() {
+fn the_chart_is_self_contained_and_shows_denials() {
     let requests: Vec<_> = (0..300).map(|i| (i * 10, 1, 1.0)).collect();
     let options = json!({ "key": ["key"], "limits": ["name=a&b rate=1 period=1s"], "chart": true });
     let wrong = run(csv(&requests), options).unwrap_err().to_string();

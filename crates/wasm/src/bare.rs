@@ -1,6 +1,6 @@
-//! What the standard library would bring: without it no panic's text and no formatting is in the module.
+//! Replacements for the standard library: without it, the module has no panic messages and no formatting.
 
-/// A third of the standard library's, in bytes.
+/// The allocator: its code is a third of the size of the standard library's.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 

@@ -1,4 +1,4 @@
-//! What the module holds: limits and tables by number, and the two places that the host reads and writes.
+//! The data of the module: limits and tables by number, and the two areas that the host reads and writes.
 
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
@@ -24,13 +24,13 @@ pub(crate) struct Engine {
     pub(crate) tables: Vec<Option<Table>>,
     pub(crate) staged: Vec<Member>,
     pub(crate) pool: Vec<[f64; 2]>,
-    /// A dump: what was made, or what is to be restored.
+    /// A dump that was written, or that is to be restored.
     pub(crate) bytes: Vec<u8>,
     /// Length and digest of the last key.
     pub(crate) last: (u32, Digest),
 }
 
-/// There is one in a thread: each has an instance of this module, with a memory of its own.
+/// One per thread, since each thread has its own instance of this module.
 static ENGINE: AtomicRefCell<Engine> = AtomicRefCell::new(Engine {
     key: KeyBytes([0; KEY_ROOM]),
     numbers: [0.0; NUMBERS],
@@ -53,8 +53,8 @@ pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {
     if length == NO_KEY { None } else { key.0.get(..(length as usize).min(MAX_KEY_BYTES)) }
 }
 
-/// Calls `read` with the key; with a copy of a short one. The host has just written that in words of four bytes, and a
-/// hash that reads eight at a time would wait until they have left the processor's store buffer.
+/// Calls `read` with the key, or with a copy of a short key. The host has just written a short key in words of 4 bytes;
+/// a hash that reads 8 bytes at a time would wait until they have left the processor's store buffer.
 #[inline]
 pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> R {
     if length as usize > SHORT_KEY_BYTES {

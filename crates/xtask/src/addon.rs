@@ -1,5 +1,5 @@
-//! The Node.js addon, one folder per platform, named as napi names them. `@napi-rs/cli` would also generate a loader and
-//! typings, and the package uses neither: what is left is one cargo command and a copy.
+//! The Node.js addon, one folder per platform, named as napi names them. `@napi-rs/cli` would also generate a loader
+//! and types that the package does not use; without them, one cargo command and a copy suffice.
 
 use crate::{cargo, files};
 use anyhow::{Result, bail};
@@ -17,7 +17,7 @@ const PLATFORMS: [(&str, &str); 8] = [
     ("aarch64-pc-windows-msvc", "win32-arm64-msvc"),
 ];
 
-/// The machine's own target, unless cargo has another.
+/// The target that cargo is configured with; default: that of this machine.
 fn host() -> String {
     let (system, env) = match (std::env::consts::OS, cfg!(target_env = "musl")) {
         ("macos", _) => ("apple-darwin", ""),

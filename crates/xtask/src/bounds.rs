@@ -8,7 +8,7 @@ use tidegate_core::{
     BOUNDS, Bound, Field, KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, NAME_EXPECTS,
 };
 
-/// A double as JavaScript reads it back to the same bits.
+/// A double as a JavaScript literal of the same bits.
 fn number(value: f64) -> String {
     if value.abs() < 1e21 { format!("{value}") } else { format!("{value:e}") }
 }

@@ -1,4 +1,4 @@
-//! Writes a file only where its content changes, so that what depends on it stays fresh.
+//! Writes a file only where its content changes, so that later build steps are not repeated.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -11,7 +11,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     }
-    // A new file takes the old one's place: a process that has the old addon loaded keeps it.
+    // Replaced by a rename: a process that has loaded the old addon keeps it.
     let fresh = path.with_extension("part");
     fs::write(&fresh, content).with_context(|| format!("write {}", fresh.display()))?;
     fs::rename(&fresh, path).with_context(|| format!("write {}", path.display()))?;

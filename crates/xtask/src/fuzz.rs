@@ -1,8 +1,8 @@
-//! Lets libFuzzer loose on the targets of tests/fuzz, from the inputs that were kept, for a bounded time each.
+//! Runs libFuzzer on each target of tests/fuzz for a limited time, starting from the committed inputs.
 //!
-//! It is what cargo-fuzz does with `--sanitizer none` (which works without a nightly toolchain), so that a fresh machine
-//! need not build cargo-fuzz first. New inputs go to `target/fuzz-corpus`; `--keep` reduces them, together with those that
-//! were kept, to the fewest and smallest that reach as much.
+//! It does what cargo-fuzz does with `--sanitizer none`, which needs no nightly toolchain, so that a new machine need
+//! not build cargo-fuzz. New inputs go to `target/fuzz-corpus`; `--keep` reduces them and the committed ones to the
+//! fewest and smallest with the same coverage.
 
 use crate::cargo::workspace_root;
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Edges and comparisons are counted for libFuzzer.
+/// Compiler flags: count edges and comparisons for libFuzzer.
 const FLAGS: [&str; 7] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -22,9 +22,9 @@ const FLAGS: [&str; 7] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Cdebug-assertions",
 ];
-/// Inputs longer than this find nothing that shorter ones do not.
+/// Longest input; longer ones reach nothing more.
 const LONGEST: &str = "-max_len=4096";
-/// Seconds beyond its time after which a target hangs. An input may take 60.
+/// Seconds past its time after which a target counts as hanging. One input may take 60 s.
 const GRACE: u64 = 120;
 
 pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
@@ -107,10 +107,10 @@ fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -
     let mut program = Command::new(programs.join(name));
     program.arg(found).arg(root.join("tests/fuzz/corpus").join(name)).arg(LONGEST).arg("-timeout=60");
     program.arg(format!("-max_total_time={seconds}")).arg("-rss_limit_mb=4096");
-    // 0: another one each time.
+    // 0 is a random seed.
     program.arg(format!("-seed={seed}"));
     program.arg(format!("-artifact_prefix={}/{name}-", broken.display()));
-    // A program with corrupt memory may also hang while it reports that.
+    // A program with corrupt memory may hang while it reports the failure.
     let log = folder(root.join("target/fuzz-logs"))?.join(name);
     let mut child = program.stderr(fs::File::create(&log)?).spawn().with_context(|| format!("run {name}"))?;
     let last = Instant::now() + Duration::from_secs(u64::from(seconds) + GRACE);

@@ -1,4 +1,4 @@
-//! Builds what cargo alone does not.
+//! Builds and generates what cargo alone cannot.
 //!
 //! ```text
 //! cargo run -p tidegate-xtask -- wasm <folder>     the modules with their glue, and all that `bounds` writes
@@ -8,7 +8,7 @@
 //! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
 //! ```
 //!
-//! Each is safe to repeat: cargo builds what changed, and a file whose content stays the same is not touched.
+//! Every task can be repeated: cargo builds only changes, and unchanged files are not rewritten.
 
 #[cfg(feature = "modules")]
 mod addon;

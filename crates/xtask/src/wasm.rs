@@ -29,7 +29,8 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
     write_module(folder, "policy_bg", &mut output)
 }
 
-/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/replay.mjs shrinks the module.
+/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/replay.mjs shrinks the
+/// module.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
     let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
     write_glue(folder, "replay", &output)?;
@@ -43,7 +44,7 @@ fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
         .out_name(name)
         .web(true)?
         .typescript(true)
-        // The hosts pass the module. With a default path, bundlers would look for a file that need not exist.
+        // Hosts pass the module. With a default path, bundlers would search for a file that may not exist.
         .omit_default_module_path(true)
         .remove_name_section(true)
         .remove_producers_section(true)

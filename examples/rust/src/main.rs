@@ -20,9 +20,9 @@ struct Limits {
 
 impl Limits {
     fn new() -> Result<Limits, tidegate_core::InputError> {
-        // Three at once, and one more every ten seconds.
+        // A burst of three, and one more every ten seconds.
         let api = Config { rate: 1.0, period: 10_000.0, capacity: Some(3.0), ..Config::new(Kind::TokenBucket) };
-        // Without the secret, keys that collide cannot be chosen.
+        // Random, so that a client cannot choose keys whose hashes collide.
         let secret = [RandomState::new().hash_one(0), RandomState::new().hash_one(1)];
         let table = SharedTable::new(100_000, secret);
         let api = Limit::new(table.secret(), "api", Policy::new(&api)?);
@@ -30,7 +30,7 @@ impl Limits {
     }
 }
 
-/// Whole ms since the Unix epoch, which is all the time that the algebra knows.
+/// Integer ms since the Unix epoch, the unit of every time in the library.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
 }
@@ -47,7 +47,7 @@ async fn limited(
     let decision = limits.table.decide(&limits.api, Some(key.as_bytes()), Call::at(now));
     match decision.retry_at {
         Some(at) if !decision.ok => {
-            // Rounded up: a client that waits that many seconds is granted.
+            // Rounded up, so that a client that waits that many seconds is granted.
             let seconds = ((at - now) / 1000.0).ceil().max(1.0);
             (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], "slow down\n").into_response()
         }

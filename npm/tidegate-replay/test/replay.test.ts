@@ -61,7 +61,7 @@ describe("replay", () => {
 
   test("two replays in one process, one after a failure, and both at once", async () => {
     const log = write("again.csv", CSV);
-    await expect(replay([write("none.log", "hello\n")], OPTIONS)).rejects.toThrow(/no format that is known/);
+    await expect(replay([write("none.log", "hello\n")], OPTIONS)).rejects.toThrow(/no known format/);
     const [one, two] = await Promise.all([replay([log], OPTIONS), replay([log], OPTIONS)]);
     expect(one).toEqual(two);
   });

@@ -4,8 +4,8 @@ use tidegate_oracle::exact::{self, Exact, rational};
 use tidegate_oracle::tolerance::Tolerance;
 use tidegate_oracle::{Limit, naive};
 
-/// Any history on any limit: the core answers as plain doubles do, to the bit; it stays by the exact rationals, but for
-/// the rounding of each step; and `retry_at` is when the same request is granted, not a millisecond before or after.
+/// Any history on any limit: the core equals the plain doubles to the bit, is within the rounding of each step of the
+/// exact rationals, and `retry_at` is the first ms at which the same request is granted.
 pub fn algebra(data: &[u8]) {
     let mut draw = Draw::new(data);
     let limit = draw.limit();
@@ -31,10 +31,10 @@ pub fn algebra(data: &[u8]) {
         assert_eq!(refilled.ts(), exactly.ts as f64);
         let outcome = call(&rule, &limit, op, state, now, count);
         let Some(write) = outcome.write else {
-            tolerance = before; // nothing was stored, and a broken clock may be right again
+            tolerance = before; // nothing was stored, and a broken clock may be correct again
             continue;
         };
-        // What the doubles decided, followed exactly.
+        // The exact model follows the decision of the doubles.
         let tokens = rational(count);
         let answer =
             if op == 9 { exact.give(twin.as_ref(), ms, &tokens) } else { exact.charge(twin.as_ref(), ms, &tokens) };

@@ -9,11 +9,11 @@ use tidegate_wasm::{self as engine, NO_KEY};
 /// The operation that takes nothing.
 const CHECK: u32 = 1;
 
-/// The engine is one to a thread in JavaScript, and one to the process here.
+/// JavaScript has one engine per thread; this process has one engine, so targets take turns.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The raw exports, as a host calls them that checks nothing: any keys, any doubles, any numbers of limits and tables.
-/// They answer numbers, or name the field; and what they answer is what the table itself answers.
+/// Calls the raw exports as an unchecked host would: with any keys, doubles and numbers of limits and tables. They
+/// return finite numbers, or the field that is wrong, and decide as the table itself does.
 pub fn boundary(data: &[u8]) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut draw = Draw::new(data);
@@ -36,10 +36,10 @@ pub fn boundary(data: &[u8]) {
     engine::all_clear();
 }
 
-/// Where a host writes keys: this is the one thing that takes a pointer.
+/// Writes a key as a host does: through a pointer into the memory of the engine.
 fn write_key(key: &[u8]) -> u32 {
     let key = &key[..key.len().min(MAX_KEY_BYTES)];
-    // Safety: there is room for the longest key, and nobody else calls the engine (see `ALONE`).
+    // Safety: there is room for the longest key, and no other thread calls the engine (see `ALONE`).
     unsafe { std::ptr::copy_nonoverlapping(key.as_ptr(), engine::key_at() as *mut u8, key.len()) };
     key.len() as u32
 }
@@ -53,7 +53,7 @@ fn fails(status: u32) -> bool {
     status & (INPUT_ERROR | BROKEN) != 0
 }
 
-/// All that a decision tells is finite, but for a time that there is not.
+/// Every number of a decision is finite, except an absent time.
 fn sound(status: u32) {
     if !fails(status) {
         let [value, ts, remaining, retry_at, reset_at, ..] = numbers();
@@ -86,7 +86,7 @@ impl Host {
         }
     }
 
-    /// A limit that is there, mostly.
+    /// Usually an existing limit; sometimes a number that no limit has.
     fn limit(&self, draw: &mut Draw<'_>) -> (u32, Option<Limit>) {
         let at = usize::from(draw.byte());
         if self.limits.is_empty() || at > 250 {
@@ -109,7 +109,7 @@ impl Host {
             false => std::array::from_fn(|_| draw.double()),
         };
         let [rate, period, capacity, max_reserved, start, shards] = policy;
-        // What takes a second of work is legal, and not for here.
+        // More shards and limits are legal, but too slow for a fuzz target.
         if shards > 300.0 || self.limits.len() > 8 {
             return;
         }
@@ -138,7 +138,7 @@ impl Host {
                 let decision = self.twin.decide(&limit, key, call);
                 assert_eq!(status, wire::write_decision(&decision, &mut expected));
                 assert_eq!(answered.map(f64::to_bits)[..5], expected.map(f64::to_bits)[..5]);
-                // Again, as a host does that knows the key to be the same.
+                // Again, as a host that reuses the last key.
                 assert_eq!(decision_again(self.table, number, call), {
                     let decision = self.twin.decide(&limit, key, call);
                     wire::write_decision(&decision, &mut expected)
@@ -168,11 +168,11 @@ impl Host {
         let status = engine::all_commit(self.table, now, 0);
         let at = engine::pool_at(4 * staged) as *const [f64; wire::NUMBERS];
         for i in 0..if fails(status) { 0 } else { staged as usize } {
-            // Safety: that many decisions were written there.
-            let told = unsafe { *at.add(i) };
-            assert!(told[0].is_finite() && told[4].is_finite(), "{told:?}");
+            // Safety: `all_commit` wrote that many decisions there.
+            let decision = unsafe { *at.add(i) };
+            assert!(decision[0].is_finite() && decision[4].is_finite(), "{decision:?}");
         }
-        // It took nothing.
+        // Nothing was taken.
         self.dump();
     }
 
@@ -182,9 +182,9 @@ impl Host {
         let at = engine::pool_at(shards) as *mut f64;
         for i in 0..2 * shards as usize {
             let x = if draw.yes() { draw.double() } else { 1e12 };
-            // Shards beyond this have no sum that is a number; a store reads none such back.
+            // The sum of larger values may overflow; no store returns such states.
             let x = if x.abs() > 1e300 { f64::NAN } else { x };
-            // Safety: there is room for two numbers of each.
+            // Safety: `pool_at` made room for two numbers per shard.
             unsafe { *at.add(i) = x };
         }
         let start = f64::from(draw.below(1000));
@@ -194,14 +194,16 @@ impl Host {
     fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
         let (number, _) = self.limit(draw);
         let (start, value, ts, part) = (draw.double(), draw.double(), draw.double(), u32::from(draw.byte() & 1));
-        // Where the grid is no grid, nothing is promised but an end.
+        // With an illegal start, the only promise is that the call returns.
         let legal = start.abs() <= MAX_NOW_MS && start.floor() == start;
-        let told = [
+        let statuses = [
             engine::evaluate(number, part, start, value, ts, now, count, flags),
             engine::lease_spend(number, start, value, ts, f64::from(draw.below(100)), now, count),
         ];
         if legal {
-            told.into_iter().for_each(|status| assert!(fails(status) || numbers()[..2].iter().all(|x| x.is_finite())));
+            statuses
+                .into_iter()
+                .for_each(|status| assert!(fails(status) || numbers()[..2].iter().all(|x| x.is_finite())));
         }
         assert!(engine::start(number, 0).is_finite());
         let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
@@ -219,7 +221,7 @@ impl Host {
     fn dump(&self) {
         assert_eq!(engine::dump(self.table), 0);
         let [at, length, ..] = numbers();
-        // Safety: the engine says so, and keeps it until it is asked for room.
+        // Safety: the engine returned this address and length, valid until the next call of `room`.
         let dump = unsafe { std::slice::from_raw_parts(at as usize as *const u8, length as usize) };
         assert_eq!(dump, self.twin.dump());
         let restored = engine::restore(1000);

@@ -1,4 +1,4 @@
-//! Numbers, limits and keys out of the fuzzer's bytes. Where they end, all that is drawn is zero.
+//! Draws numbers, limits and keys from the fuzzer's bytes. After their end, every draw is zero.
 
 use arbitrary::Unstructured;
 use tidegate_core::{Config, FIRST_REQUEST, Kind, Policy};
@@ -106,7 +106,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// A limit whose numbers are such as people write, its window grid settled.
+    /// A limit with typical numbers and a resolved window grid.
     pub(crate) fn limit(&mut self) -> Limit {
         let (rate, period) = (self.size(0.01, 1e9), self.size(1.0, 1e11).round());
         let times = |draw: &mut Self| if draw.yes() { Some((rate * draw.size(0.01, 100.0)).min(MOST)) } else { None };

@@ -9,7 +9,7 @@ use tidegate_file::fuzzing::{row, verify};
 
 type Rows = Database<Bytes, Bytes>;
 
-/// What LMDB wrote: some hundred states, some pages that are free again.
+/// A data file of LMDB with some hundred states and some freed pages.
 static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     fill(folder.path()).expect("LMDB");
@@ -18,8 +18,8 @@ static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(|| {
 /// One folder for all: a process may open a folder once.
 static FOLDER: LazyLock<Mutex<TempDir>> = LazyLock::new(|| Mutex::new(TempDir::new().expect("a folder")));
 
-/// Any bytes are a row that reads back as it was written, or none; and any data file, however damaged, is told of, or
-/// LMDB can read and write it to its end.
+/// Any bytes are a row that reads back as it was written, or none; and any data file, however damaged, is reported
+/// as corrupt, or LMDB can read and write all of it.
 pub fn file(data: &[u8]) {
     let mut draw = Draw::new(data);
     if draw.yes() {
@@ -33,7 +33,7 @@ pub fn file(data: &[u8]) {
         if draw.is_empty() {
             break;
         }
-        // Mostly where a page tells of itself.
+        // Mostly in the header of a page.
         let page = usize::from(draw.below((damaged.len() / 4096) as u16)) * 4096;
         let within = if draw.yes() { 176 } else { 4096 };
         let at = page + usize::from(draw.below(within));
@@ -43,7 +43,7 @@ pub fn file(data: &[u8]) {
         assert!(verify::used(&damaged).expect("it is sound") <= damaged.len() as u64);
         let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
         std::fs::write(folder.path().join("data.mdb"), &damaged).expect("a data file");
-        // LMDB may refuse what it finds. It may not end the process.
+        // LMDB may reject the file. It must not end the process.
         let _ = follow(folder.path());
     }
 }
@@ -64,7 +64,7 @@ fn rows(data: &[u8]) {
 }
 
 fn open(folder: &Path) -> heed::Result<heed::Env> {
-    // Safety: nobody else has this folder. Unsynced: it is not kept.
+    // Safety: no other process has this folder. Unsynced, since it is not kept.
     unsafe { EnvOpenOptions::new().map_size(1 << 20).flags(EnvFlags::NO_LOCK | EnvFlags::NO_SYNC).open(folder) }
 }
 

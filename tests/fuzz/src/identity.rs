@@ -2,8 +2,8 @@ use crate::draw::Draw;
 use tidegate_core::{MAX_KEY_BYTES, default_start, is_name, write_identity};
 use tidegate_oracle::key::{self, bytes};
 
-/// An identity reads back as the name and key that it was made of, so no two of them meet; keys that differ as
-/// JavaScript's strings differ as bytes; and any text is a name exactly where the rule says so.
+/// An identity reads back as the name and key that it was made of, so no two of them are equal; keys
+/// that differ as JavaScript strings differ as bytes; and any text is a legal name exactly where the rule allows it.
 pub fn identity(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let legal = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
@@ -45,7 +45,7 @@ impl Parts {
     }
 }
 
-/// The other way round, by what the documentation says of it.
+/// Decodes an identity, according to its documentation.
 fn read(identity: &[u8]) -> (&[u8], Option<&[u8]>) {
     let colon = identity.iter().position(|b| *b == b':');
     colon.map_or((identity, None), |at| (&identity[..at], Some(&identity[at + 1..])))

@@ -1,7 +1,7 @@
-//! What libFuzzer is let loose on: a function of any bytes each, which panics where a promise is broken.
+//! The fuzz targets: functions that take any bytes and panic where a promise is broken.
 //!
-//! `cargo run -p tidegate-xtask -- fuzz` builds and runs them for a while each; `cargo test` runs the inputs that were
-//! kept (`corpus/`). They are laid out as cargo-fuzz wants them, too.
+//! `cargo run -p tidegate-xtask -- fuzz` builds and runs them for a while each; `cargo test` runs the
+//! committed inputs (`corpus/`). The layout is that of cargo-fuzz.
 
 mod algebra;
 mod boundary;
@@ -24,10 +24,10 @@ pub use replay::replay;
 pub use sound::is_sound;
 pub use table::table;
 
-/// A target: its name, and what it does with any bytes.
+/// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 8] = [
     ("algebra", algebra),
     ("boundary", boundary),

@@ -1,7 +1,7 @@
 use crate::sound::is_sound;
 use tidegate_policy::{Checked, Document};
 
-/// Any text is a document that can be put in force, or told of by sentences.
+/// Any text is a usable document, or is rejected with a message for each mistake.
 pub fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let checked = Document::parse(text);

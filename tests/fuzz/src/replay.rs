@@ -1,8 +1,8 @@
 use std::io::Cursor;
 use tidegate_replay::{Error, Options, Replay, Replayed};
 
-/// Any bytes in any chunks are a log whose every line is a request or a bad one, each decided once; or an error says that
-/// they are no log.
+/// Any bytes in any chunks are a log, in which each line is a request that is decided once, or a bad line; otherwise
+/// the replay returns an error.
 pub fn replay(data: &[u8]) {
     let Some((first, log)) = data.split_first() else { return };
     let format = [None, Some("common"), Some("json"), Some("csv")][usize::from(first & 3)];

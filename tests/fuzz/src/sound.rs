@@ -9,7 +9,7 @@ pub fn is_sound(document: &Document) {
         let tiers = rule.tiers.iter().flat_map(|tiers| &tiers.settings).map(|tier| &tier.limit);
         for limit in tiers.chain([&rule.limit]) {
             let taken = limit.policy.rule(0.0).take(None::<State>, 1e12, rule.cost.default, rule.reserve);
-            // A debt that takes until the clock's end is the one thing that no document is refused for.
+            // No document is rejected for a debt that is paid only after the latest clock reading.
             assert!(taken.decision.ok || taken.decision.reason == Some(Reason::ExceedsClock), "{rule:?}");
             assert!(rule.cost.default >= 0.0 && rule.cost.min <= rule.cost.default);
             assert!(limit.grantable >= rule.cost.default);

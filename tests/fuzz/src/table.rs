@@ -3,9 +3,8 @@ use std::collections::HashMap;
 use tidegate_core::State;
 use tidegate_table::{Call, Limit, Op, SharedTable, Table};
 
-/// A table with room answers as a map that forgets nothing, and so does the one that threads share. One without room
-/// holds no more than it may and accounts for each state that went; what it still holds is what the map holds, and what
-/// it dropped is full.
+/// A table with room, own or shared, decides as a map that keeps every state. One without room holds at most `max_keys`
+/// states and counts each that it drops; the states that it holds equal those of the map, and dropped ones are full.
 pub fn table(data: &[u8]) {
     let mut draw = Draw::new(data);
     let secret = [draw.bits(), draw.bits()];
@@ -21,7 +20,7 @@ pub fn table(data: &[u8]) {
             break;
         }
         let (which, key) = (usize::from(draw.yes()), draw.byte() % 100);
-        // A clock that stands or goes on: what was dropped as full stays full.
+        // The clock never steps back here, so a key dropped as full stays full.
         now = (now + draw.step(&limits[which]).max(0.0).floor()).min(1e15);
         let (limit, at) = (&made[which], Some([key]));
         let (key_bytes, rule) = (at.as_ref().map(<[u8; 1]>::as_slice), limit.policy().rule(0.0));
@@ -51,7 +50,7 @@ pub fn table(data: &[u8]) {
         assert!(after.evicted - before.evicted <= 1);
     }
     assert_eq!((wide.stats().evicted, shared.stats().evicted), (0, 0));
-    let restored = Table::restore(10_000, &wide.dump()).expect("what was dumped is no dump");
+    let restored = Table::restore(10_000, &wide.dump()).expect("a dump does not restore");
     for (which, key) in model.keys() {
         let at = [*key];
         assert_eq!(restored.value(&made[*which], Some(&at), now), wide.value(&made[*which], Some(&at), now));

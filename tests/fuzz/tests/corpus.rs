@@ -1,4 +1,4 @@
-//! The inputs that were kept: each made a target go where no other did, or once broke a promise.
+//! Runs the committed inputs: each reached code that no other reached, or once failed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ fn replay(name: &str) {
     assert!(!inputs.is_empty(), "no input of {name} was kept");
     assert!(inputs.len() <= MOST_INPUTS, "{name} has {} inputs; keep the {MOST_INPUTS} that reach most", inputs.len());
     for input in inputs {
-        println!("{}", input.display()); // the last one is told where it fails
+        println!("{}", input.display()); // on a failure, the last line is the input that failed
         target(&fs::read(input).unwrap());
     }
     target(&[]);
 }
 
 #[test]
-fn each_target_has_a_program_and_inputs() {
+fn each_target_has_a_program_and_committed_inputs() {
     let stems = |folder: &str| -> Vec<String> {
         files(&root(folder)).iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     };

@@ -1,4 +1,4 @@
-//! Whatever the tree, the check ends, and what it lets pass can be put in force.
+//! The check ends on any tree, and every document that it accepts can be used.
 
 use proptest::prelude::*;
 use tidegate_fuzz::is_sound;
@@ -71,7 +71,7 @@ fn text(value: &str) -> Tree {
     Tree::Text(value.into())
 }
 
-/// A rule that is right but for what `tree` puts in place of one field.
+/// A valid rule, except for `tree` in place of one field.
 fn rule_with(field: &str, tree: Tree) -> Tree {
     let config = Tree::Map(vec![("rps".into(), Tree::Number(10.0)), ("burst".into(), Tree::Number(20.0))]);
     let mut rule = vec![
@@ -96,17 +96,17 @@ fn judge(tree: &Tree) {
 
 proptest! {
     #[test]
-    fn any_tree_is_judged(tree in any_tree()) {
+    fn any_tree_is_accepted_and_usable_or_rejected_with_messages(tree in any_tree()) {
         judge(&tree);
     }
 
     #[test]
-    fn any_tree_in_place_of_a_field_is_judged(field in prop::sample::select(FIELDS[2..10].to_vec()), tree in any_tree()) {
+    fn any_tree_in_place_of_a_field_is_accepted_and_usable_or_rejected(field in prop::sample::select(FIELDS[2..10].to_vec()), tree in any_tree()) {
         judge(&rule_with(field, tree));
     }
 
     #[test]
-    fn any_numbers_in_a_config_are_judged(
+    fn any_numbers_in_a_config_are_accepted_and_usable_or_rejected(
         numbers in prop::collection::vec(
             (prop::sample::select(FIELDS[10..18].to_vec()), prop_oneof![0.0..1e13f64, 0.0..100.0f64, any::<f64>()]), 1..6),
         cost in prop_oneof![0.0..100.0f64, any::<f64>()],

@@ -1,4 +1,4 @@
-//! The rules in rational numbers: no rounding anywhere, and every instant from its closed form.
+//! The rules in rational numbers, without rounding; every instant is computed in closed form.
 
 use crate::limit::{Kind, Limit};
 use num_bigint::BigInt;
@@ -9,10 +9,10 @@ use num_traits::{Signed, ToPrimitive, Zero};
 const CLOCK_END: i128 = 1 << 52;
 const MAX_SKEW_MS: i128 = 3_600_000;
 
-/// A double as the rational number that it is.
+/// The exact rational value of a double.
 ///
 /// # Panics
-/// On NaN and the infinities.
+/// On NaN and infinities.
 #[must_use]
 pub fn rational(x: f64) -> BigRational {
     BigRational::from_float(x).expect("a finite number")
@@ -26,7 +26,7 @@ fn ceil(x: &BigRational) -> Option<i128> {
     x.ceil().to_integer().to_i128()
 }
 
-/// The two numbers.
+/// A state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Tokens at `ts`.
@@ -36,14 +36,14 @@ pub struct State {
 }
 
 impl State {
-    /// From doubles; `ts` must be whole.
+    /// From doubles; `ts` must be an integer.
     #[must_use]
     pub fn of(value: f64, ts: f64) -> State {
         State { value: rational(value), ts: ts as i128 }
     }
 }
 
-/// A limit with its window grid settled.
+/// A limit with a resolved window grid.
 #[derive(Clone, Debug)]
 pub struct Exact {
     pub(crate) kind: Kind,
@@ -55,7 +55,7 @@ pub struct Exact {
     pub(crate) start: Option<i128>,
 }
 
-/// What a call answers, and what is to be written.
+/// The decision on a call, and the state to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// Granted.
@@ -68,14 +68,14 @@ pub struct Answer {
     pub retry_at: Option<i128>,
     /// ms.
     pub reset_at: i128,
-    /// Granted for later.
+    /// Granted as a reservation.
     pub reserved: bool,
     /// The new state.
     pub write: Option<State>,
 }
 
 impl Exact {
-    /// The limit in rationals; `shards` is left aside.
+    /// The limit in rationals; `shards` is ignored.
     #[must_use]
     pub fn new(limit: &Limit) -> Exact {
         Exact {
@@ -100,13 +100,13 @@ impl Exact {
         }
     }
 
-    /// The windows that end after one instant and not after another.
+    /// Number of windows that end after one instant and not after another.
     fn windows(&self, from: i128, to: i128) -> i128 {
         let grid = self.start.unwrap_or(from);
         Integer::div_floor(&(to - grid), &self.period) - Integer::div_floor(&(from - grid), &self.period)
     }
 
-    /// Where the window of an instant begins, on the grid of another.
+    /// Start of the window of an instant, on the grid of another instant.
     fn window(&self, of: i128, t: i128) -> i128 {
         let grid = self.start.unwrap_or(of);
         grid + Integer::div_floor(&(t - grid), &self.period) * self.period
@@ -116,7 +116,7 @@ impl Exact {
         state.filter(|s| s.ts - now <= MAX_SKEW_MS)
     }
 
-    /// Tokens that come back between two instants, uncapped.
+    /// Tokens that are refilled between two instants, uncapped.
     #[must_use]
     pub fn earned(&self, from: i128, to: i128) -> BigRational {
         match self.kind {
@@ -125,7 +125,8 @@ impl Exact {
         }
     }
 
-    /// The most tokens that come back between two instants: windows that begin at a request may begin at any of them.
+    /// The most tokens that are refilled between two instants: windows that begin at a request may begin at any of
+    /// them.
     #[must_use]
     pub fn earned_at_most(&self, from: i128, to: i128) -> BigRational {
         let opens = self.kind == Kind::FixedWindow && self.start.is_none();
@@ -160,7 +161,7 @@ impl Exact {
         State { value, ts }
     }
 
-    /// Whether the state holds `tokens` at `now`, and else the least whole ms at which it does.
+    /// Whether the state holds `tokens` at `now`; if not, the first integer ms at which it does.
     #[must_use]
     pub fn least(&self, s: &State, now: i128, tokens: &BigRational) -> Option<i128> {
         if self.refill(Some(s), now).value >= *tokens {
@@ -174,7 +175,7 @@ impl Exact {
         (t <= CLOCK_END).then_some(t)
     }
 
-    /// The least whole ms from which on the state is as good as none.
+    /// The first integer ms from which the state is equivalent to no state.
     #[must_use]
     pub fn full_at(&self, state: Option<&State>, now: i128) -> i128 {
         let Some(s) = Self::known(state, now) else { return now };
@@ -186,12 +187,12 @@ impl Exact {
         Answer { ok: false, value, ts: now, retry_at: None, reset_at: now, reserved: false, write: None }
     }
 
-    /// What a request may leave behind at the least; `None` where that is anything.
+    /// The least value that a request may leave; `None` where there is no bound.
     pub(crate) fn floor(&self, reserve: bool) -> Option<BigRational> {
         if reserve { self.max_reserved.as_ref().map(|tokens| -tokens) } else { Some(BigRational::zero()) }
     }
 
-    /// Takes.
+    /// Takes `count` tokens, or denies.
     #[must_use]
     pub fn take(&self, state: Option<&State>, now: i128, count: &BigRational, reserve: bool) -> Answer {
         let floor = self.floor(reserve);
@@ -226,7 +227,7 @@ impl Exact {
         Answer { ok: true, value, ts, retry_at, reset_at, reserved: false, write: writes.then_some(after) }
     }
 
-    /// Brings back.
+    /// Gives unused tokens back.
     #[must_use]
     pub fn give(&self, state: Option<&State>, now: i128, count: &BigRational) -> Answer {
         let r = self.refill(state, now);
@@ -234,7 +235,7 @@ impl Exact {
         self.settled(state, after, now, count.is_positive() && Self::known(state, now).is_some())
     }
 
-    /// Takes what was already spent.
+    /// Takes tokens that are already spent.
     #[must_use]
     pub fn charge(&self, state: Option<&State>, now: i128, count: &BigRational) -> Answer {
         let r = self.refill(state, now);

@@ -8,7 +8,7 @@ use num_rational::BigRational;
 pub struct ExactShards<'a> {
     /// The whole limit.
     pub whole: Exact,
-    /// What is stored.
+    /// The stored states.
     pub states: &'a mut [Option<State>],
     /// ms.
     pub now: i128,
@@ -21,12 +21,12 @@ impl ExactShards<'_> {
 
     fn sum_of(&self, states: &[Option<State>], t: i128) -> BigRational {
         let part = self.part();
-        // What is unknown now is full, and stays so until it is written.
+        // A shard without a usable state is full, and stays so until it is written.
         let known = |s: &Option<State>| s.clone().filter(|s| s.ts - self.now <= 3_600_000);
         states.iter().map(|s| part.refill(known(s).as_ref(), t).value).sum()
     }
 
-    /// All shards' tokens.
+    /// The tokens of all shards.
     #[must_use]
     pub fn sum(&self) -> State {
         let part = self.part();

@@ -1,14 +1,14 @@
-//! A history of calls on one limit, run by both oracles in step and written down as a vector.
+//! A history of calls on one limit, evaluated by both oracles and recorded as a vector.
 
 use crate::exact::{self, Answer, Exact, rational};
 use crate::json::{number, vector};
 use crate::key::quoted;
 use crate::limit::{Kind, Limit};
 use crate::naive::{self, Decision, State};
-use crate::tolerance::{Asked, Tolerance};
+use crate::tolerance::{Query, Tolerance};
 use serde_json::{Map, Value, json};
 
-/// A history under way.
+/// A history in progress.
 #[derive(Debug)]
 pub struct History {
     name: String,
@@ -92,13 +92,13 @@ impl History {
         self.last.expect("a decision")
     }
 
-    /// When the last decision said to come back.
+    /// The `retry_at` of the last decision.
     #[must_use]
     pub fn retry_at(&self) -> f64 {
         self.last().retry_at.expect("a retryAt")
     }
 
-    /// What is stored.
+    /// The stored state.
     #[must_use]
     pub fn state(&self) -> Option<State> {
         self.state
@@ -129,7 +129,7 @@ impl History {
         self.step("charge", now, Some(count), false)
     }
 
-    /// Forgets the state.
+    /// Removes the state.
     pub fn reset(&mut self, now: f64) {
         (self.state, self.exact) = (None, None);
         self.push("reset", now, None, false, Value::Null);
@@ -160,8 +160,8 @@ impl History {
         let limit = self.limit;
         self.tolerance.step(1.0, limit.most().max(tokens).max(got.value.abs()));
         let grid = if limit.kind == Kind::TokenBucket { 1.0 } else { limit.period };
-        let asked = Asked { count: tokens, floor: limit.floor(reserve), ms_per_token: limit.period / limit.rate, grid };
-        match self.tolerance.compare(&got, &exact, asked) {
+        let query = Query { count: tokens, floor: limit.floor(reserve), ms_per_token: limit.period / limit.rate, grid };
+        match self.tolerance.compare(&got, &exact, query) {
             Ok(true) => {}
             Ok(false) => self.exact = self.state.map(|s| exact::State::of(s.value, s.ts)),
             Err(text) => panic!("{}, step {}: {text}", self.name, self.steps.len()),
@@ -205,7 +205,7 @@ impl History {
         self.steps.push(Value::Object(step));
     }
 
-    /// The vector.
+    /// The vector as JSON.
     #[must_use]
     pub fn finish(self) -> String {
         let mut head = vec![("name", Value::from(self.name).to_string()), ("limit", "\"chat\"".into())];

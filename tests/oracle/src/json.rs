@@ -2,10 +2,10 @@
 
 use serde_json::{Number, Value};
 
-/// A double as a JSON number; whole ones without a point.
+/// A double as a JSON number; integers without a point.
 ///
 /// # Panics
-/// On NaN and the infinities, which JSON lacks.
+/// On NaN and infinities, which JSON lacks.
 #[must_use]
 pub fn number(x: f64) -> Value {
     if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 && !(x == 0.0 && x.is_sign_negative()) {

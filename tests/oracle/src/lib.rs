@@ -1,6 +1,6 @@
-//! The algebra twice more, written from its rules and not from `tidegate-core`: [`exact`] in rational numbers without
-//! any rounding, and [`naive`] in doubles, in the stated order of operations, with nothing clever in it. What the core
-//! answers is compared with both, and the shared test vectors are written from [`naive`] after [`exact`] agreed.
+//! Two more implementations of the algebra, written from its rules and not from `tidegate-core`: [`exact`] in rational
+//! numbers without rounding, and [`naive`] in doubles, in the stated order of operations, as simple as possible. The
+//! core is compared with both. The shared test vectors are generated from [`naive`], checked against [`exact`].
 
 pub mod exact;
 pub mod exact_pool;

@@ -1,10 +1,10 @@
-//! What a limit is, as a caller writes it.
+//! A limit as a caller configures it.
 
 use crate::json::number;
 use crate::key::default_start;
 use serde_json::{Map, Value};
 
-/// How tokens come back.
+/// How tokens refill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Continuously.
@@ -13,10 +13,10 @@ pub enum Kind {
     FixedWindow,
 }
 
-/// A limit; the field names are the public API's. All numbers are taken to be legal.
+/// A limit, with the field names of the public API. All numbers must be legal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// How tokens come back.
+    /// How tokens refill.
     pub kind: Kind,
     /// Tokens per period.
     pub rate: f64,
@@ -24,11 +24,11 @@ pub struct Limit {
     pub period: f64,
     /// Most tokens that accumulate; default `rate`.
     pub capacity: Option<f64>,
-    /// Most tokens that may be owed; default without end.
+    /// Most tokens that may be owed; default unbounded.
     pub max_reserved: Option<f64>,
     /// Offset of the window grid, ms; infinite: each key's window begins at its first request; default from the key.
     pub start: Option<f64>,
-    /// Parts that share the limit; default 1.
+    /// Number of shards; default 1.
     pub shards: Option<f64>,
 }
 
@@ -76,7 +76,7 @@ impl Limit {
         self.kind == Kind::FixedWindow && self.start == Some(f64::INFINITY)
     }
 
-    /// In this many parts.
+    /// With this many shards.
     #[must_use]
     pub const fn shards(self, shards: f64) -> Limit {
         Limit { shards: Some(shards), ..self }
@@ -88,7 +88,7 @@ impl Limit {
         self.capacity.unwrap_or(self.rate)
     }
 
-    /// The least that a request may leave behind.
+    /// The least value that a request may leave.
     #[must_use]
     pub fn floor(&self, reserve: bool) -> f64 {
         match (reserve, self.max_reserved) {
@@ -98,7 +98,7 @@ impl Limit {
         }
     }
 
-    /// With the window grid settled: the given start, or the one of this name and key.
+    /// With a resolved window grid: the given start, or the default of this name and key.
     #[must_use]
     pub fn settled(&self, name: &str, key: Option<&[u16]>) -> Limit {
         match self.kind {
@@ -107,7 +107,7 @@ impl Limit {
         }
     }
 
-    /// The part that one shard is.
+    /// The limit of one shard.
     #[must_use]
     pub fn part(&self) -> Limit {
         let shards = self.shards.unwrap_or(1.0);

@@ -1,4 +1,4 @@
-//! The rules in doubles, in their stated order, and a search that is slow and sure.
+//! The rules in doubles, in their stated order, with plain bisection for every search.
 
 use crate::limit::{Kind, Limit};
 
@@ -7,7 +7,7 @@ pub const CLOCK_END: f64 = 4_503_599_627_370_496.0;
 /// One hour, in ms.
 pub const MAX_SKEW_MS: f64 = 3_600_000.0;
 
-/// The two numbers.
+/// A state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
     /// Tokens at `ts`.
@@ -16,7 +16,7 @@ pub struct State {
     pub ts: f64,
 }
 
-/// What a call answers.
+/// The decision on a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// Granted.
@@ -29,9 +29,9 @@ pub struct Decision {
     pub retry_at: Option<f64>,
     /// ms.
     pub reset_at: f64,
-    /// Granted for later.
+    /// Granted as a reservation.
     pub reserved: bool,
-    /// Why no wait helps.
+    /// Why a denial has no `retry_at`.
     pub reason: Option<&'static str>,
 }
 
@@ -47,7 +47,7 @@ fn window(limit: &Limit, number: f64) -> f64 {
     limit.start.unwrap_or(0.0) + number * limit.period
 }
 
-/// The state, unless its clock was broken.
+/// The state; `None` where it came from a broken clock.
 #[must_use]
 pub fn known(state: Option<State>, now: f64) -> Option<State> {
     state.filter(|s| s.ts - now <= MAX_SKEW_MS)
@@ -77,7 +77,7 @@ pub fn refill(limit: &Limit, state: Option<State>, now: f64) -> State {
     }
 }
 
-/// The window that the first request opened, and those after it until the key is full: then the next request opens one.
+/// Refill on windows that begin at the first request. Once the key is full, the next request opens a new window.
 fn opened(limit: &Limit, s: State, now: f64) -> State {
     let capacity = limit.most();
     if now <= s.ts {
@@ -88,7 +88,7 @@ fn opened(limit: &Limit, s: State, now: f64) -> State {
     State { value, ts: if value >= capacity { now } else { s.ts + ended * limit.period } }
 }
 
-/// The least whole ms from `from` to the clock's end at which `holds`: plain bisection.
+/// The first integer ms from `from` to 2^52 at which `holds` is true, by plain bisection.
 pub fn first_ms(from: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     if from > CLOCK_END || !holds(CLOCK_END) {
         return None;
@@ -105,7 +105,7 @@ pub fn first_ms(from: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     Some(high as f64)
 }
 
-/// The least whole ms from which on the state is as good as none.
+/// The first integer ms from which the state is equivalent to no state.
 #[must_use]
 pub fn full_at(limit: &Limit, state: Option<State>, now: f64) -> f64 {
     let Some(s) = known(state, now) else { return now };
@@ -113,14 +113,14 @@ pub fn full_at(limit: &Limit, state: Option<State>, now: f64) -> f64 {
     first_ms(from, |t| refill(limit, Some(s), t).value >= limit.most()).unwrap_or(CLOCK_END)
 }
 
-/// A request that no wait helps.
+/// The decision on a request that can never be granted.
 #[must_use]
 pub fn never(now: f64) -> Decision {
     let reason = Some("exceeds capacity");
     Decision { ok: false, value: 0.0, ts: now, retry_at: None, reset_at: now, reserved: false, reason }
 }
 
-/// Takes; the second is what is to be written.
+/// Takes `count` tokens, or denies; returns the decision and the state to store.
 #[must_use]
 pub fn take(limit: &Limit, state: Option<State>, now: f64, count: f64, reserve: bool) -> (Decision, Option<State>) {
     let floor = limit.floor(reserve);
@@ -160,7 +160,7 @@ fn paid_at(limit: &Limit, after: State, now: f64) -> Option<f64> {
     if after.value >= 0.0 { None } else { first_ms(now, |t| refill(limit, Some(after), t).value >= 0.0) }
 }
 
-/// Brings back unused tokens. Without a known state nothing is written: it is full already.
+/// Gives unused tokens back. Without a usable state nothing is written: the key is full already.
 #[must_use]
 pub fn give(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Decision, Option<State>) {
     let r = refill(limit, state, now);
@@ -169,7 +169,7 @@ pub fn give(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Decis
     settled(limit, state, after, now, written, paid_at(limit, after, now), false)
 }
 
-/// Takes what was already spent.
+/// Takes tokens that are already spent.
 #[must_use]
 pub fn charge(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Decision, Option<State>) {
     let r = refill(limit, state, now);

@@ -1,15 +1,15 @@
-//! Shards in doubles: all are one pool, counted by what is missing: the capacity less the sum, in the shards' order, of
-//! what each lacks. What the pool grants is spread evenly.
+//! Shards in doubles, as one pool: it holds the capacity less the tokens that each shard lacks, summed in the order of
+//! the shards. The pool spreads its tokens evenly after each call.
 
 use crate::limit::Limit;
 use crate::naive::{Decision, State, first_ms, full_at, known, never, refill};
 
-/// The shards of one limit at one instant. `states` is what is stored after each call.
+/// The shards of one limit at one instant. `states` has the stored states after each call.
 #[derive(Debug)]
 pub struct Shards<'a> {
     /// The whole limit.
     pub whole: Limit,
-    /// What is stored, one place for each shard.
+    /// The stored states, one element per shard.
     pub states: &'a mut [Option<State>],
     /// ms.
     pub now: f64,
@@ -55,7 +55,7 @@ impl Shards<'_> {
         State { value: self.whole.most() - self.missing(states, self.now), ts }
     }
 
-    fn told(&self, states: &[Option<State>], ok: bool, retry_at: Option<f64>) -> Decision {
+    fn decision(&self, states: &[Option<State>], ok: bool, retry_at: Option<f64>) -> Decision {
         let State { value, ts } = self.sum(states);
         let part = self.whole.part();
         let reset_at = states.iter().map(|s| full_at(&part, *s, self.now)).fold(self.now, latest);
@@ -63,7 +63,7 @@ impl Shards<'_> {
         Decision { ok, value, ts, retry_at, reset_at, reserved: ok && retry_at.is_some(), reason }
     }
 
-    /// Takes from all together, or from none.
+    /// Takes `count` tokens from the pool, or denies.
     pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);
         if self.whole.most() - count < floor {
@@ -71,21 +71,21 @@ impl Shards<'_> {
         }
         let v = self.sum(self.states).value - count;
         if v < floor {
-            return self.told(self.states, false, self.paid_at(self.states, count, floor));
+            return self.decision(self.states, false, self.paid_at(self.states, count, floor));
         }
         let after =
             if count > 0.0 { self.evenly(self.missing(self.states, self.now) + count) } else { self.states.to_vec() };
-        // After `now`: spreading may round a debt of less than an ulp away, and it is a reservation all the same.
+        // After `now`: spreading may round away a debt of less than one ulp, and it is still a reservation.
         let paid_at = if v >= 0.0 { None } else { self.paid_after(self.now + 1.0, &after, 0.0, 0.0) };
         if v < 0.0 && paid_at.is_none() {
-            return self.told(self.states, false, None);
+            return self.decision(self.states, false, None);
         }
-        let decision = self.told(&after, true, paid_at);
+        let decision = self.decision(&after, true, paid_at);
         self.states.copy_from_slice(&after);
         decision
     }
 
-    /// Brings back unused tokens, evenly.
+    /// Gives unused tokens back, spread evenly.
     pub fn give(&mut self, count: f64) -> Decision {
         let missing = self.missing(self.states, self.now) - count;
         if count > 0.0 && self.states.iter().any(|s| known(*s, self.now).is_some()) {
@@ -95,7 +95,7 @@ impl Shards<'_> {
         self.settled()
     }
 
-    /// Takes what was already spent, evenly.
+    /// Takes tokens that are already spent, spread evenly.
     pub fn charge(&mut self, count: f64) -> Decision {
         if count > 0.0 {
             let after = self.evenly(self.missing(self.states, self.now) + count);
@@ -106,6 +106,6 @@ impl Shards<'_> {
 
     fn settled(&self) -> Decision {
         let retry_at = if self.sum(self.states).value >= 0.0 { None } else { self.paid_at(self.states, 0.0, 0.0) };
-        Decision { reserved: false, ..self.told(self.states, true, retry_at) }
+        Decision { reserved: false, ..self.decision(self.states, true, retry_at) }
     }
 }

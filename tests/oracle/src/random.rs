@@ -1,4 +1,4 @@
-//! SplitMix64: the same numbers on every run, so that generated vectors are.
+//! SplitMix64, so that every run generates the same vectors.
 
 /// A generator.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Random {
         self.bits() % n
     }
 
-    /// One of these.
+    /// A random element.
     pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }

@@ -1,8 +1,8 @@
-//! How far doubles may be from the exact answer.
+//! The tolerance between doubles and exact arithmetic.
 //!
-//! One step rounds a product, a quotient, a sum and a difference. The first two are off by half a part in 2^53 of what
-//! is earned, so by up to one ulp of the scale together with the quotient's own rounding; sum and difference by half an
-//! ulp each. So a step is off by less than 3 ulp of the largest number in play, and an error never grows by itself.
+//! One step rounds a product, a quotient, a sum and a difference. Product and quotient err by half a part in 2^53 of
+//! the refill each, together by up to one ulp of the scale; sum and difference by half an ulp each. So a step errs by
+//! less than 3 ulp of its largest number, and an error does not grow by itself.
 
 use crate::exact::{Answer, rational};
 use crate::naive::Decision;
@@ -16,20 +16,20 @@ pub fn ulp(x: f64) -> f64 {
     size.next_up() - size
 }
 
-/// What a call asked for.
+/// The numbers of a call on which its tolerance depends.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Query {
     /// Tokens.
     pub count: f64,
-    /// The least that it may leave behind.
+    /// The least value that it may leave, tokens.
     pub floor: f64,
-    /// How long one token takes to come back.
+    /// Time to refill one token, ms.
     pub ms_per_token: f64,
-    /// Distance of the instants that may be answered: 1 ms, or a window.
+    /// Distance of the possible instants: 1 ms, or the period of a window.
     pub grid: f64,
 }
 
-/// What has been rounded so far.
+/// The rounding error accumulated so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tolerance {
     steps: f64,
@@ -37,33 +37,33 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Counts `steps` more, with numbers as large as `scale`.
+    /// Adds `steps` steps on numbers up to `scale`.
     pub fn step(&mut self, steps: f64, scale: f64) {
         self.steps += steps;
         self.scale = self.scale.max(scale.abs());
     }
 
-    /// In tokens.
+    /// The tolerance in tokens.
     #[must_use]
     pub fn tokens(&self) -> f64 {
         self.steps * 3.0 * ulp(self.scale)
     }
 
-    /// Whether two values are the same but for rounding.
+    /// Whether two values are equal within the tolerance.
     #[must_use]
     pub fn same(&self, value: f64, exact: &BigRational) -> bool {
         (rational(value) - exact).abs() <= rational(self.tokens())
     }
 
-    /// Compares two answers of one call. `Ok(false)` where rounding alone turned the decision around: both oracles are
-    /// at the same edge then, to within the tolerance.
-    pub fn compare(&self, got: &Decision, exact: &Answer, asked: Asked) -> Result<bool, String> {
+    /// Compares the decisions of both oracles on one call. `Ok(false)` where rounding alone changes the decision: both
+    /// are at the same edge then, within the tolerance.
+    pub fn compare(&self, got: &Decision, exact: &Answer, query: Query) -> Result<bool, String> {
         let fail = |what: &str| Err(format!("{what}: {got:?} is not {exact:?} within {} tokens", self.tokens()));
         if (got.ok, got.reserved) != (exact.ok, exact.reserved) {
-            let left = if got.ok { got.value } else { got.value - asked.count };
-            let count = rational(if exact.ok { 0.0 } else { asked.count });
+            let left = if got.ok { got.value } else { got.value - query.count };
+            let count = rational(if exact.ok { 0.0 } else { query.count });
             let exactly = &exact.value - count;
-            let at_edge = [0.0, asked.floor].into_iter().any(|edge| edge.is_finite() && self.same(edge, &exactly));
+            let at_edge = [0.0, query.floor].into_iter().any(|edge| edge.is_finite() && self.same(edge, &exactly));
             return if self.same(left, &exactly) && at_edge { Ok(false) } else { fail("decision") };
         }
         if !self.same(got.value, &exact.value) {
@@ -72,8 +72,8 @@ impl Tolerance {
         if got.ts != exact.ts as f64 {
             return fail("ts");
         }
-        // An instant is rounded up to the grid's next point, so an error of any size may move it by one.
-        let slack = asked.grid + self.tokens() * asked.ms_per_token;
+        // An instant is rounded up to the next point of the grid, so an error of any size may move it by one point.
+        let slack = query.grid + self.tokens() * query.ms_per_token;
         if (got.reset_at - exact.reset_at as f64).abs() > slack {
             return fail("resetAt");
         }

@@ -5,7 +5,7 @@ use crate::fields::{Fields, Wanted, named, same};
 use memchr::memchr;
 use memchr::memmem::Finder;
 
-/// A field, and which piece of a line it is; the request's own pieces come after.
+/// Each field with the index of its piece; the pieces of the request come last.
 const PIECES: [(&str, usize); 15] = [
     ("host", 0),
     ("ip", 0),
@@ -71,12 +71,13 @@ impl Splitter {
         Ok(Split::Whole)
     }
 
-    /// The pieces of a line up to `last`; those behind the request may be missing. `None` where the line is not of this format.
+    /// The pieces of a line up to `last`; those after the request may be missing. `None` where the line is not of this
+    /// format.
     fn pieces_of<'a>(&self, line: &'a [u8]) -> Option<[Option<&'a [u8]>; LAST + 1]> {
         let mut found = [None; LAST + 1];
         let (host, rest) = cut(line, memchr(b' ', line)?, 1);
         let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
-        // A user's name may have spaces.
+        // A user name may contain spaces.
         let (user, rest) = cut(rest, self.before_time.find(rest)?, 2);
         let (time, mut rest) = cut(rest, self.behind_time.find(rest)?, 2);
         if host.is_empty() {

@@ -1,4 +1,4 @@
-//! Rows under a line of names (RFC 4180; a semicolon or a tab will do for the comma).
+//! Rows under a line of column names (RFC 4180, with comma, semicolon or tab).
 
 use super::Split;
 use crate::fields::{Fields, Wanted, named, same};
@@ -79,7 +79,7 @@ impl Splitter {
         &self.text[from..self.ends[i]]
     }
 
-    /// Reads one more line of the row.
+    /// Reads the next line of the row.
     fn row(&mut self, line: &[u8]) -> Result<Split, String> {
         for mut input in [line, b"\n"] {
             loop {

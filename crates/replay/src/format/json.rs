@@ -1,7 +1,7 @@
 //! A JSON object on each line.
 //!
-//! A field's place is found on the first line that has it, by its names in any case. From then on the reader
-//! passes over everything else without building it.
+//! The path of a field is found on the first line that has it, by its names in any case. From then on the reader skips
+//! everything else.
 
 use super::Split;
 use crate::fields::{Fields, Slot, Wanted, same};
@@ -27,7 +27,7 @@ impl Splitter {
         let mut reader = serde_json::Deserializer::from_slice(line);
         let pick = Pick { paths: &self.paths, active: u64::MAX, depth: 0, fields };
         let read = reader.deserialize_map(pick).and_then(|()| reader.end());
-        read.map_err(|error| format!("no JSON object: {error}"))?;
+        read.map_err(|error| format!("not a JSON object: {error}"))?;
         for slot in 0..self.slots.len() {
             if fields.get(slot).is_none() {
                 self.look(slot, line, fields);
@@ -36,7 +36,7 @@ impl Splitter {
         Ok(Split::Whole)
     }
 
-    /// Looks for a field where it has not been yet, and remembers the place.
+    /// Searches for fields without a known path, and stores their paths.
     #[cold]
     fn look(&mut self, slot: usize, line: &[u8], fields: &mut Fields) {
         let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return };

@@ -13,11 +13,11 @@ use tsify::Tsify;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Tsify)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// The common log format of web servers, and the combined one, which has more at its end.
+    /// The common log format of web servers, and the combined one, which has two more fields.
     Common,
     /// A JSON object on each line.
     Json,
-    /// Rows under a line of names; comma, semicolon or tab between them.
+    /// Rows under a line of column names, separated by comma, semicolon or tab.
     Csv,
 }
 
@@ -35,19 +35,19 @@ impl Format {
     }
 }
 
-/// Lines that are looked at before a file is given up.
+/// Lines that are tried before a file counts as of unknown format.
 const LOOKED_AT: usize = 20;
 
-/// Whether a line was all of it.
+/// Whether a row ends with the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// The fields are there.
+    /// The row is complete.
     Whole,
     /// A quoted field goes on on the next line.
     Goes,
 }
 
-/// Takes lines of one format apart.
+/// Splits lines of one format into fields.
 pub(crate) enum Splitter {
     Common(Box<common::Splitter>),
     Json(json::Splitter),

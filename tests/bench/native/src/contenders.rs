@@ -1,4 +1,5 @@
-//! The contenders. Ours receive `now`, as the library does, unless the name says otherwise; governor reads its clock.
+//! The contenders. The ones of tidegate receive `now`, as the library does, unless their name states otherwise;
+//! governor reads its own clock.
 
 use crate::turns::Contender;
 use governor::clock::DefaultClock;
@@ -13,7 +14,7 @@ use tidegate_table::{Call, Limit, SharedTable, Table};
 
 const NOW_MS: f64 = 1_800_000_000_000.0;
 const HOUR_MS: f64 = 3_600_000.0;
-/// Calls within one millisecond: about what one thread decides in it.
+/// Calls per millisecond of the clock: about as many as one thread decides in that time.
 const CALLS_A_MS: usize = 16_384;
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
@@ -93,7 +94,7 @@ fn contender(name: &'static str, keys: usize, mut granted: impl FnMut(&String, f
     Contender { name, fill: keys, step: Box::new(step) }
 }
 
-/// Returns `ok`; black_box keeps the whole decision, as for a caller who reads it.
+/// Returns `ok`; `black_box` keeps the compiler from dropping the rest of the decision.
 fn granted(decision: Decision) -> bool {
     black_box(decision).ok
 }

@@ -1,4 +1,4 @@
-//! Contenders take turns, A B C A B C …, so that a noisy minute affects all of them.
+//! Contenders take turns, A B C A B C …, so that noise of the machine affects all of them.
 
 use crate::contenders::Outcome;
 use cpu_time::ThreadTime;
@@ -7,7 +7,7 @@ use std::time::Duration;
 const BATCH: usize = 10_000;
 const TURN: Duration = Duration::from_millis(100);
 
-/// A contender: its name, and a step that makes so many calls and returns how many were granted.
+/// A contender: its name, and a step that makes the given number of calls and returns how many were granted.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// Calls until every key exists and, if it is to be denied, is spent.
@@ -26,7 +26,7 @@ impl Contender {
         }
         let took = begun.elapsed();
         let expected = if outcome == Outcome::Granted { calls } else { 0 };
-        assert_eq!(granted, expected, "{} does not answer as the case has it", self.name);
+        assert_eq!(granted, expected, "{} granted another number of requests than the case expects", self.name);
         took.as_nanos() as f64 / calls as f64
     }
 }

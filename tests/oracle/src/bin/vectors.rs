@@ -1,4 +1,4 @@
-//! Writes the shared vectors to `tests/vectors/`, or with `--check` proves that what is committed there is fresh.
+//! Writes the shared vectors to `tests/vectors/`, or with `--check` fails where a committed file is stale.
 //!
 //! ```text
 //! cargo run -p tidegate-oracle --bin vectors [-- --check]

@@ -21,7 +21,7 @@ struct Request {
     reserve: bool,
 }
 
-fn ask(name: &'static str, limit: Limit, count: f64) -> Request {
+fn request(name: &'static str, limit: Limit, count: f64) -> Request {
     Request { name, key: None, limit, count, reserve: false }
 }
 
@@ -116,56 +116,62 @@ pub(crate) fn vectors() -> Vec<String> {
     let minute = Limit::window(100.0, 60_000.0).start(0.0);
     let mut out = Vec::new();
     let mut s = Story::new("all are granted");
-    s.take_all(TODAY, &[ask("perSecond", second, 3.0), ask("perMinute", minute, 3.0).key("user:1")]);
-    s.take_all(TODAY, &[ask("perSecond", second, 3.0), ask("perMinute", minute, 3.0).key("user:2")]);
+    s.take_all(TODAY, &[request("perSecond", second, 3.0), request("perMinute", minute, 3.0).key("user:1")]);
+    s.take_all(TODAY, &[request("perSecond", second, 3.0), request("perMinute", minute, 3.0).key("user:2")]);
     out.push(s.finish());
     let mut s = Story::new("one denies: neither is touched, and retryAt is the denier's");
-    s.take_all(TODAY, &[ask("perSecond", second, 9.0), ask("perMinute", minute, 9.0)]);
-    let at = s.take_all(TODAY, &[ask("perSecond", second, 5.0), ask("perMinute", minute, 5.0)]).unwrap();
-    s.take_all(at - 1.0, &[ask("perSecond", second, 5.0), ask("perMinute", minute, 5.0)]);
-    s.take_all(at, &[ask("perSecond", second, 5.0), ask("perMinute", minute, 5.0)]);
+    s.take_all(TODAY, &[request("perSecond", second, 9.0), request("perMinute", minute, 9.0)]);
+    let at = s.take_all(TODAY, &[request("perSecond", second, 5.0), request("perMinute", minute, 5.0)]).unwrap();
+    s.take_all(at - 1.0, &[request("perSecond", second, 5.0), request("perMinute", minute, 5.0)]);
+    s.take_all(at, &[request("perSecond", second, 5.0), request("perMinute", minute, 5.0)]);
     out.push(s.finish());
     let mut s = Story::new("both deny: the later retryAt");
-    s.take_all(TODAY, &[ask("perSecond", second, 10.0), ask("perMinute", minute, 100.0)]);
-    let at = s.take_all(TODAY, &[ask("perSecond", second, 1.0), ask("perMinute", minute, 1.0)]).unwrap();
-    s.take_all(at - 1.0, &[ask("perSecond", second, 1.0), ask("perMinute", minute, 1.0)]);
-    s.take_all(at, &[ask("perSecond", second, 1.0), ask("perMinute", minute, 1.0)]);
+    s.take_all(TODAY, &[request("perSecond", second, 10.0), request("perMinute", minute, 100.0)]);
+    let at = s.take_all(TODAY, &[request("perSecond", second, 1.0), request("perMinute", minute, 1.0)]).unwrap();
+    s.take_all(at - 1.0, &[request("perSecond", second, 1.0), request("perMinute", minute, 1.0)]);
+    s.take_all(at, &[request("perSecond", second, 1.0), request("perMinute", minute, 1.0)]);
     out.push(s.finish());
     let mut s = Story::new("one can never be granted: no retryAt");
-    s.take_all(TODAY, &[ask("perSecond", second, 10.0)]);
-    s.take_all(TODAY, &[ask("perSecond", second, 1.0), ask("perMinute", minute, 101.0)]);
-    s.take_all(TODAY, &[ask("perSecond", second, 11.0), ask("perMinute", minute, 1.0)]);
+    s.take_all(TODAY, &[request("perSecond", second, 10.0)]);
+    s.take_all(TODAY, &[request("perSecond", second, 1.0), request("perMinute", minute, 101.0)]);
+    s.take_all(TODAY, &[request("perSecond", second, 11.0), request("perMinute", minute, 1.0)]);
     out.push(s.finish());
     let mut s = Story::new("the same identity twice asks for the sum");
-    s.take_all(TODAY, &[ask("a", second, 4.0), ask("a", second, 6.0)]);
-    let at = s.take_all(TODAY + 500.0, &[ask("a", second, 4.0), ask("a", second, 2.0)]).unwrap();
-    s.take_all(at - 1.0, &[ask("a", second, 4.0), ask("a", second, 2.0)]);
-    s.take_all(at, &[ask("a", second, 4.0), ask("a", second, 2.0)]);
-    s.take_all(at + 5000.0, &[ask("a", second, 6.0), ask("a", second, 6.0)]);
+    s.take_all(TODAY, &[request("a", second, 4.0), request("a", second, 6.0)]);
+    let at = s.take_all(TODAY + 500.0, &[request("a", second, 4.0), request("a", second, 2.0)]).unwrap();
+    s.take_all(at - 1.0, &[request("a", second, 4.0), request("a", second, 2.0)]);
+    s.take_all(at, &[request("a", second, 4.0), request("a", second, 2.0)]);
+    s.take_all(at + 5000.0, &[request("a", second, 6.0), request("a", second, 6.0)]);
     out.push(s.finish());
     let mut s = Story::new("the same limit with other keys is another identity");
-    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 6.0).key("y"), ask("a", second, 6.0).key("x")]);
-    s.take_all(TODAY, &[ask("a", second, 6.0), ask("a", second, 4.0).key("y"), ask("a", second, 4.0).key("x")]);
+    s.take_all(
+        TODAY,
+        &[request("a", second, 6.0), request("a", second, 6.0).key("y"), request("a", second, 6.0).key("x")],
+    );
+    s.take_all(
+        TODAY,
+        &[request("a", second, 6.0), request("a", second, 4.0).key("y"), request("a", second, 4.0).key("x")],
+    );
     out.push(s.finish());
     let mut s = Story::new("reservations: granted for the latest retryAt");
     let slow = Limit::bucket(1.0, 1000.0);
-    s.take_all(TODAY, &[ask("a", second, 12.0).reserve(), ask("b", slow, 3.0).reserve()]);
-    s.take_all(TODAY, &[ask("a", second, 1.0).reserve(), ask("b", slow, 1.0)]);
-    s.take_all(TODAY, &[ask("a", second, 1.0).reserve(), ask("c", slow, 1.0)]);
+    s.take_all(TODAY, &[request("a", second, 12.0).reserve(), request("b", slow, 3.0).reserve()]);
+    s.take_all(TODAY, &[request("a", second, 1.0).reserve(), request("b", slow, 1.0)]);
+    s.take_all(TODAY, &[request("a", second, 1.0).reserve(), request("c", slow, 1.0)]);
     out.push(s.finish());
     let mut s = Story::new("a reservation bound is met by the sum");
     let bounded = second.max_reserved(5.0);
-    s.take_all(TODAY, &[ask("a", bounded, 9.0).reserve(), ask("a", bounded, 6.0).reserve()]);
-    s.take_all(TODAY, &[ask("a", bounded, 0.5).reserve()]);
-    s.take_all(TODAY, &[ask("b", bounded, 9.0).reserve(), ask("b", bounded, 7.0).reserve()]);
+    s.take_all(TODAY, &[request("a", bounded, 9.0).reserve(), request("a", bounded, 6.0).reserve()]);
+    s.take_all(TODAY, &[request("a", bounded, 0.5).reserve()]);
+    s.take_all(TODAY, &[request("b", bounded, 9.0).reserve(), request("b", bounded, 7.0).reserve()]);
     out.push(s.finish());
     let mut s = Story::new("count 0 writes nothing");
-    s.take_all(TODAY, &[ask("a", second, 0.0), ask("b", minute, 1.0)]);
-    s.take_all(TODAY, &[ask("a", second, 0.0), ask("a", second, 0.0)]);
+    s.take_all(TODAY, &[request("a", second, 0.0), request("b", minute, 1.0)]);
+    s.take_all(TODAY, &[request("a", second, 0.0), request("a", second, 0.0)]);
     out.push(s.finish());
     let mut s = Story::new("a single request");
-    s.take_all(TODAY, &[ask("a", second, 10.0)]);
-    s.take_all(TODAY, &[ask("a", second, 1.0)]);
+    s.take_all(TODAY, &[request("a", second, 10.0)]);
+    s.take_all(TODAY, &[request("a", second, 1.0)]);
     out.push(s.finish());
     let mut s = Story::new("no request at all is granted");
     s.take_all(TODAY, &[]);
@@ -184,7 +190,7 @@ pub(crate) fn vectors() -> Vec<String> {
             let requests: Vec<Request> = (0..=random.below(3))
                 .map(|_| {
                     let (name, limit) = random.of(&limits);
-                    let request = ask(name, limit, random.of(&[0.5, 1.0, 2.0, 4.7]));
+                    let request = request(name, limit, random.of(&[0.5, 1.0, 2.0, 4.7]));
                     let request = if random.below(3) == 0 { request.reserve() } else { request };
                     if random.below(3) == 0 { request.key("user:1") } else { request }
                 })

@@ -41,7 +41,7 @@ pub(crate) fn vectors() -> Vec<String> {
         let mut h = named("charge of 0 on a fresh key writes nothing");
         h.charge(TODAY, 0.0);
         out.push(h.finish());
-        let mut h = named("check tells the same and writes nothing");
+        let mut h = named("check decides as take does and writes nothing");
         h.check(TODAY, 4.0);
         h.take(TODAY, 4.0);
         h.check(TODAY, 7.0);

@@ -1,10 +1,10 @@
-//! Random histories: the cases that nobody thought of.
+//! Random histories, for cases that no other vector covers.
 
 use crate::history::History;
 use crate::limit::Limit;
 use crate::random::Random;
 
-/// How a random history moves.
+/// The choices of a random history.
 #[derive(Clone, Copy)]
 pub(crate) struct Wander<'a> {
     /// Operations to choose from; `reserve` is a `take` with `reserve`.
@@ -15,7 +15,7 @@ pub(crate) struct Wander<'a> {
     pub steps: &'a [f64],
 }
 
-/// A history of `calls` random calls. After a denial it sometimes comes back exactly when told, or 1 ms before.
+/// A history of `calls` random calls. After a denial the next call is sometimes exactly at `retry_at`, or 1 ms before.
 pub(crate) fn wander(name: &str, limit: Limit, from: f64, seed: u64, calls: usize, how: Wander<'_>) -> String {
     let mut random = Random(seed);
     let mut history = History::new(name, limit);

@@ -33,7 +33,7 @@ impl Lmdb {
 
 impl Engine for Lmdb {
     fn take(&mut self, key: [u8; 16], rule: &Rule, now: f64) -> bool {
-        // A denial needs no writer's lock: its read was consistent.
+        // A denial needs no writer's lock, since its read is consistent.
         let txn = self.env.read_txn().expect("a transaction");
         let before = self.states.get(&txn, &key).expect("a read").map(|bytes| decode(bytes).expect("a state"));
         if !rule.take(before, now, 1.0, false).decision.ok {
