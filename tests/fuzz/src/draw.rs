@@ -54,7 +54,7 @@ impl<'a> Draw<'a> {
         self.0.arbitrary().unwrap_or(0)
     }
 
-    /// UTF-16 code units, whatever they are: surrogates come often.
+    /// Any UTF-16 code units; lone surrogates are frequent.
     pub(crate) fn units(&mut self, most: u16) -> Vec<u16> {
         let length = self.below(most + 1);
         let mut units = Vec::new();
