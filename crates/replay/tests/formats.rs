@@ -106,6 +106,12 @@ fn a_field_in_json_is_found_by_its_path_in_any_case() {
 }
 
 #[test]
+fn a_line_whose_time_is_not_a_time_is_bad() {
+    let outcome = report("time,ip\n1700000000,a\nyesterday,a\n", limit());
+    assert_eq!(outcome.read.first_bad[0].why, "not a time: \"yesterday\"");
+}
+
+#[test]
 fn bad_lines_are_counted_and_the_first_are_shown() {
     let mut log = COMMON.to_owned();
     for i in 0..10 {
