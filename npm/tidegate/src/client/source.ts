@@ -2,8 +2,11 @@ import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import { defineLimits, type Value } from "../limiter/limiter.ts";
-import { checkDefined, type Keyed, keyed } from "../limiter/options.ts";
+import { configOf, Limit } from "../limit/limit.ts";
+import type { Value } from "../limiter/limiter.ts";
+import { checkCount, checkDefined, checkKey, checkNow, type Keyed, keyed } from "../limiter/options.ts";
+import type { Call } from "../stores/contract.ts";
+import { MemoryStore } from "../stores/memory.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
 export interface LimitOf<N extends string = string> {
@@ -38,17 +41,13 @@ export interface Source {
 }
 
 const LIMIT_OF = fieldTable("limiter", "name", "key");
-const OWN = "throttle";
 
 /** Checks the limit once; the returned function makes a source for each key. */
 export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => number): (key?: string) => Source {
   if (typeof limit !== "object" || limit === null) {
     throw new InputError("policy", "a config with kind, rate and period, or { limiter, name, key }", limit);
   }
-  if (!("limiter" in limit)) {
-    const limiter: LimiterLike = defineLimits({ [OWN]: limit }, { now });
-    return (key) => sourceOf(limiter, OWN, key);
-  }
+  if (!("limiter" in limit)) return privateSources(limit, now);
   checkFields(limit, LIMIT_OF, "a limit");
   const { limiter, name, key } = limit;
   if (typeof limiter?.limit !== "function" || typeof limiter.give !== "function") {
@@ -58,6 +57,24 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   checkDefined(name, limiter.names);
   if (key !== undefined && typeof key !== "string") throw new InputError("key", "a string", key);
   return (own) => sourceOf(limiter as unknown as LimiterLike, name, own ?? key);
+}
+
+/** A private limit in memory. It needs no limiter, whose leases and breakers would weigh more in a page than all of it. */
+function privateSources(config: Config, now: () => number): (key?: string) => Source {
+  const limit = new Limit("throttle", config);
+  const store = new MemoryStore();
+  return (key) => {
+    const decide = (op: "take" | "give", count: number): Decision => {
+      const call: Call = { op, limit, key: checkKey(keyed(key)), count: checkCount(count), reserve: op === "take" };
+      return store.decide(call, checkNow(now()));
+    };
+    return {
+      name: limit.name,
+      take: (count) => decide("take", count),
+      give: (count) => decide("give", count),
+      value: () => ({ ...store.getValue(limit, checkKey(keyed(key)), checkNow(now())), config: configOf(limit, key) }),
+    };
+  };
 }
 
 const sourceOf = (limiter: LimiterLike, name: string, key: string | undefined): Source => ({

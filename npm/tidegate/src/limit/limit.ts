@@ -210,3 +210,9 @@ export class Limit {
     }
   }
 }
+
+/** The limit's complete config, for `project`. */
+export function configOf(limit: Limit, key: string | undefined): Config {
+  const { name: _, kind, start, ...numbers } = limit.policy;
+  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: start ?? limit.start(key) };
+}

@@ -32,7 +32,7 @@ import { InputError, RateLimitError } from "../limit/errors.ts";
 import { limitOf } from "../limit/evaluate.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { Limit } from "../limit/limit.ts";
+import { configOf, Limit } from "../limit/limit.ts";
 import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
@@ -88,12 +88,6 @@ function define(name: string, config: Config): Limit {
     if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
     throw error;
   }
-}
-
-/** The limit's complete config, for `project`. */
-function configOf(limit: Limit, key: string | undefined): Config {
-  const { name: _, kind, start, ...numbers } = limit.policy;
-  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: start ?? limit.start(key) };
 }
 
 /** Limits by name, on one store. Made by {@link defineLimits}. */
