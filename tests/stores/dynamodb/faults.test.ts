@@ -181,6 +181,8 @@ test("a write that the client would send after the deadline is aborted", async (
     { step: "build" },
   );
   expect(await limitsOn(table, client, 500).limit("login", { key: "k" })).toMatchObject({ degraded: true });
+  // Timers end in the order of their times: this one after the one that aborts.
+  await new Promise((done) => setTimeout(done, 100));
   resume();
   await expect(sent).rejects.toThrow("abort");
   expect(await items(table)).toEqual([]);

@@ -83,7 +83,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   /** Sends a request, and aborts it with the retries of the client at `until`. */
   const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
     try {
-      return await request({ abortSignal: AbortSignal.timeout(Math.max(Math.ceil(until - performance.now()), 0)) });
+      return await request({ abortSignal: AbortSignal.timeout(Math.max(Math.floor(until - performance.now()), 0)) });
     } catch (error) {
       if ((error as Error | undefined)?.name !== "ResourceNotFoundException") throw error;
       const remedy = "create it with the partition key `id`, a string";
