@@ -205,8 +205,8 @@ impl Host {
                 .into_iter()
                 .for_each(|status| assert!(fails(status) || numbers()[..2].iter().all(|x| x.is_finite())));
         }
-        let start = engine::start(number, 0);
-        assert!(start.is_finite() || start == tidegate_core::FIRST_REQUEST);
+        let own = engine::start(number, 0);
+        assert!(own.is_finite() || own == tidegate_core::FIRST_REQUEST);
         let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
     }
 
