@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
 import { freePort } from "../../support/ports.ts";
 import { serve } from "../../hosts/browser/server.ts";
@@ -74,12 +75,12 @@ function prepare(group: keyof typeof GROUPS): string {
   return folder;
 }
 
-/** A manifest that depends on the tarballs. The addons of other platforms are in no registry yet: this one stands for each. */
+/** A manifest that depends on the tarballs. The addons of other platforms are in no registry yet: this machine's stands for each. */
 function manifestFor(manager: string): string {
   const manifest = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as {
     optionalDependencies: Record<string, string>;
   };
-  const addon = `file:${user.addons[0]?.tarball}`;
+  const addon = `file:${user.addons.find(({ name }) => name === packageOf(here()))?.tarball}`;
   const overrides = Object.fromEntries(Object.keys(manifest.optionalDependencies).map((name) => [name, addon]));
   const how = manager === "yarn" ? { resolutions: overrides } : { pnpm: { overrides } };
   return JSON.stringify({ name: "app", private: true, dependencies: { tidegate: `file:${user.tarball}` }, ...how });
