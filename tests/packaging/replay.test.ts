@@ -229,10 +229,7 @@ describe("tidegate replay, from the packed tarballs", () => {
       expect.stringMatching(/^tidegate: missing.log cannot be read/),
     ]);
     const odd = tidegate(["replay", "odd.log", ...limit]);
-    expect([odd.status, odd.stderr]).toEqual([
-      2,
-      expect.stringMatching(/no known format[\s\S]*hello[\s\S]*csv: no/),
-    ]);
+    expect([odd.status, odd.stderr]).toEqual([2, expect.stringMatching(/no known format[\s\S]*hello[\s\S]*csv: no/)]);
     const rate = tidegate(["replay", log, "--limit", "rate=-1 period=1m"]);
     expect([rate.status, rate.stderr]).toEqual([
       2,
