@@ -22,7 +22,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ["performance.now", /^(limit\/steady|react\/(server-clock|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
   ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
-  // What tells one client's retries from another's; the values of generated tests.
+  // What differs between the retries of two clients; the values of generated tests.
   ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];
 
