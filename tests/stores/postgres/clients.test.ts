@@ -105,6 +105,8 @@ describe("the clients that people have", () => {
     expect(() => postgres(pool, { statements: 0 })).toThrow("`statements` must be a whole number from 1 to 100; got 0");
     expect(() => postgres(pool, { batch: 1.5 })).toThrow("`batch` must be a whole number from 1 to 10000; got 1.5");
     expect(() => postgres(pool, { statementTimeout: Number.NaN })).toThrow("`statementTimeout` must be");
+    expect(() => postgres(pool, { statementTimeout: "soon" as never })).toThrow("`statementTimeout` must be");
+    expect(() => postgres(pool, { statementTimeout: "5s" })).not.toThrow();
     expect(() => postgres(pool, { schema: "" })).toThrow(
       '`schema` must be a name of 1 to 63 bytes of UTF-8 without U+0000; got ""',
     );

@@ -306,9 +306,10 @@ describe("options", () => {
     [{ prefix: "a{b}" }, "`prefix` must be a string without braces"],
     [{ prefix: 1 }, "`prefix` must be"],
     [{ tag: "x" }, "`tag` must be a function"],
-    [{ rememberDenials: -1 }, "`rememberDenials` must be a whole number of ms from 0 to 60000; got -1"],
+    [{ rememberDenials: -1 }, "`rememberDenials` must be an integer of ms from 0 to 60000, or a text"],
     [{ rememberDenials: Number.NaN }, "`rememberDenials`"],
     [{ rememberDenials: 60_001 }, "`rememberDenials`"],
+    [{ rememberDenials: "2m" }, "`rememberDenials`"],
     [
       { preffix: "a" },
       '`preffix` must be absent: redis has prefix, tag, rememberDenials, lease; got "a"; did you mean `prefix`?',

@@ -14,7 +14,9 @@
  *
  * @module
  */
+import { check, durationFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import type { Duration } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -40,11 +42,11 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   /** Most calls in one statement: 1 to 10,000; default 256. */
   batch?: number | undefined;
   /**
-   * ms after which a statement is given up and another may be sent: 1 to 2^31 - 1; default 1000. How long a call waits is
+   * After how many ms (1 to 2^31 - 1, or a text such as `"5s"`) a statement is given up and another may be sent; default 1000. How long a call waits is
    * the limiter's `timeout`. A call that was not sent by its deadline is never sent, and takes nothing. One that was sent
    * takes nothing where it waits for a lock until then; where its reply is late or lost, it may have taken.
    */
-  statementTimeout?: number | undefined;
+  statementTimeout?: Duration | undefined;
   /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */
   prepare?: boolean | undefined;
   /** Whether this process takes tokens of hot keys ahead, to decide without a statement: `true`, or the settings. Default: no. */
@@ -75,7 +77,7 @@ export class PostgresStore implements AsyncStore {
     this.#schema = quoted(checkSchema(options.schema));
     const send = senderOf(client, prepare);
     const most = integer("statements", statements, 100, 2);
-    const timeout = integer("statementTimeout", statementTimeout, 2 ** 31 - 1, 1000);
+    const timeout = msOf(check("statementTimeout", statementTimeout ?? 1000, durationFrom(1, 2 ** 31 - 1, true)));
     this.#queue = new Queue({
       send,
       schema: this.#schema,

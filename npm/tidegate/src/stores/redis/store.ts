@@ -1,5 +1,6 @@
-import { checkFields, fieldTable } from "../../limit/checks.ts";
+import { check, checkFields, durationFrom, fieldTable, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
@@ -24,10 +25,10 @@ export interface RedisOptions {
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
   /**
    * How long a denial is repeated without a round trip, at most until its `retryAt`: an integer from 0 (never) to 60,000
-   * ms; default 1000. Tokens that another process gives back, and its resets, take effect here after it. The latest
+   * ms, or a text such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here after it. The latest
    * 10,000 denied keys are remembered.
    */
-  rememberDenials?: number | undefined;
+  rememberDenials?: Duration | undefined;
   /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
   lease?: boolean | LeaseOptions | undefined;
 }
@@ -228,9 +229,7 @@ function readOptions(options: RedisOptions): Options {
     throw new InputError("prefix", "a string without braces", prefix);
   }
   if (typeof tag !== "function") throw new InputError("tag", "a function of a limit's name and key", tag);
-  if (!Number.isInteger(rememberDenials) || rememberDenials < 0 || rememberDenials > LONGEST_MEMORY) {
-    throw new InputError("rememberDenials", `a whole number of ms from 0 to ${LONGEST_MEMORY}`, rememberDenials);
-  }
+  check("rememberDenials", rememberDenials, durationFrom(0, LONGEST_MEMORY, true));
   checkLease(options.lease);
-  return { prefix, tag, rememberDenials };
+  return { prefix, tag, rememberDenials: msOf(rememberDenials) };
 }
