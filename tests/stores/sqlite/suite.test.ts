@@ -34,7 +34,8 @@ for (const [runtime, [client]] of Object.entries(CLIENTS)) {
     describe(client, () => replay(results));
 
     // libSQL loses writes of two processes on one local file: plain `UPDATE`s of a counter, too.
-    describe.skipIf(client === "@libsql/client")(`${client}, two processes on one file`, () => {
+    if (client === "@libsql/client") return;
+    describe(`${client}, two processes on one file`, () => {
       test.each([
         ["one", 300],
         ["all", 200],

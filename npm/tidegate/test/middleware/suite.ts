@@ -299,12 +299,14 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(headers.get("ratelimit")).toMatch(/^"api";r=2;t=\d+$/);
     });
 
-    test.skipIf(wraps)("one instance that is mounted twice decides once", async () => {
-      const { get } = await start({ name: "api", twice: true });
-      const response = await get();
-      expect(response.headers.get("ratelimit")).toMatch(/^"api";r=4;t=\d+$/);
-      expect(((await response.json()) as Decision).remaining).toBe(4);
-    });
+    if (!wraps) {
+      test("one instance that is mounted twice decides once", async () => {
+        const { get } = await start({ name: "api", twice: true });
+        const response = await get();
+        expect(response.headers.get("ratelimit")).toMatch(/^"api";r=4;t=\d+$/);
+        expect(((await response.json()) as Decision).remaining).toBe(4);
+      });
+    }
 
     test("a status, and a body as a text, an object or a function's", async () => {
       const body = async (message: unknown) => {
