@@ -28,6 +28,8 @@ pub enum Field {
     Value = 8,
     /// `ts` of a state, ms since the Unix epoch.
     Ts = 9,
+    /// Length of a block, ms.
+    For = 10,
 }
 
 /// The range of one field.
@@ -66,7 +68,7 @@ const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, 
 }
 
 /// Every field that is checked, in the order of [`Field`].
-pub const BOUNDS: [Bound; 10] = [
+pub const BOUNDS: [Bound; 11] = [
     Bound {
         above_min: true,
         ..row(Field::Rate, "rate", "a finite number of tokens above 0 and up to 1099511627776", 0.0, LARGEST, false)
@@ -87,9 +89,10 @@ pub const BOUNDS: [Bound; 10] = [
     row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, CLOCK_END, false),
     row(Field::Value, "value", "a finite number of tokens", f64::MIN, f64::MAX, false),
     row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
+    row(Field::For, "for", "a whole number of ms from 1 to 1099511627776", 1.0, LARGEST, true),
 ];
 
-static ROWS: [Bound; 10] = BOUNDS;
+static ROWS: [Bound; 11] = BOUNDS;
 
 impl Bound {
     /// The row of `field`.
@@ -115,6 +118,12 @@ impl Bound {
 #[inline]
 pub fn check_count(count: f64) -> Result<f64, InputError> {
     Bound::of(Field::Count).check(count)
+}
+
+/// Checks the length of a block: integer ms, 1 to 2^40.
+#[inline]
+pub fn check_for(ms: f64) -> Result<f64, InputError> {
+    Bound::of(Field::For).check(ms)
 }
 
 /// Checks a clock reading: 0 to 2^52 ms since the Unix epoch. A fraction is floored first.

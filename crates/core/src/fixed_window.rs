@@ -15,7 +15,7 @@ fn grid(rule: &Rule, ts: f64) -> f64 {
 /// Index of the window that contains `t`. Exact for integers: the difference is at most 2^53 and the period at most
 /// 2^40, so a quotient just below an integer cannot round up to it.
 #[inline]
-fn index(rule: &Rule, start: f64, t: f64) -> f64 {
+pub(crate) fn index(rule: &Rule, start: f64, t: f64) -> f64 {
     floor((t - start) / rule.period)
 }
 

@@ -37,6 +37,7 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+mod block;
 mod bounds;
 mod codec;
 mod decision;
@@ -53,7 +54,7 @@ mod state;
 mod take;
 mod token_bucket;
 
-pub use bounds::{BOUNDS, Bound, FIRST_REQUEST, Field, check_count, check_now};
+pub use bounds::{BOUNDS, Bound, FIRST_REQUEST, Field, check_count, check_for, check_now};
 pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};
 pub use error::InputError;

@@ -163,6 +163,7 @@ impl Policy {
                 Some(given) => given,
                 None => start,
             },
+            one: 1.0,
             ms_per_token: self.ms_per_token,
         }
     }
@@ -177,6 +178,7 @@ impl Policy {
             rate: self.rate / shards,
             capacity: self.capacity / shards,
             max_reserved: self.max_reserved / shards,
+            one: 1.0 / shards,
             ms_per_token: self.ms_per_token * shards,
             ..whole
         }

@@ -20,6 +20,8 @@ pub struct Rule {
     pub(crate) capacity: f64,
     pub(crate) max_reserved: f64,
     pub(crate) start: f64,
+    /// What a request for one token takes: 1, or a shard's part of it.
+    pub(crate) one: f64,
     /// `period / rate`: used only for estimates, which the search corrects.
     pub(crate) ms_per_token: f64,
 }

@@ -2,7 +2,7 @@
 //! Convex, Memcached). In other stores a limit with `shards` is one bucket, and this module is not used.
 
 use crate::decision::{Decision, Reason};
-use crate::number::max;
+use crate::number::{max, min};
 use crate::policy::Policy;
 use crate::rule::{MAX_NOW_MS, Rule};
 use crate::search::least;
@@ -106,6 +106,15 @@ impl<'a> Pool<'a> {
             self.spread(self.even(self.missing(self.now) + count));
         }
         (self.settled(), count > 0.0)
+    }
+
+    /// Blocks every shard for `ms`: see [`Rule::block`].
+    pub fn block(&mut self, ms: f64) -> Decision {
+        for state in self.states.iter_mut() {
+            *state = self.shard.block(*state, self.now, ms).write.or(*state);
+        }
+        let retry_at = self.least_time(min(self.whole.one, self.whole.capacity), 0.0);
+        Decision { reserved: false, ..self.decision(true, retry_at, None) }
     }
 
     fn settled(&self) -> Decision {

@@ -91,7 +91,14 @@ impl Rule {
 
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
-    fn granted(&self, after: State, kept: Option<State>, now: f64, retry_at: Option<f64>, reserved: bool) -> Decision {
+    pub(crate) fn granted(
+        &self,
+        after: State,
+        kept: Option<State>,
+        now: f64,
+        retry_at: Option<f64>,
+        reserved: bool,
+    ) -> Decision {
         let reset_at = if after.value >= self.capacity {
             Rule::known(kept, now).map_or(now, |kept| Rule::caught_up(kept, now))
         } else {

@@ -16,12 +16,12 @@ enum Op {
     Check(i64),
     Give(i64),
     Charge(i64),
+    Block(i64),
 }
 
 /// The possible next steps: ms that pass (negative where the clock steps back), and the operation.
 const NEXT: [(i64, Op); 9] = [
     (0, Op::Take(1)),
-    (1, Op::Take(2)),
     (5, Op::Take(1)),
     (-3, Op::Take(1)),
     (0, Op::Reserve(1)),
@@ -29,6 +29,7 @@ const NEXT: [(i64, Op); 9] = [
     (0, Op::Check(1)),
     (1, Op::Give(1)),
     (0, Op::Charge(2)),
+    (1, Op::Block(3)),
 ];
 const DEPTH: usize = 6;
 
@@ -67,6 +68,7 @@ impl Walk {
             }
             Op::Give(n) => (self.rule.give(state, at, n as f64), self.limit.give(known, now, n), false),
             Op::Charge(n) => (self.rule.charge(state, at, n as f64), self.limit.charge(known, now, n), false),
+            Op::Block(ms) => (self.rule.block(state, at, ms as f64), self.limit.block(known, now, ms), false),
         }
     }
 

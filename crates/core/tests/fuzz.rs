@@ -53,6 +53,10 @@ fn counts() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), Just(MOST), Just(5e-324), 0.0..100.0, 0.0..MOST]
 }
 
+fn lengths() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(1.0), Just(MOST), (1.0..MOST).prop_map(f64::floor)]
+}
+
 fn finite(what: &str, outcome: &Outcome, now: f64) -> Result<(), TestCaseError> {
     let d = outcome.decision;
     let numbers = [d.value, d.ts, d.reset_at, d.remaining(), d.retry_at.unwrap_or(0.0)];
@@ -71,11 +75,12 @@ proptest! {
     #![proptest_config(law::cases(60_000))]
 
     #[test]
-    fn any_finite_state_under_any_legal_policy_gives_finite_decisions(limit in legal_limits(), state in states(), now in clocks(), count in counts(), reserve: bool) {
+    fn any_finite_state_under_any_legal_policy_gives_finite_decisions(limit in legal_limits(), state in states(), now in clocks(), count in counts(), length in lengths(), reserve: bool) {
         let rule = policy(&limit).rule(0.0);
         finite("take", &rule.take(state, now, count, reserve), now)?;
         finite("give", &rule.give(state, now, count), now)?;
         finite("charge", &rule.charge(state, now, count), now)?;
+        finite("block", &rule.block(state, now, length), now)?;
         let shown = rule.project(state, now);
         prop_assert!(shown.value() <= rule.capacity() && shown.value().is_finite() && shown.ts().is_finite());
         prop_assert!(rule.full_at(state, now) <= MAX_NOW_MS);
@@ -84,11 +89,11 @@ proptest! {
     #[test]
     fn any_finite_shard_states_give_finite_decisions(
         limit in legal_limits(), mut states in proptest::collection::vec(parts(), 2..6),
-        now in clocks(), count in counts(), reserve: bool,
+        now in clocks(), count in counts(), length in lengths(), reserve: bool,
     ) {
         let policy = policy(&limit.shards(states.len() as f64));
         let mut pool = Pool::new(&policy, 0.0, &mut states, now);
-        for decision in [pool.take(count, reserve), pool.give(count).0, pool.charge(count).0] {
+        for decision in [pool.take(count, reserve), pool.give(count).0, pool.charge(count).0, pool.block(length)] {
             finite("pool", &Outcome { decision, write: None }, now)?;
         }
         prop_assert!(states.iter().flatten().all(|s| s.value().is_finite() && s.ts().is_finite()));

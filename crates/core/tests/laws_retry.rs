@@ -71,11 +71,13 @@ proptest! {
     #![proptest_config(law::cases(20_000))]
 
     #[test]
-    fn every_decision_equals_the_plain_evaluation_to_the_bit((limit, state, now) in with_state(), count in 0.0..3.0f64, reserve: bool) {
+    fn every_decision_equals_the_plain_evaluation_to_the_bit((limit, state, now) in with_state(), count in 0.0..3.0f64, reserve: bool, part in 0.0..1.0f64) {
         let (rule, plain, count) = (rule(&limit), naive_state(state), count * limit.rate);
         prop_assert_eq!(core_bits(&rule.take(state, now, count, reserve)), naive_bits(&naive::take(&limit, plain, now, count, reserve)));
         prop_assert_eq!(core_bits(&rule.give(state, now, count)), naive_bits(&naive::give(&limit, plain, now, count)));
         prop_assert_eq!(core_bits(&rule.charge(state, now, count)), naive_bits(&naive::charge(&limit, plain, now, count)));
+        let ms = (part * limit.period * 9.0).ceil().max(1.0);
+        prop_assert_eq!(core_bits(&rule.block(state, now, ms)), naive_bits(&naive::block(&limit, plain, now, ms)));
         prop_assert_eq!(rule.full_at(state, now), naive::full_at(&limit, plain, now));
     }
 
@@ -89,6 +91,8 @@ proptest! {
                 0..=5 => (rule.take(state, now, count, false), naive::take(&limit, plain, now, count, false)),
                 6..=8 => (rule.take(state, now, count, true), naive::take(&limit, plain, now, count, true)),
                 9 => (rule.give(state, now, count), naive::give(&limit, plain, now, count)),
+                // Smaller numbers round to 0: nothing is blocked then, and retryAt means nothing.
+                11 if limit.rate / limit.period > 1e-290 && limit.most() > 1e-290 => (rule.block(state, now, call.ms(&limit)), naive::block(&limit, plain, now, call.ms(&limit))),
                 _ => (rule.charge(state, now, count), naive::charge(&limit, plain, now, count)),
             };
             prop_assert_eq!(core_bits(&outcome), naive_bits(&expected));

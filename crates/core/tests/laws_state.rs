@@ -44,7 +44,8 @@ proptest! {
                 0..=5 => rule.take(state, now, count, false),
                 6..=8 => rule.take(state, now, count, true),
                 9 => rule.give(state, now, count),
-                _ => rule.charge(state, now, count),
+                10 => rule.charge(state, now, count),
+                _ => rule.block(state, now, call.ms(&limit)),
             };
             state = outcome.write.or(state);
             let full_at = rule.full_at(state, now);

@@ -96,11 +96,20 @@ proptest! {
                 op => {
                     let mut scratch = states.clone();
                     let mut pool = Pool::new(&policy, 0.0, &mut scratch, now);
-                    let (decision, writes) = if op == 9 { pool.give(count) } else { pool.charge(count) };
+                    let (decision, writes) = match op {
+                        9 => pool.give(count),
+                        10 => pool.charge(count),
+                        _ => (pool.block(call.ms(&limit)), true),
+                    };
                     if writes {
                         states = scratch;
                     }
-                    (decision, if op == 9 { shards.give(count) } else { shards.charge(count) })
+                    let expected = match op {
+                        9 => shards.give(count),
+                        10 => shards.charge(count),
+                        _ => shards.block(call.ms(&limit)),
+                    };
+                    (decision, expected)
                 }
             };
             prop_assert_eq!(core_bits(&decision), plain_bits(&expected));
@@ -115,7 +124,7 @@ proptest! {
                 if call.op <= 5 && decision.reason.is_none() {
                     prop_assert!(before.value < rational(count) + slack, "denied what the shards together hold");
                 }
-            } else if call.op != 9 {
+            } else if call.op < 9 || call.op == 10 {
                 let gone = &before.value - &after.value;
                 let left = gone - rational(count);
                 prop_assert!(left <= slack.clone() && -left <= slack, "the sum is not conserved");

@@ -3,7 +3,9 @@
 mod vector;
 
 use serde_json::{Value, json};
-use tidegate_core::{Decision, Outcome, Policy, State, check_count, check_now, decode, default_start, encode};
+use tidegate_core::{
+    Decision, Outcome, Policy, State, check_count, check_for, check_now, decode, default_start, encode,
+};
 use vector::{Case, config, core_policy, file, state};
 
 fn number(step: &Value, field: &str) -> Option<f64> {
@@ -35,6 +37,7 @@ fn call(stored: &mut Option<State>, policy: &Policy, start: f64, step: &Value) -
         "check" => rule.check(*stored, now, count, reserve),
         "give" => keep(stored, rule.give(*stored, now, count)),
         "charge" => keep(stored, rule.charge(*stored, now, count)),
+        "block" => keep(stored, rule.block(*stored, now, check_for(number(step, "for").unwrap()).unwrap())),
         other => panic!("{other}"),
     };
     vector::decision(&decision, now, policy.capacity())
@@ -88,6 +91,7 @@ histories! {
     precision: "precision",
     shards: "shards",
     operations: "operations",
+    blocks: "block",
     defaults: "defaults",
     edges_where_convex_was_measured_to_go_wrong: "convex",
 }

@@ -10,6 +10,10 @@ pub mod row {
         crate::row::write(key, state, full_at)
     }
 
+    pub fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
+        crate::row::sealed(key, body)
+    }
+
     pub fn read(key: &[u8], row: &[u8]) -> Option<(State, f64)> {
         crate::row::read(key, row)
     }

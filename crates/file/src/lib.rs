@@ -16,6 +16,19 @@
 //! * LMDB creates copies under the umask. Here, all files of a folder have mode 600, and files with a wider mode are
 //!   set to it when the folder is opened. A new folder has mode 700.
 //!
+//! # Races inside LMDB
+//!
+//! Writers exclude each other by a robust mutex in the lock file. Readers take no lock: they read the number of the
+//! newest transaction and write theirs into the table of readers, both `volatile` words of a shared map, and then read
+//! pages that no writer reuses while that number is in the table. In C's memory model these are data races. They are
+//! sound where an aligned word is read and written whole, and where writes become visible in their order or are fenced
+//! by the mutex. LMDB relies on that on every system that it supports, and so does this crate.
+//!
+//! No sanitizer proves it: ThreadSanitizer does not see the memory of other processes, and LMDB's C code is built
+//! without it. So a torn read has to be harmless: each row ends with a hash of its key and contents, which is checked
+//! at each read. A row that was changed meanwhile is an error of that call, never a fresh key and never another's state.
+//! Tests kill processes at any moment, and compare the tokens that concurrent processes are granted with those there were.
+//!
 //! [`tidegate_table`] makes the decision, as in memory; it is written in the same transaction.
 
 // Memory maps and two system calls need it.

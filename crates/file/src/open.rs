@@ -5,6 +5,7 @@ use crate::error::FileError;
 use crate::fork;
 use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, Sync, map_size};
 use crate::private;
+use crate::row;
 use crate::snapshot;
 use crate::store::FileStore;
 use crate::transaction::{FRESH_FROM, Rows};
@@ -170,9 +171,9 @@ fn write_settings(folder: &Path, env: &Env<WithoutTls>, settings: Settings) -> R
     let fail = |error: heed::Error| FileError::engine(folder, "its settings cannot be written", &error);
     let mut txn = env.write_txn().map_err(fail)?;
     let rows: Rows = env.create_database(&mut txn, None).map_err(fail)?;
-    rows.put(&mut txn, options::KEY, &settings.to_bytes()).map_err(fail)?;
+    rows.put(&mut txn, options::KEY, &settings.to_row()).map_err(fail)?;
     if rows.get(&txn, FRESH_FROM).map_err(fail)?.is_none() {
-        rows.put(&mut txn, FRESH_FROM, &0_f64.to_le_bytes()).map_err(fail)?;
+        rows.put(&mut txn, FRESH_FROM, &row::sealed(FRESH_FROM, &0_f64.to_le_bytes())).map_err(fail)?;
     }
     txn.commit().map_err(fail)?;
     Ok(rows)
@@ -206,7 +207,7 @@ fn settings(folder: &Path, env: &Env<WithoutTls>) -> Result<(Rows, Settings), Fi
     let missing = || FileError::corrupt(folder, "it has no settings of this version");
     let rows = rows.ok_or_else(missing)?;
     let bytes = rows.get(&txn, options::KEY).map_err(fail)?.ok_or_else(missing)?;
-    let settings = Settings::from_bytes(bytes).ok_or_else(missing)?;
+    let settings = Settings::from_row(bytes).ok_or_else(missing)?;
     txn.commit().map_err(fail)?;
     Ok((rows, settings))
 }

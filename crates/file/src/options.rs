@@ -1,5 +1,6 @@
 //! The options and settings of a folder.
 
+use crate::row;
 use std::fmt;
 
 /// When a write is synced to the disk, which matters after a power cut or a crash of the system.
@@ -42,14 +43,14 @@ pub(crate) struct Settings {
     pub(crate) sync: Sync,
 }
 
-/// Length of stored [`Settings`] in bytes; the first byte is the version of the format.
-pub(crate) const BYTES: usize = 32;
-const VERSION: u32 = 1;
+/// Length of stored [`Settings`] in bytes, without their hash; the first number has the version of the format.
+const BYTES: usize = 32;
+const VERSION: u32 = 2;
 /// The key of the settings. Keys of states have another length.
 pub(crate) const KEY: &[u8] = b"settings";
 
 impl Settings {
-    pub(crate) fn to_bytes(self) -> [u8; BYTES] {
+    pub(crate) fn to_row(self) -> Vec<u8> {
         let every = match self.sync {
             Sync::Always => 0,
             Sync::Every(ms) => ms,
@@ -60,11 +61,11 @@ impl Settings {
         for (place, number) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
             *place = number.to_le_bytes();
         }
-        bytes
+        row::sealed(KEY, &bytes)
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Settings> {
-        let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
+    pub(crate) fn from_row(row: &[u8]) -> Option<Settings> {
+        let bytes: &[u8; BYTES] = row::opened(KEY, row)?.try_into().ok()?;
         let mut numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number));
         let (first, every) = (numbers.next()?, numbers.next()? as u32);
         let secret = [numbers.next()?, numbers.next()?];
@@ -89,9 +90,9 @@ mod tests {
     fn settings_read_back_and_another_version_does_not() {
         for sync in [Sync::Always, Sync::Every(1), Sync::Every(u32::MAX)] {
             let settings = Settings { secret: [1, u64::MAX], max_keys: 7, sync };
-            assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings));
+            assert_eq!(Settings::from_row(&settings.to_row()), Some(settings));
         }
-        assert_eq!(Settings::from_bytes(&[0; BYTES]), None);
-        assert_eq!(Settings::from_bytes(&[0; 31]), None);
+        assert_eq!(Settings::from_row(&row::sealed(KEY, &[0; BYTES])), None);
+        assert_eq!(Settings::from_row(&row::sealed(KEY, &[0; 31])), None);
     }
 }

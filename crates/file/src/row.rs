@@ -1,4 +1,5 @@
-//! A stored state, in 32 bytes: the state, the time at which it is full, and a hash of both.
+//! A stored state, in 32 bytes: the state, the time at which it is full, and a hash of both. Every other row ends with
+//! such a hash, too.
 
 use tidegate_core::{State, decode, encode};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -18,6 +19,17 @@ fn seal(key: &[u8], body: &[u8]) -> u64 {
     )
 }
 
+/// A row of `body` and its hash.
+pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
+    [body, &seal(key, body).to_le_bytes()].concat()
+}
+
+/// A row without its hash; `None` where that does not match row and key.
+pub(crate) fn opened<'r>(key: &[u8], row: &'r [u8]) -> Option<&'r [u8]> {
+    let (body, hash) = row.split_last_chunk()?;
+    (seal(key, body).to_le_bytes() == *hash).then_some(body)
+}
+
 pub(crate) fn write(key: &Key, state: State, full_at: f64) -> [u8; ROW] {
     let mut row = [0; ROW];
     row[..16].copy_from_slice(&encode(state));
@@ -29,12 +41,9 @@ pub(crate) fn write(key: &Key, state: State, full_at: f64) -> [u8; ROW] {
 
 /// The state of a row, and the time at which it is full, ms; `None` where the hash does not match row and key.
 pub(crate) fn read(key: &[u8], row: &[u8]) -> Option<(State, f64)> {
-    let row: &[u8; ROW] = row.try_into().ok()?;
-    let (body, sealed) = row.split_at(24);
+    let body: &[u8; 24] = opened(key, row)?.try_into().ok()?;
     let (state, full_at) = body.split_at(16);
-    let whole = seal(key, body).to_le_bytes() == *sealed;
-    let full_at = f64::from_le_bytes(full_at.try_into().ok()?);
-    if whole { Some((decode(state).ok()?, full_at)) } else { None }
+    Some((decode(state).ok()?, f64::from_le_bytes(full_at.try_into().ok()?)))
 }
 
 #[cfg(test)]

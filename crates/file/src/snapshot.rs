@@ -131,6 +131,14 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Looks for new writes per interval between two snapshots. A write waits for at most two, and the copy.
+const TICKS: u32 = 3;
+
+/// The time between two looks for new writes, for a snapshot every `ms`.
+fn tick(ms: u32) -> Duration {
+    Duration::from_millis(u64::from(ms.max(TICKS) / TICKS))
+}
+
 /// The thread that makes snapshots. Dropping this makes a last snapshot of writes that are in none, and ends the
 /// thread.
 #[derive(Debug)]
@@ -146,8 +154,7 @@ impl Keeper {
         let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
         let (stop, stopped) = channel();
         let (env, last_error, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
-        // A write waits for at most two ticks and the copy, which is less than the interval.
-        let tick = Duration::from_millis(u64::from(ms.max(3)) / 3);
+        let tick = tick(ms);
         let run = move || {
             let mut kept = 0;
             loop {
@@ -189,5 +196,19 @@ impl Drop for Keeper {
         {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_waits_for_its_snapshot_less_than_the_interval() {
+        for ms in [3, 4, 20, 1000, 3_600_000, u32::MAX] {
+            let waits = 2 * tick(ms);
+            assert!(waits < Duration::from_millis(u64::from(ms)), "{waits:?} of {ms} ms");
+        }
+        assert_eq!(tick(1), Duration::from_millis(1));
     }
 }

@@ -217,3 +217,34 @@ impl FileStore {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, open};
+    use tidegate_core::{Config, Kind, Policy};
+
+    /// A reader keeps all later pages, so the file fills.
+    #[test]
+    fn a_call_waits_for_pages_that_a_reader_holds_before_it_fails() {
+        let folder = std::env::temp_dir().join(format!("tidegate-file-full-{}", std::process::id()));
+        let store = open(&folder, Options { max_keys: Some(1), sync: None }).expect("a store");
+        let config = Config { rate: 1e9, period: 1e12, ..Config::new(Kind::TokenBucket) };
+        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
+        let take = || store.decide(&limit, None, Call::at(1.8e12));
+        take().expect("an answer");
+        let reader = store.env.read_txn().expect("a reader");
+        let (began, error) = loop {
+            let began = Instant::now();
+            if let Err(error) = take() {
+                break (began, error.to_string());
+            }
+        };
+        assert!(began.elapsed() >= PATIENCE.max(Duration::from_millis(500)));
+        assert!(error.contains("data.mdb is full: a reader or a snapshot has kept its pages"), "{error}");
+        drop(reader);
+        take().expect("an answer, now that the pages are free");
+        drop(store);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}

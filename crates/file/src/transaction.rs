@@ -30,7 +30,8 @@ pub(crate) const FRESH_FROM: &[u8] = b"fresh from";
 /// The latest instant of the dropped states, ms since the Unix epoch; 0 where none was dropped.
 pub(crate) fn fresh_from(rows: Rows, txn: &RoTxn<'_>) -> Result<f64, Fault> {
     let Some(bytes) = rows.get(txn, FRESH_FROM)? else { return Ok(0.0) };
-    bytes.try_into().map(f64::from_le_bytes).map_err(|_| Fault::Row)
+    let number = row::opened(FRESH_FROM, bytes).and_then(|number| number.try_into().ok());
+    number.map(f64::from_le_bytes).ok_or(Fault::Row)
 }
 
 fn read(rows: Rows, txn: &RoTxn<'_>, key: &Key) -> Result<Stored, Fault> {
@@ -135,7 +136,7 @@ impl Writing<'_> {
         let broken = |at| at - now > MAX_SKEW_MS;
         let before = fresh_from(self.rows, &self.txn)?;
         if !broken(at) && (at > before || broken(before)) {
-            self.rows.put(&mut self.txn, FRESH_FROM, &at.to_le_bytes())?;
+            self.rows.put(&mut self.txn, FRESH_FROM, &row::sealed(FRESH_FROM, &at.to_le_bytes()))?;
         }
         Ok(())
     }

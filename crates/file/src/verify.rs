@@ -257,8 +257,9 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         least: None,
     };
     walk.whole(&meta.main, less, &mut |_, key, value| {
-        let sound = key.len() != row::KEY || row::read(key, value).is_some();
-        if sound { Ok(()) } else { Err("has a state that is not what was written".into()) }
+        let sound =
+            if key.len() == row::KEY { row::read(key, value).is_some() } else { row::opened(key, value).is_some() };
+        if sound { Ok(()) } else { Err("has a row that is not what was written".into()) }
     })?;
     // Free pages must not be in use. A list of pages begins with its length.
     walk.key = Some(8);

@@ -1,8 +1,9 @@
-//! Folders that are damaged, truncated or foreign.
+//! Folders that are damaged, truncated, foreign or in use.
 
 mod temporary;
 
 use std::fs;
+use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 use temporary::{NOW, Temporary, bucket, granted};
 use tidegate_file::{Options, Sync};
@@ -59,6 +60,119 @@ fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
         }
     }
     assert!(reported > 7, "{reported} of 20 damaged files were reported");
+}
+
+#[test]
+fn a_damaged_secret_or_instant_of_the_dropped_states_is_reported() {
+    let folder = Temporary::new();
+    write(&folder, 400);
+    let path = folder.0.join("data.mdb");
+    let mut file = fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    let whole = fs::read(&path).expect("a file");
+    // A value follows its key. Another secret would make every key fresh.
+    for (name, length) in [("settings", 40), ("fresh from", 16)] {
+        for byte in 0..length {
+            let mut write = |flip: u8| {
+                for key in copies(&whole[..1 << 20], name.as_bytes()) {
+                    let at = key + name.len() + byte;
+                    file.seek(SeekFrom::Start(at as u64)).expect("a place");
+                    file.write_all(&[whole[at] ^ flip]).expect("a byte");
+                }
+            };
+            write(1 << (byte % 8));
+            let error = folder.open_with(Options::default()).expect_err(&format!("byte {byte} of {name}"));
+            assert!(error.contains("data.mdb is corrupt: "), "{error}");
+            write(0);
+        }
+    }
+    assert_eq!(granted(&folder.open(), &bucket(&folder.open(), 3.0), "key 399", 3), 2);
+}
+
+/// The byte offsets of every copy of `part`.
+fn copies(bytes: &[u8], part: &[u8]) -> Vec<usize> {
+    (0..bytes.len() - part.len()).filter(|&at| bytes[at..].starts_with(part)).collect()
+}
+
+#[test]
+fn a_row_that_is_damaged_while_the_folder_is_open_is_an_error_and_never_a_fresh_key() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 3.0);
+    assert_eq!(granted(&store, &limit, "ann", 3), 3);
+    let path = folder.0.join("data.mdb");
+    let places = copies(&fs::read(&path).expect("a file")[..1 << 20], &NOW.to_le_bytes());
+    assert!(!places.is_empty());
+    // Processes map the file, so they read what is written to it.
+    let mut file = fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    for place in places {
+        file.seek(SeekFrom::Start(place as u64)).and_then(|_| file.write_all(&[0xff])).expect("a byte");
+    }
+    for key in ["ann", "bob"] {
+        let got = store.decide(&limit, Some(key.as_bytes()), Call::at(NOW)).map(|decision| decision.ok);
+        let error = got.expect_err("bob's new row reads its neighbours, to drop a full one").to_string();
+        assert!(error.contains("a state is not what was written"), "{key}: {error}");
+    }
+    assert!(store.value(&limit, Some(b"ann"), NOW).is_err());
+}
+
+/// Where LMDB keeps the fields of its newest meta page: see `mdb.c`.
+fn newest_meta(file: &[u8]) -> usize {
+    let txn = |meta: usize| u64::from_le_bytes(file[meta + 144..meta + 152].try_into().expect("8 bytes"));
+    if txn(4096) > txn(0) { 4096 } else { 0 }
+}
+
+#[test]
+fn a_page_that_is_used_and_free_or_beyond_the_end_is_reported() {
+    let folder = Temporary::new();
+    write(&folder, 400);
+    let path = folder.0.join("data.mdb");
+    let whole = fs::read(&path).expect("a file");
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().expect("8 bytes"));
+    let meta = newest_meta(&whole);
+    let (free_root, main_root, last) = (number(meta + 16 + 24 + 40), number(meta + 16 + 72 + 40), meta + 16 + 120);
+    // The leaf of the free pages. A list is its length, then its pages, from the last to the first.
+    let leaf = free_root as usize * 4096;
+    let list = leaf + usize::from(u16::from_le_bytes([whole[leaf + 16], whole[leaf + 17]])) + 16;
+    let count = number(list) as usize;
+    // Where the used page does not break that order.
+    let later = (1..=count).filter(|i| number(list + 8 * i) > main_root).count();
+    let place = list + 8 * (later + 1).min(count);
+    let reported = |at: usize, number: u64| {
+        let mut damaged = whole.clone();
+        damaged[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        fs::write(&path, damaged).expect("a file");
+        folder.open_with(Options::default()).expect_err("damaged")
+    };
+    let twice = reported(place, main_root);
+    assert!(twice.contains("used twice"), "{twice}");
+    let end = reported(last, main_root.max(free_root) - 1);
+    assert!(end.contains("is beyond its end"), "{end}");
+}
+
+#[test]
+fn a_process_waits_while_another_one_opens_the_folder() {
+    let folder = Temporary::new();
+    fs::create_dir(&folder.0).expect("a folder");
+    let gate = folder.0.join("gate.lock");
+    let held = fs::File::create(&gate).expect("a file");
+    held.lock().expect("a lock");
+    // Handles of the file, of which one is `held`: the other process has come so far that it tries to lock it.
+    let handles = || {
+        let all = fs::read_dir("/proc/self/fd").expect("a folder").flatten();
+        all.filter(|handle| fs::read_link(handle.path()).is_ok_and(|path| path == gate)).count()
+    };
+    let store = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| folder.open_with(Options::default()));
+        while cfg!(target_os = "linux") && !opening.is_finished() && handles() < 2 {
+            std::thread::yield_now();
+        }
+        // Without patience, it fails in this time. With it, the time does not matter.
+        std::thread::sleep(Duration::from_millis(50));
+        held.unlock().expect("a lock");
+        opening.join().expect("no panic")
+    });
+    let store = store.expect("a store");
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 4), 3);
 }
 
 #[test]

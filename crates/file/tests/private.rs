@@ -64,6 +64,16 @@ fn every_file_has_mode_600_under_any_umask_and_wider_modes_are_narrowed() {
         }
     }
 
+    // Missing parents are as private as the folder.
+    let parent = Temporary::new();
+    let folder = Temporary(parent.0.join("states"));
+    // Safety: as above.
+    let before = unsafe { libc::umask(0) };
+    used(&folder);
+    // Safety: as above.
+    unsafe { libc::umask(before) };
+    assert_eq!([mode(&parent.0), mode(&folder.0)], [0o700; 2]);
+
     // An existing folder keeps its mode, since it may hold other files.
     let folder = Temporary::new();
     fs::create_dir(&folder.0).expect("a folder");

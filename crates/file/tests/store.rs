@@ -87,8 +87,9 @@ fn random_calls_are_decided_as_in_memory() {
     for step in 0..3000 {
         let limit = &limits[random(2) as usize];
         let key = [b'a' + random(5) as u8];
-        let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][random(6) as usize];
-        let (now, count) = (NOW + step as f64 * 7.0, random(40) as f64 / 8.0);
+        let op = [Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge, Op::Block][random(6) as usize];
+        let (now, number) = (NOW + step as f64 * 7.0, random(40) as f64);
+        let count = if op == Op::Block { 1.0 + number * 9.0 } else { number / 8.0 };
         let call = Call { op, now, count, reserve: random(4) == 0 };
         let got = store.decide(limit, Some(&key), call).expect("an answer");
         assert_eq!(got, table.decide(limit, Some(&key), call), "step {step}");

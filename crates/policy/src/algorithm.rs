@@ -34,8 +34,6 @@ pub(crate) const TIMES: [Field; 2] = [Field::Period, Field::Start];
 /// The units, and their length in ms. `ms` is before `s`, because it ends in `s`.
 const UNITS: [(&str, f64); 6] =
     [("ms", 1.0), ("s", SECOND), ("m", 60e3), ("h", 3600e3), ("d", 86_400e3), ("w", 604_800e3)];
-/// Regular expression of a duration as text.
-pub(crate) const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
 /// Fields of a rule that its tiers share, because they determine where the state is stored.
 pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
 

@@ -1,6 +1,6 @@
 //! The document's structure as a JSON Schema (draft 2020-12), generated from the tables that the check uses.
 
-use crate::algorithm::{ALGORITHMS, DURATION, FIRST, NUMBERS, PER_SECOND, TIMES, names};
+use crate::algorithm::{ALGORITHMS, FIRST, NUMBERS, PER_SECOND, TIMES, names};
 use crate::fields::MAX_FIELDS;
 use crate::{cost, descriptor, document, rule, tiers};
 use serde_json::{Map, Value, json};
@@ -10,6 +10,8 @@ use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
 const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
 /// Any character but a control character.
 const CHARACTER: &str = r"[^\u0000-\u001f\u007f-\u009f]";
+/// A duration as text.
+const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
 
 /// Description of a number, for editors.
 fn about(name: &str) -> &'static str {

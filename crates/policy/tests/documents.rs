@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 use tidegate_core::Kind;
-use tidegate_policy::{Document, Source, schema};
+use tidegate_policy::{Document, Source, Tree, schema};
 
 #[derive(Deserialize)]
 struct Case {
@@ -64,6 +64,48 @@ fn the_aliases_of_a_cost_are_read_by_their_source() {
 }
 
 #[test]
+fn a_stated_cost_takes_at_least_one_token_or_the_default_where_that_is_less() {
+    for (cost, least) in [
+        (r#""source": "header:x-cost""#, 1.0),
+        (r#""source": "header:x-cost", "default": 5"#, 1.0),
+        (r#""source": "header:x-cost", "default": 0.25"#, 0.25),
+        (r#""source": "header:x-cost", "default": 5, "min": 2"#, 2.0),
+        (r#""source": "header:x-cost", "min": 0"#, 0.0),
+    ] {
+        let rule = r#""name": "api", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rps": 10 }"#;
+        let document = Document::parse(&format!(r#"{{ "rules": [{{ {rule}, "cost": {{ {cost} }} }}] }}"#)).unwrap();
+        assert_eq!(document.rules[0].cost.min, least, "{cost}");
+    }
+}
+
+/// JSON has no such number, but JavaScript passes it.
+#[test]
+fn a_match_of_a_number_that_is_not_finite_is_a_mistake() {
+    let text = |text: &str| Tree::Text(text.into());
+    let document = |number| {
+        let map = |entries: Vec<(&str, Tree)>| {
+            Tree::Map(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        };
+        let rule = map(vec![
+            ("name", text("api")),
+            ("limit_keys", Tree::List(Vec::new())),
+            ("algorithm", text("token_bucket")),
+            ("algorithm_config", map(vec![("rps", Tree::Number(10.0))])),
+            ("match", map(vec![("jwt:level", Tree::Number(number))])),
+        ]);
+        Document::read(&map(vec![("rules", Tree::List(vec![rule]))]))
+    };
+    assert_eq!(document(7.5).unwrap().rules[0].matches[0].equals, "7.5");
+    for (number, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "Infinity"), (f64::NEG_INFINITY, "-Infinity")] {
+        let problems = document(number).unwrap_err();
+        let expected = format!(
+            r#"rule 0 "api": `match["jwt:level"]` must be a text, a finite number, true or false; got {shown}"#
+        );
+        assert_eq!(problems.to_string(), expected);
+    }
+}
+
+#[test]
 fn the_error_of_malformed_json_has_line_and_column() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
     assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");
@@ -88,6 +130,18 @@ fn plans_that_are_tiers_have_the_core_s_policies() {
         let policy = rule.policy_of(tier);
         assert_eq!((policy.rate(), policy.period(), policy.capacity()), (rate, period, capacity));
         assert_eq!((policy.kind(), policy.start(), policy.shards()), (Kind::FixedWindow, Some(5.0), 2));
+    }
+}
+
+#[test]
+fn the_start_of_windows_is_written_as_the_package_s_config_has_it() {
+    for (start, written) in [(r#""first request""#, Value::from("first request")), ("5", Value::from(5.0))] {
+        let config = format!(r#"{{ "rate": 10, "period": 1000, "start": {start} }}"#);
+        let rule = format!(
+            r#"{{ "name": "api", "limit_keys": [], "algorithm": "fixed_window", "algorithm_config": {config} }}"#
+        );
+        let document = Document::parse(&format!(r#"{{ "rules": [{rule}] }}"#)).unwrap();
+        assert_eq!(serde_json::to_value(&document.rules[0].limit).unwrap()["config"]["start"], written);
     }
 }
 

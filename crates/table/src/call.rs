@@ -15,17 +15,19 @@ pub enum Op {
     Give,
     /// Takes tokens that are already spent.
     Charge,
+    /// Blocks the key.
+    Block,
 }
 
-/// One call, its numbers checked: see [`check_now`](tidegate_core::check_now) and
-/// [`check_count`](tidegate_core::check_count).
+/// One call, its numbers checked: see [`check_now`](tidegate_core::check_now),
+/// [`check_count`](tidegate_core::check_count) and [`check_for`](tidegate_core::check_for).
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The operation.
     pub op: Op,
     /// The clock, integer ms since the Unix epoch.
     pub now: f64,
-    /// Tokens.
+    /// Tokens; of a block, its length in ms.
     pub count: f64,
     /// Whether tokens may be owed. Only `Take` and `Check` read it.
     pub reserve: bool,
@@ -64,6 +66,7 @@ impl Call {
             }
             Op::Give => rule.give(state, self.now, self.count),
             Op::Charge => rule.charge(state, self.now, self.count),
+            Op::Block => rule.block(state, self.now, self.count),
         }
     }
 }

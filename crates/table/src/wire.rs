@@ -1,6 +1,6 @@
 //! A call and a decision as both bindings pass them: a status word, and eight doubles.
 
-use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_now};
+use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_for, check_now};
 
 use crate::call::{Call, Op};
 
@@ -24,12 +24,14 @@ pub const KEY_TOO_LONG: u32 = 1 << 10;
 /// Status bit, of the addon only: the folder cannot be used. `fault` returns the reason.
 pub const FAILED: u32 = 1 << 11;
 
-/// Flag: tokens may be owed. The lowest two bits of the flags are the [`Op`].
-pub const RESERVE: u32 = 1 << 2;
+/// The bits of the flags that are the [`Op`].
+pub const OP: u32 = 7;
+/// Flag: tokens may be owed.
+pub const RESERVE: u32 = 1 << 3;
 /// Flag, of the addon only: the call has no key.
-pub const WITHOUT_KEY: u32 = 1 << 3;
+pub const WITHOUT_KEY: u32 = 1 << 4;
 /// Flag, of the addon only: removes the state, and decides nothing.
-pub const RESET: u32 = 1 << 4;
+pub const RESET: u32 = 1 << 5;
 
 /// The length, or end, of an absent key.
 pub const NO_KEY: u32 = u32::MAX;
@@ -46,13 +48,14 @@ pub const NUMBERS: usize = 8;
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
-    let op = match flags & 3 {
+    let op = match flags & OP {
         0 => Op::Take,
         1 => Op::Check,
         2 => Op::Give,
-        _ => Op::Charge,
+        3 => Op::Charge,
+        _ => Op::Block,
     };
-    let count = check_count(count).map_err(refuse)?;
+    let count = if op == Op::Block { check_for(count) } else { check_count(count) }.map_err(refuse)?;
     let now = check_now(now).map_err(refuse)?;
     Ok(Call { op, now, count, reserve: flags & RESERVE != 0 })
 }

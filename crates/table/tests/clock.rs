@@ -114,6 +114,27 @@ fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
     assert!(in_own <= 858.0 && in_shared <= 858.0, "{in_own} and {in_shared} tokens for one swing's 858");
 }
 
+type Take<'t> = dyn FnMut(&[u8], Call) -> bool + 't;
+
+#[test]
+fn a_full_state_that_is_dropped_for_room_earns_nothing_twice() {
+    // Full again one minute after it is drained.
+    let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
+    let mut own = Table::new(1, SECRET);
+    let shared = SharedTable::new(1, SECRET);
+    let drained = |now| Call { count: 60.0, ..Call::at(now) };
+    let takes: [&mut Take; 2] = [&mut |key, call| own.decide(&limit, Some(key), call).ok, &mut |key, call| {
+        shared.decide(&limit, Some(key), call).ok
+    }];
+    for take in takes {
+        assert!(take(b"hot", drained(NOW)));
+        assert!(take(b"other", drained(NOW + 10.0 * MINUTE)), "it replaces the first state, which is full by then");
+        assert!(take(b"hot", drained(NOW)), "the clock is set back, and the key starts full");
+        assert!(!take(b"hot", Call::at(NOW + MINUTE)), "the minute that had refilled it is over only now");
+    }
+    assert_eq!((own.stats().expired, shared.stats().expired), (1, 1));
+}
+
 #[test]
 fn one_reading_far_ahead_does_not_delay_the_refill_of_fresh_keys() {
     let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);

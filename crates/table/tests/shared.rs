@@ -124,6 +124,39 @@ fn a_flood_by_all_threads_stays_within_the_bound_and_spares_debtors() {
 }
 
 #[test]
+fn every_state_is_counted_until_it_is_dropped_or_reset() {
+    let policy = Policy::new(&Config { rate: 1.0, period: 1000.0, ..Config::new(Kind::TokenBucket) }).unwrap();
+    let key = |i: u32| i.to_le_bytes();
+
+    // States fill as others are added: about a thousand are not full at any time.
+    let table = SharedTable::new(1_000_000, [1, 2]);
+    let limit = Limit::new(table.secret(), "one", policy);
+    for i in 0..100_000 {
+        table.decide(&limit, Some(&key(i)), Call::at(f64::from(i)));
+    }
+    let stats = table.stats();
+    assert!(stats.keys < 10_000, "{stats:?}");
+    assert_eq!((stats.keys as u64 + stats.expired, stats.evicted), (100_000, 0));
+
+    // One segment, without room: each new state replaces one.
+    let table = SharedTable::new(100, [1, 2]);
+    for i in 0..300 {
+        table.decide(&limit, Some(&key(i)), Call::at(0.0));
+    }
+    let stats = table.stats();
+    assert_eq!((stats.keys, stats.evicted, stats.expired), (100, 200, 0));
+
+    let table = SharedTable::new(100, [1, 2]);
+    for i in 0..10 {
+        table.decide(&limit, Some(&key(i)), Call::at(0.0));
+    }
+    for _ in 0..2 {
+        table.reset(&limit, Some(&key(3)));
+        assert_eq!(table.stats().keys, 9);
+    }
+}
+
+#[test]
 fn a_call_that_writes_nothing_drops_no_state() {
     let table = SharedTable::new(100, [1, 2]);
     let limits = [("one", bucket(10.0)), ("parts", sharded(8.0, 4.0))].map(|(n, p)| Limit::new(table.secret(), n, p));

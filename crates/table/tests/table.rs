@@ -33,7 +33,7 @@ struct Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let op = prop_oneof![4 => Just(Op::Take), 1 => Just(Op::Check), 1 => Just(Op::Give), 1 => Just(Op::Charge)];
+    let op = prop_oneof![4 => Just(Op::Take), 1 => Just(Op::Check), 1 => Just(Op::Give), 1 => Just(Op::Charge), 1 => Just(Op::Block)];
     let count = prop_oneof![Just(1.0), Just(0.0), 0.01..12.0f64];
     let rest =
         (any::<bool>(), prop_oneof![3 => Just(0u16), 3 => 0u16..40, 1 => 0u16..3000], prop::bool::weighted(0.05));
@@ -69,12 +69,14 @@ proptest! {
                 model.remove(&(step.limit, step.key));
                 continue;
             }
-            let Step { op, count, reserve, .. } = step;
+            let Step { op, reserve, .. } = step;
+            let count = if op == Op::Block { (step.count * 99.0).ceil().max(1.0) } else { step.count };
             let got = table.decide(limit, Some(&key), Call { op, now, count, reserve });
             let (expected, write) = match op {
                 Op::Check => (rule.check(stored, now, count, reserve), None),
                 Op::Take => { let o = rule.take(stored, now, count, reserve); (o.decision, o.write) }
                 Op::Give => { let o = rule.give(stored, now, count); (o.decision, o.write) }
+                Op::Block => { let o = rule.block(stored, now, count); (o.decision, o.write) }
                 Op::Charge => { let o = rule.charge(stored, now, count); (o.decision, o.write) }
             };
             prop_assert_eq!(got, expected);

@@ -2,7 +2,7 @@
 
 use crate::engine::{get, key_of, with};
 use tidegate_core::{Outcome, State};
-use tidegate_table::wire::{BROKEN, call, refuse, write_decision, write_state};
+use tidegate_table::wire::{call, policy, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A state from its two numbers; none where `value` is NaN.
@@ -20,22 +20,38 @@ pub fn start(limit: u32, length: u32) -> f64 {
     })
 }
 
-/// Decides one call on a state (`value` is NaN: a fresh key) under this limit with this `start`. With
-/// [`WRITES`](tidegate_table::wire::WRITES) in the status word, the sixth and seventh number are the state to store.
-/// With `one_shard`, the limit's numbers are divided by its shards.
+/// Decides one call on a state (`value` is NaN: a fresh key) under this policy, given as for
+/// [`limit_new`](crate::limit_new), whose `start` is the key's. Needs no limit, table or memory, so a build with this
+/// export alone is the algebra for hosts that download it. With [`WRITES`](tidegate_table::wire::WRITES) in the status
+/// word, the sixth and seventh number are the state to store. With `one_shard`, the policy's numbers are divided by its
+/// shards.
 #[wasm_bindgen]
 #[must_use]
 #[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
-pub fn evaluate(limit: u32, one_shard: u32, start: f64, value: f64, ts: f64, now: f64, count: f64, flags: u32) -> u32 {
-    with(|engine| {
-        let (call, state) = match (call(now, count, flags), state(value, ts)) {
-            (Ok(call), Ok(state)) => (call, state),
-            (Err(status), _) | (_, Err(status)) => return status,
-        };
-        let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
-        let policy = limit.policy();
-        let rule = if one_shard != 0 { policy.shard_rule(start) } else { policy.rule(start) };
-        let Outcome { decision, write } = call.on(&rule, state);
-        write_decision(&decision, &mut engine.numbers) | write_state(write, &mut engine.numbers)
-    })
+pub fn evaluate(
+    kind: u32,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    max_reserved: f64,
+    start: f64,
+    shards: f64,
+    one_shard: u32,
+    value: f64,
+    ts: f64,
+    now: f64,
+    count: f64,
+    flags: u32,
+) -> u32 {
+    let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
+        Ok(policy) => policy,
+        Err(error) => return refuse(error),
+    };
+    let (call, state) = match (call(now, count, flags), state(value, ts)) {
+        (Ok(call), Ok(state)) => (call, state),
+        (Err(status), _) | (_, Err(status)) => return status,
+    };
+    let rule = if one_shard != 0 { policy.shard_rule(0.0) } else { policy.rule(0.0) };
+    let Outcome { decision, write } = call.on(&rule, state);
+    with(|engine| write_decision(&decision, &mut engine.numbers) | write_state(write, &mut engine.numbers))
 }

@@ -91,6 +91,7 @@ pub fn pool_decide(limit: u32, states: u32, start: f64, now: f64, count: f64, fl
             Op::Check => (pool.take(call.count, call.reserve), false),
             Op::Give => pool.give(call.count),
             Op::Charge => pool.charge(call.count),
+            Op::Block => (pool.block(call.count), true),
         };
         if writes {
             for (place, state) in engine.pool.iter_mut().zip(&shards) {

@@ -16,9 +16,20 @@ pub(crate) fn workspace_root() -> Result<PathBuf> {
 ///
 /// With `rustc --crate-type`, because cargo passes no `-C lto` for a package that is an rlib too.
 pub(crate) fn build_cdylib(package: &str, options: &[&str], triple: Option<&str>) -> Result<Utf8PathBuf> {
+    build_cdylib_with(package, options, triple, &[])
+}
+
+/// As [`build_cdylib`], with variables of the environment.
+pub(crate) fn build_cdylib_with(
+    package: &str,
+    options: &[&str],
+    triple: Option<&str>,
+    variables: &[(&str, &str)],
+) -> Result<Utf8PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--package", package]).args(options);
     cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo.envs(variables.iter().copied());
     if let Some(triple) = triple {
         cargo.args(["--target", triple]);
     }

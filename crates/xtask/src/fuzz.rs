@@ -27,33 +27,48 @@ const LONGEST: &str = "-max_len=4096";
 /// Seconds past its time after which a target counts as hanging. One input may take 60 s.
 const GRACE: u64 = 120;
 
+/// One run of targets.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) seconds: u32,
+    pub(crate) seed: u32,
+    pub(crate) keep: bool,
+    /// Names of targets; none for all.
+    pub(crate) names: Vec<String>,
+    /// The compiler's name of one.
+    pub(crate) sanitizer: Option<&'static str>,
+}
+
 pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
-    let (mut seconds, mut seed, mut keep, mut names) = (10, 0, false, Vec::new());
+    let mut run = Run { seconds: 10, ..Run::default() };
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--seconds" => seconds = words.next().unwrap_or_default().parse().context("--seconds takes a number")?,
-            "--seed" => seed = words.next().unwrap_or_default().parse().context("--seed takes a number")?,
-            "--keep" => keep = true,
+            "--seconds" => {
+                run.seconds = words.next().unwrap_or_default().parse().context("--seconds takes a number")?
+            }
+            "--seed" => run.seed = words.next().unwrap_or_default().parse().context("--seed takes a number")?,
+            "--keep" => run.keep = true,
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
-            _ => names.push(word),
+            _ => run.names.push(word),
         }
     }
-    let root = workspace_root()?;
-    if names.is_empty() {
-        names = targets(&root)?;
-    }
-    let programs = build(&root, &names)?;
+    run_all(&workspace_root()?, &run)
+}
+
+pub(crate) fn run_all(root: &Path, run: &Run) -> Result<()> {
+    let names = if run.names.is_empty() { targets(root)? } else { run.names.clone() };
+    let programs = build(root, &names, run.sanitizer)?;
     let (mut passed, mut failed) = (0, 0);
     for name in &names {
         let found =
             fs::read_dir(root.join("tests/fuzz/corpus").join(name)).with_context(|| format!("corpus/{name}"))?;
-        print!("fuzz {name}: from {} inputs, {seconds} s ... ", found.count());
-        let output = fuzz(&root, &programs, name, (seconds, seed))?;
+        print!("fuzz {name}: from {} inputs, {} s ... ", found.count(), run.seconds);
+        let output = fuzz(root, &programs, name, (run.seconds, run.seed))?;
         if output.status.success() {
-            println!("ok: {}", last_line(&output));
+            println!("ok: {}; {}", coverage(&output), last_line(&output));
             passed += 1;
-            if keep {
-                minimise(&root, &programs, name)?;
+            if run.keep {
+                minimise(root, &programs, name)?;
             }
         } else {
             println!("FAILED\n{}", String::from_utf8_lossy(&output.stderr));
@@ -78,22 +93,34 @@ fn targets(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the folder of the programs. A target triple keeps the flags from what runs at build time.
-fn build(root: &Path, names: &[String]) -> Result<PathBuf> {
+/// The triple of this machine.
+pub(crate) fn host() -> Result<String> {
     let version = Command::new("rustc").arg("-vV").output().context("rustc")?;
     let version = String::from_utf8(version.stdout)?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV prints no host")?;
+    Ok(host.to_owned())
+}
+
+/// Returns the folder of the programs. A target triple keeps the flags from what runs at build time.
+fn build(root: &Path, names: &[String], sanitizer: Option<&str>) -> Result<PathBuf> {
+    let host = host()?;
+    let mut flags = FLAGS.map(str::to_owned).to_vec();
+    flags.extend(sanitizer.map(|sanitizer| format!("-Zsanitizer={sanitizer}")));
+    let folder = sanitizer.map_or_else(|| "target/fuzz".to_owned(), |sanitizer| format!("target/sanitize/{sanitizer}"));
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}"));
+    cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    if sanitizer.is_some() {
+        cargo.env("RUSTC_BOOTSTRAP", "1");
+    }
     cargo.args(["build", "--package", "tidegate-fuzz", "--features", "libfuzzer", "--profile", "fuzz"]);
-    cargo.args(["--target-dir", "target/fuzz", "--target", host]);
+    cargo.args(["--target-dir", &folder, "--target", &host]);
     for name in names {
         cargo.args(["--bin", name]);
     }
     if !cargo.status().context("cargo build")?.success() {
         bail!("the targets do not build");
     }
-    Ok(root.join("target/fuzz").join(host).join("fuzz"))
+    Ok(root.join(folder).join(host).join("fuzz"))
 }
 
 fn folder(path: PathBuf) -> Result<PathBuf> {
@@ -124,6 +151,16 @@ fn fuzz(root: &Path, programs: &Path, name: &str, (seconds, seed): (u32, u32)) -
         sleep(Duration::from_millis(100));
     };
     Ok(Output { status, stdout: Vec::new(), stderr: fs::read(log)? })
+}
+
+/// The edges that all inputs together reach, of those that there are.
+fn coverage(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let number = |before: &str, after: &str| {
+        let found = text.rsplit(before).next().and_then(|rest| rest.split_once(after)).map(|(number, _)| number.trim());
+        found.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or("?").to_owned()
+    };
+    format!("{} of {} edges", number(" cov: ", " "), number("inline 8-bit counters): ", " ["))
 }
 
 /// libFuzzer's summary, at the end of its output.

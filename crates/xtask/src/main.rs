@@ -6,6 +6,7 @@
 //! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts, wire.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
+//! cargo run -p tidegate-xtask -- sanitize [what]   fuzz, addon, threads: memory errors and races; all three by default
 //! ```
 //!
 //! Every task can be repeated: cargo builds only changes, and unchanged files are not rewritten.
@@ -18,6 +19,8 @@ mod cargo;
 mod files;
 #[cfg(feature = "modules")]
 mod fuzz;
+#[cfg(feature = "modules")]
+mod sanitize;
 #[cfg(feature = "modules")]
 mod schema;
 #[cfg(feature = "modules")]
@@ -32,7 +35,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|replay|bounds [folder]
        cargo run -p tidegate-xtask -- addon [folder] [--target triple]
-       cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]";
+       cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]
+       cargo run -p tidegate-xtask -- sanitize [fuzz|addon|threads]";
 
 fn main() -> ExitCode {
     match run() {
@@ -57,8 +61,10 @@ fn run() -> Result<()> {
 fn run() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let task = words.next().unwrap_or_default();
-    if task == "fuzz" {
-        return fuzz::run(words);
+    match task.as_str() {
+        "fuzz" => return fuzz::run(words),
+        "sanitize" => return sanitize::run(words),
+        _ => {}
     }
     let (mut folder, mut triple) = (None, None);
     while let Some(word) = words.next() {

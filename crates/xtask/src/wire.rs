@@ -9,7 +9,7 @@ use tidegate_table::{Op, wire};
 use tidegate_wasm::SHORT_KEY_BYTES;
 
 /// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
-const NUMBERS: [(&str, u32, &str); 18] = [
+const NUMBERS: [(&str, u32, &str); 19] = [
     ("OK", wire::OK, "Status bit: allowed."),
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
     ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
@@ -19,7 +19,8 @@ const NUMBERS: [(&str, u32, &str); 18] = [
     ("BROKEN", wire::BROKEN, "Status bit: a limit or table does not exist, or no longer."),
     ("KEY_TOO_LONG", wire::KEY_TOO_LONG, "Status bit, of the addon only: the key is longer than a key may be."),
     ("FAILED", wire::FAILED, "Status bit, of the addon only: the folder cannot be used."),
-    ("RESERVE", wire::RESERVE, "Flag of a call: tokens may be owed. The lowest two bits are the operation."),
+    ("OP", wire::OP, "The bits of a call's flags that are the operation."),
+    ("RESERVE", wire::RESERVE, "Flag of a call: tokens may be owed."),
     ("WITHOUT_KEY", wire::WITHOUT_KEY, "Flag of a call, of the addon only: there is no key."),
     ("RESET", wire::RESET, "Flag of a call, of the addon only: removes the state, and decides nothing."),
     ("NUMBERS", wire::NUMBERS as u32, "Doubles of a decision."),
@@ -29,7 +30,8 @@ const NUMBERS: [(&str, u32, &str); 18] = [
     ("NONE", wire::NONE, "Number that stands for no table or limit."),
     ("SHORT_KEY_BYTES", SHORT_KEY_BYTES as u32, "Keys of at most this many bytes are written in words of 4 bytes."),
 ];
-const OPS: [(&str, Op); 4] = [("take", Op::Take), ("check", Op::Check), ("give", Op::Give), ("charge", Op::Charge)];
+const OPS: [(&str, Op); 5] =
+    [("take", Op::Take), ("check", Op::Check), ("give", Op::Give), ("charge", Op::Charge), ("block", Op::Block)];
 const REASONS: [Reason; 2] = [Reason::ExceedsCapacity, Reason::ExceedsClock];
 
 fn source() -> Result<String> {

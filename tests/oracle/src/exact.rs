@@ -241,4 +241,28 @@ impl Exact {
         let r = self.refill(state, now);
         self.settled(state, State { value: &r.value - count, ts: r.ts }, now, count.is_positive())
     }
+
+    /// Blocks the key for `ms`.
+    #[must_use]
+    pub fn block(&self, state: Option<&State>, now: i128, ms: i128) -> Answer {
+        let r = self.refill(state, now);
+        let until = r.ts.max(now) + ms;
+        let one = whole(1).min(self.capacity.clone());
+        let window = self.rate.clone().min(self.capacity.clone()).max(one.clone());
+        let (end, target) = match self.kind {
+            Kind::TokenBucket => (until, one.clone()),
+            Kind::FixedWindow if self.start.is_none() => (until, window.min(self.refill(Some(&r), until).value)),
+            Kind::FixedWindow => (self.window(r.ts, until - 1) + self.period, window),
+        };
+        let mut after = r.clone();
+        let denied_anyway = self.refill(Some(&r), until - 1).value < one;
+        if !denied_anyway {
+            if self.kind == Kind::FixedWindow && self.start.is_none() {
+                after.ts = until - Integer::div_ceil(&ms, &self.period) * self.period;
+            }
+            after.value = target - self.earned(after.ts, end);
+        }
+        let retry_at = self.least(&after, now, &one);
+        Answer { retry_at, ..self.settled(state, after, now, !denied_anyway) }
+    }
 }

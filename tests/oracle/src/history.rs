@@ -129,6 +129,11 @@ impl History {
         self.step("charge", now, Some(count), false)
     }
 
+    /// `block` for `ms`.
+    pub fn block(&mut self, now: f64, ms: f64) -> Decision {
+        self.step("block", now, Some(ms), false)
+    }
+
     /// Removes the state.
     pub fn reset(&mut self, now: f64) {
         (self.state, self.exact) = (None, None);
@@ -146,7 +151,7 @@ impl History {
         self.push("project", now, None, false, expect);
     }
 
-    /// Any call with a decision. A `count` left out is 1.
+    /// Any call with a decision. A `count` left out is 1; that of a `block` is its ms.
     ///
     /// # Panics
     /// Where the two oracles disagree by more than rounding.
@@ -158,7 +163,9 @@ impl History {
             (self.state, self.exact) = before;
         }
         let limit = self.limit;
-        self.tolerance.step(1.0, limit.most().max(tokens).max(got.value.abs()));
+        // A block's correction is up to 4 ulp.
+        let steps = if op == "block" { 3.0 } else { 1.0 };
+        self.tolerance.step(steps, limit.most().max(tokens).max(got.value.abs()));
         let grid = if limit.kind == Kind::TokenBucket { 1.0 } else { limit.period };
         let query = Query { count: tokens, floor: limit.floor(reserve), ms_per_token: limit.period / limit.rate, grid };
         match self.tolerance.compare(&got, &exact, query) {
@@ -177,6 +184,7 @@ impl History {
         let (stored, twin, count) = (self.state, self.exact.as_ref(), rational(tokens));
         let ((got, write), answer) = match op {
             "give" => (naive::give(&limit, stored, now, tokens), exact.give(twin, ms, &count)),
+            "block" => (naive::block(&limit, stored, now, tokens), exact.block(twin, ms, tokens as i128)),
             "charge" => (naive::charge(&limit, stored, now, tokens), exact.charge(twin, ms, &count)),
             _ => (naive::take(&limit, stored, now, tokens, reserve), exact.take(twin, ms, &count, reserve)),
         };
@@ -192,7 +200,7 @@ impl History {
         step.insert("op".into(), op.into());
         step.insert("now".into(), number(now));
         if let Some(count) = count {
-            step.insert("count".into(), number(count));
+            step.insert(if op == "block" { "for" } else { "count" }.into(), number(count));
         }
         if reserve {
             step.insert("reserve".into(), true.into());

@@ -30,6 +30,8 @@ pub struct Limit {
     pub start: Option<f64>,
     /// Number of shards; default 1.
     pub shards: Option<f64>,
+    /// What a request for one token takes of it: less of one shard.
+    pub one: f64,
 }
 
 impl Limit {
@@ -37,7 +39,7 @@ impl Limit {
     #[must_use]
     pub const fn bucket(rate: f64, period: f64) -> Limit {
         let kind = Kind::TokenBucket;
-        Limit { kind, rate, period, capacity: None, max_reserved: None, start: None, shards: None }
+        Limit { kind, rate, period, capacity: None, max_reserved: None, start: None, shards: None, one: 1.0 }
     }
 
     /// A fixed window.
@@ -116,6 +118,7 @@ impl Limit {
             capacity: Some(self.most() / shards),
             max_reserved: self.max_reserved.map(|tokens| tokens / shards),
             shards: None,
+            one: 1.0 / shards,
             ..*self
         }
     }

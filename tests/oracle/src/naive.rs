@@ -176,3 +176,48 @@ pub fn charge(limit: &Limit, state: Option<State>, now: f64, count: f64) -> (Dec
     let after = State { value: r.value - count, ts: r.ts };
     settled(limit, state, after, now, count, paid_at(limit, after, now), false)
 }
+
+/// Blocks the key for `ms`: the value that reaches one token (a window: its rate) at the end, unless one token is denied
+/// until then anyway.
+#[must_use]
+pub fn block(limit: &Limit, state: Option<State>, now: f64, ms: f64) -> (Decision, Option<State>) {
+    let r = refill(limit, state, now);
+    let until = (if r.ts > now { r.ts } else { now }) + ms;
+    let one = min(limit.one, limit.most());
+    let stored = known(state, now).unwrap_or(r);
+    let denied_anyway = refill(limit, Some(stored), until - 1.0).value < one;
+    let after = if denied_anyway { r } else { blocked(limit, r, until, ms, one) };
+    let kept = if denied_anyway { stored } else { after };
+    let retry_at = first_ms(now, |t| refill(limit, Some(kept), t).value >= one);
+    settled(limit, known(state, now), after, now, if denied_anyway { 0.0 } else { 1.0 }, retry_at, false)
+}
+
+fn blocked(limit: &Limit, r: State, until: f64, ms: f64, one: f64) -> State {
+    let added = min(limit.rate, limit.most());
+    let whole_window = if added > one { added } else { one };
+    let (ts, target, gained, gained_before) = match limit.kind {
+        Kind::TokenBucket => {
+            let gained = |t: f64| ((t - r.ts) * limit.rate) / limit.period;
+            (r.ts, one, gained(until), gained(until - 1.0))
+        }
+        Kind::FixedWindow if limit.opens() => {
+            let windows = (ms / limit.period).ceil();
+            let unblocked = refill(limit, Some(r), until).value;
+            let target = min(whole_window, unblocked);
+            (until - windows * limit.period, target, limit.rate * windows, limit.rate * (windows - 1.0))
+        }
+        Kind::FixedWindow => {
+            let windows = index(limit, until - 1.0) + 1.0 - index(limit, r.ts);
+            (r.ts, whole_window, limit.rate * windows, limit.rate * (windows - 1.0))
+        }
+    };
+    let correction = (gained + target) * 2f64.powi(-51);
+    let mut value = target - gained;
+    if value + gained < one {
+        value += correction;
+    }
+    if value + gained_before >= one {
+        value -= correction;
+    }
+    State { value, ts }
+}

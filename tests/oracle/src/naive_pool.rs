@@ -2,7 +2,7 @@
 //! the shards. The pool spreads its tokens evenly after each call.
 
 use crate::limit::Limit;
-use crate::naive::{Decision, State, first_ms, full_at, known, never, refill};
+use crate::naive::{Decision, State, block, first_ms, full_at, known, min, never, refill};
 
 /// The shards of one limit at one instant. `states` has the stored states after each call.
 #[derive(Debug)]
@@ -102,6 +102,16 @@ impl Shards<'_> {
             self.states.copy_from_slice(&after);
         }
         self.settled()
+    }
+
+    /// Blocks every shard.
+    pub fn block(&mut self, ms: f64) -> Decision {
+        let part = self.whole.part();
+        let after: Vec<_> = self.states.iter().map(|s| block(&part, *s, self.now, ms).1.or(*s)).collect();
+        self.states.copy_from_slice(&after);
+        let one = min(self.whole.one, self.whole.most());
+        let retry_at = self.paid_after(self.now + 1.0, &after, one, 0.0);
+        Decision { reserved: false, ..self.decision(&after, true, retry_at) }
     }
 
     fn settled(&self) -> Decision {

@@ -104,6 +104,11 @@ impl Call {
         (self.count * if limit.most() > 0.0 { limit.most() } else { limit.rate }).min(MOST)
     }
 
+    /// The length of a block, ms.
+    pub(crate) fn ms(&self, limit: &Limit) -> f64 {
+        (self.count * limit.period).ceil().clamp(1.0, MOST)
+    }
+
     /// The next clock reading, ms. `far` allows jumps beyond [`MAX_SKEW_MS`](tidegate_core::MAX_SKEW_MS).
     pub(crate) fn now(&self, limit: &Limit, before: f64, far: bool) -> f64 {
         let step = match self.clock {

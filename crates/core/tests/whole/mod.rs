@@ -128,6 +128,27 @@ impl Limit {
         Answer { write: answer.write.filter(|_| state.is_some()), ..answer }
     }
 
+    /// The end is the first instant from `until` on at which a window begins; a bucket's tokens come with every ms.
+    pub(crate) fn block(&self, state: Option<Numbers>, now: i64, ms: i64) -> Answer {
+        let held = self.refill(state, now);
+        let until = held.ts.max(now) + ms;
+        let one = self.period.min(self.capacity);
+        let mut after = held;
+        let denied_anyway = self.refill(Some(held), until - 1).value < one;
+        if !denied_anyway {
+            let opens = self.window && self.start.is_none();
+            let most = if self.window { self.last_bit().min(self.capacity).max(one) } else { one };
+            let target = if opens { most.min(self.refill(Some(held), until).value) } else { most };
+            if opens {
+                after.ts = until - divided_up(ms, self.period) * self.period;
+            }
+            let end = if self.window && !opens { self.begun(0, until - 1) + self.period } else { until };
+            after.value = target - self.earned(after.ts, end);
+        }
+        let retry_at = Some(self.reaches(after, now, one));
+        Answer { ok: true, never: false, numbers: after, retry_at, write: (!denied_anyway).then_some(after) }
+    }
+
     fn settled(&self, after: Numbers, now: i64) -> Answer {
         let retry_at = (after.value < 0).then(|| self.reaches(after, now, 0));
         Answer { ok: true, never: false, numbers: after, retry_at, write: Some(after) }

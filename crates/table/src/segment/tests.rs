@@ -6,6 +6,7 @@ use crate::packed::Entry;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::format;
+use std::vec::Vec;
 use tidegate_core::State;
 
 impl Segment {
@@ -105,4 +106,22 @@ proptest! {
             prop_assert!(segment.places() <= 4 * model.len() + 40, "{} places for {}", segment.places(), model.len());
         }
     }
+}
+
+#[test]
+fn the_fullest_is_that_of_the_sample_however_many_states_there_are() {
+    let mut segment = Segment::default();
+    let state = State::new(0.0, 0.0).expect("a state");
+    for i in 0..1000_u64 {
+        let digest = Digest { low: i, high: i << 54 };
+        // The fullest of all is beyond the first sample.
+        let full_at = [(100, 2e6), (500, 1e6)].into_iter().find(|(at, _)| *at == i).map_or(3e6, |(_, full_at)| full_at);
+        let entry = Entry::new(digest, state, full_at);
+        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
+        segment.insert(place, entry, 0.0);
+    }
+    assert_eq!(segment.drop_fullest(0.0), Some(false));
+    let gone: Vec<u64> =
+        (0..1000).filter(|&i| matches!(segment.find(Digest { low: i, high: i << 54 }), Place::Vacant(_))).collect();
+    assert_eq!(gone, [100]);
 }

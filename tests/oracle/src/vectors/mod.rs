@@ -1,5 +1,6 @@
 //! The shared vectors, one file for each subject.
 
+mod block;
 mod clock;
 mod config_change;
 mod convex;
@@ -34,6 +35,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("shards.json", file(shards::ABOUT, &shards::vectors())),
         ("limit-all.json", file(limit_all::ABOUT, &limit_all::vectors())),
         ("operations.json", file(operations::ABOUT, &operations::vectors())),
+        ("block.json", file(block::ABOUT, &block::vectors())),
         ("defaults.json", file(defaults::ABOUT, &defaults::vectors())),
         ("convex.json", file(convex::ABOUT, &convex::vectors())),
         ("invalid.json", file(invalid::ABOUT, &invalid::vectors())),

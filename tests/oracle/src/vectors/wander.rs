@@ -11,7 +11,7 @@ pub(crate) struct Wander<'a> {
     pub ops: &'a [&'a str],
     /// Counts to choose from.
     pub counts: &'a [f64],
-    /// Clock steps to choose from, ms.
+    /// Clock steps to choose from, and lengths of blocks, ms.
     pub steps: &'a [f64],
 }
 
@@ -27,7 +27,12 @@ pub(crate) fn wander(name: &str, limit: Limit, from: f64, seed: u64, calls: usiz
             "reset" => history.reset(now),
             "reserve" => drop(history.step("take", now, count, true)),
             op => {
-                let decision = history.step(op, now, count, false);
+                let blocks = op == "block";
+                let decision = match blocks {
+                    true => history.block(now, random.of(how.steps).max(1.0)),
+                    false => history.step(op, now, count, false),
+                };
+                let count = if blocks { None } else { count };
                 if let (Some(at), true) = (decision.retry_at, random.below(3) == 0) {
                     if at - 1.0 >= now {
                         history.step("take", at - 1.0, count, false);

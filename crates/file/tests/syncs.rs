@@ -1,0 +1,100 @@
+//! What is synced to the disk, and when. This program's `msync`, `fsync` and `fdatasync` stand before those of the C
+//! library, so calls of LMDB and of the standard library are counted, and then made.
+#![cfg(target_os = "linux")]
+
+mod temporary;
+
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::sync::Mutex;
+use temporary::{Temporary, bucket, granted};
+use tidegate_file::{Options, Sync};
+
+/// The names of the files synced so far, and `map` for a mapped one. A renamed file has the name at its sync.
+static SYNCED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn record(name: String) {
+    SYNCED.lock().expect("no panic inside").push(name);
+}
+
+fn name_of(fd: c_int) -> String {
+    let path = fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn msync(from: *mut c_void, length: usize, flags: c_int) -> c_int {
+    if flags & libc::MS_SYNC != 0 {
+        record("map".to_owned());
+    }
+    // Safety: the caller's arguments.
+    unsafe { libc::syscall(libc::SYS_msync, from, length, flags) as c_int }
+}
+
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    record(name_of(fd));
+    // Safety: the caller's argument.
+    unsafe { libc::syscall(libc::SYS_fsync, fd) as c_int }
+}
+
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    record(name_of(fd));
+    // Safety: the caller's argument.
+    unsafe { libc::syscall(libc::SYS_fdatasync, fd) as c_int }
+}
+
+/// What is synced while `run` runs.
+fn synced(run: impl FnOnce()) -> Vec<String> {
+    SYNCED.lock().expect("no panic inside").clear();
+    run();
+    SYNCED.lock().expect("no panic inside").clone()
+}
+
+fn named(synced: &[String], name: &str) -> usize {
+    synced.iter().filter(|synced| synced.as_str() == name).count()
+}
+
+/// One test, since the record is that of the process.
+#[test]
+fn each_commit_is_synced_or_a_snapshot_of_it() {
+    let folder = Temporary::new();
+    let always = || folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect("a store");
+    let hourly = || folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(3_600_000)) }).expect("a store");
+
+    let store = always();
+    let limit = bucket(&store, 3.0);
+    for _ in 0..3 {
+        let synced = synced(|| assert_eq!(granted(&store, &limit, "ann", 1), 1));
+        // The mapped pages, or the file if the system maps it otherwise.
+        assert!(named(&synced, "map") + named(&synced, "data.mdb") > 0, "{synced:?}");
+    }
+    let denied = synced(|| assert_eq!(granted(&store, &limit, "ann", 1), 0));
+    assert_eq!(denied, [""; 0], "a denial writes nothing");
+    drop(store);
+
+    // The second time there is a snapshot, which is not an hour old.
+    for _ in 0..2 {
+        let store = hourly();
+        let limit = bucket(&store, 4.0);
+        let written = synced(|| assert_eq!(granted(&store, &limit, "bob", 2), 2));
+        assert_eq!(written, [""; 0], "the snapshot syncs");
+        let closed = synced(|| drop(store));
+        assert_eq!(named(&closed, "snapshot.tmp"), 1, "{closed:?}");
+    }
+
+    // What replaces a missing data file is synced before it has its name.
+    fs::remove_file(folder.0.join("data.mdb")).expect("a file");
+    let mut store = None;
+    let restored = synced(|| store = Some(hourly()));
+    assert_eq!(named(&restored, "data.tmp"), 1, "{restored:?}");
+    let store = store.expect("a store");
+    assert_eq!(granted(&store, &bucket(&store, 4.0), "bob", 1), 0);
+}
