@@ -34,6 +34,8 @@ const exported = Object.entries(exports)
 const engines = Object.values(imports["#engine-host"] ?? {});
 const inside = only ? engines : [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
 
+const PURE = "./dist/pure.js";
+
 const shared: UserConfig = {
   target: "es2022",
   fixedExtension: false,
@@ -65,11 +67,13 @@ const shared: UserConfig = {
 };
 
 const generated = "src/engine/generated";
+/** Copied, as tsdown would write them otherwise than esbuild did. */
+const GENERATED_JS = /\/generated\/\w+-pure\.js$/;
 
 /** The ES modules: what bundlers take, and hosts other than Node.js. */
 const modules: UserConfig = {
   ...shared,
-  entry: entries([...exported, ...inside]),
+  entry: entries([...exported.filter((target) => target !== PURE), ...inside]),
   format: "esm",
   platform: "neutral",
   dts: false,
@@ -81,7 +85,7 @@ const modules: UserConfig = {
       /^#policy-host$/,
       /^cloudflare:/,
       /\.wasm$/,
-      /\/generated\/pure\.js$/,
+      GENERATED_JS,
       /^node:/,
       /^@tidegate\//,
     ],
@@ -91,7 +95,8 @@ const modules: UserConfig = {
     : [
         { from: `${generated}/small.wasm`, to: "dist/engine/generated" },
         { from: `${generated}/policy_bg.wasm`, to: "dist/engine/generated" },
-        { from: `${generated}/pure.js`, to: "dist/engine/generated" },
+        { from: `${generated}/small-pure.js`, to: "dist/engine/generated" },
+        { from: `${generated}/algebra-pure.js`, to: "dist/engine/generated" },
         { from: `${generated}/policy.schema.json`, to: "dist" },
         { from: "src/stores/redis/tidegate.lua", to: "dist/stores/redis" },
       ],
@@ -105,6 +110,20 @@ const modules: UserConfig = {
       writeFileSync(at("dist/postgres.sql"), migration());
     },
   },
+};
+
+/**
+ * `tidegate/pure` for bundlers, as one file on its own host: with the other modules, a page would have its wasm as well.
+ */
+const pure: UserConfig = {
+  ...modules,
+  entry: entries(exported.filter((target) => target === PURE)),
+  unbundle: false,
+  copy: [],
+  hooks: {},
+  deps: { neverBundle: [GENERATED_JS] },
+  // Not an alias, which tsconfig.json's path for Node.js precedes.
+  plugins: [{ name: "pure", resolveId: (id) => (id === "#engine-host" ? at("src/engine/host-pure.ts") : undefined) }],
 };
 
 const libraries = entries(exported);
@@ -136,4 +155,4 @@ const commonjs: UserConfig = {
   },
 };
 
-export default defineConfig([modules, commonjs]);
+export default defineConfig(exported.includes(PURE) ? [modules, pure, commonjs] : [modules, commonjs]);

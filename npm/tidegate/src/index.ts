@@ -21,6 +21,7 @@ export type { LeaseOptions } from "./limiter/lease/options.ts";
 export type { Evaluation, Limit } from "./limit/limit.ts";
 export {
   type Answer,
+  type BlockOptions,
   type CallOptions,
   defineLimits,
   type Limiter,

@@ -178,6 +178,29 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(25);
   });
 
+  test("ignores them without a `latency` too", () => {
+    const { adaptive, clock, second } = stepping();
+    const slow = adaptive.begin();
+    expect(second({ bad: 10 })).toBe(25);
+    slow({ failed: true });
+    clock.advance(SECOND);
+    expect(adaptive.rate).toBe(25);
+  });
+
+  test("adds up to the ceiling", () => {
+    expect(stepping({ start: 95 }).second({ good: 96 })).toBe(100);
+  });
+
+  test("a clock that is set back begins a new step, and counts nothing of the old one", () => {
+    let now = 1_000_000;
+    const adaptive = adaptiveRate({ ...quiet, now: () => now });
+    adaptive.begin()({ failed: true });
+    now -= 10 * SECOND;
+    expect(adaptive.rate).toBe(50);
+    now += SECOND;
+    expect(adaptive.rate).toBe(50);
+  });
+
   test("a late request counts once, however it ends", () => {
     const { adaptive, second } = stepping({ latency: 300, tolerance: 0.5 });
     const done = adaptive.begin();

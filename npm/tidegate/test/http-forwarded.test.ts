@@ -117,3 +117,10 @@ test("X-Forwarded-For is split into the same entries as by split", () => {
     ),
   );
 });
+
+test("quotes hide commas, and an escaped quote ends nothing", () => {
+  const read = (text: string): unknown[] => [...forwardedFor(text)];
+  expect(read('for=192.0.2.1;secret="a,b"')).toEqual(["192.0.2.1"]);
+  expect(read('for=192.0.2.1;secret="a,b\\"c"')).toEqual(["192.0.2.1"]);
+  expect(read('for=192.0.2.1;secret="a\\\\", for=192.0.2.2')).toEqual(["192.0.2.2", "192.0.2.1"]);
+});

@@ -4,7 +4,7 @@ import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
 import { generalizedUtf8 } from "../src/engine/utf8.ts";
 import { addressKey, boundedKey, clientIp, tupleKey } from "../src/http/index.ts";
-import { parseAddress } from "../src/http/address.ts";
+import { isWithin, parseAddress } from "../src/http/address.ts";
 import { sha256 } from "../src/http/sha256.ts";
 import { defineLimits, MINUTE } from "../src/index.ts";
 
@@ -52,6 +52,8 @@ describe("addressKey", () => {
     "::1.2.3",
     "1.2.3.4::",
     "::1.2.3.4:5",
+    "::ffff:1.2.3.010",
+    "::ffff:1.2.3.0x4",
     ":1:2:3:4:5:6:7",
     "1:2:3:4:5:6:7:",
     "__proto__",
@@ -128,9 +130,27 @@ describe("addressKey", () => {
     );
   });
 
-  test("all IPv4 clients never share one bucket", () => {
-    const keys = Array.from({ length: 256 }, (_, i) => addressKey(`::ffff:10.0.0.${i}`));
-    expect(new Set(keys).size).toBe(256);
+  test("is within the networks that ipaddr.js says, whatever the length", () => {
+    fc.assert(
+      fc.property(v6, v6, fc.nat(128), fc.boolean(), (groups, others, bits, near) => {
+        // Near: the same but for one bit.
+        const flipped = groups.map((group, i) => (i === bits >> 4 ? group ^ (0x8000 >> (bits & 15)) : group));
+        const [one, two] = [new ipaddr.IPv6(groups), new ipaddr.IPv6(near ? flipped : others)];
+        expect(isWithin(one.toByteArray(), two.toByteArray(), bits)).toBe(one.match(two, bits));
+      }),
+      { numRuns: 5000 },
+    );
+    expect(isWithin([1, 2, 3, 4], new ipaddr.IPv6([258, 772, 0, 0, 0, 0, 0, 0]).toByteArray(), 0)).toBe(false);
+  });
+
+  test("a household's IPv6 addresses share one bucket, and IPv4 clients never do", () => {
+    const keysOf = (address: (i: string) => string): unknown[] =>
+      Array.from({ length: 256 }, (_, i) => addressKey(address(i.toString(16))));
+    expect(new Set(keysOf((i) => `2001:db8:0:12${i.padStart(2, "0")}:${i}::${i}`))).toEqual(
+      new Set(["2001:db8:0:1200::/56"]),
+    );
+    expect(new Set(keysOf((i) => `2001:db8:${i}::1`)).size).toBe(256);
+    expect(new Set(keysOf((i) => `::ffff:a00:${i}`)).size).toBe(256);
   });
 });
 
@@ -138,6 +158,12 @@ describe("clientIp", () => {
   const from = (xff: string | string[] | undefined, remoteAddress = "10.0.0.1") => ({
     socket: { remoteAddress },
     headers: { "x-forwarded-for": xff },
+  });
+
+  test("a header that is only inherited is not the request's", () => {
+    const headers: object = Object.create({ "x-real-ip": "192.0.2.1" });
+    expect(clientIp({ headers }, { header: "x-real-ip" })).toBe("unknown");
+    expect(clientIp({ headers: { "x-real-ip": "192.0.2.1" } }, { header: "x-real-ip" })).toBe("192.0.2.1");
   });
 
   test("X-Forwarded-For is not read by default", () => {
@@ -297,6 +323,8 @@ describe("keys", () => {
     expect(tupleKey("acme", "user 7")).toBe("4:acme6:user 7");
     expect(tupleKey("a:b", "c")).not.toBe(tupleKey("a", "b:c"));
     expect(tupleKey("")).not.toBe(tupleKey("", ""));
+    // Written to look like the parts of another, if a length of 10 were cut to its last digit.
+    expect(tupleKey("1:a1:b2:cd")).not.toBe(tupleKey("", "a", "b", "cd"));
     fc.assert(
       fc.property(tuple, tuple, (a, b) => {
         const same = a.length === b.length && a.every((text, i) => text === b[i]);

@@ -33,6 +33,7 @@ describe("observe", () => {
     expect(limits.check("api", { key: "a", count: 2 }).ok).toBe(false);
     limits.give("api", { key: "a" });
     limits.charge("api", { key: "a", count: 5 });
+    limits.block("api", { key: "a", for: "1m" });
     const emitted = events.map(({ operation, name, key, count, decision }) => [
       operation,
       name,
@@ -45,6 +46,7 @@ describe("observe", () => {
       ["check", "api", "a", 2, false],
       ["give", "api", "a", 1, true],
       ["charge", "api", "a", 5, true],
+      ["block", "api", "a", 0, true],
     ]);
     expect(events[0]?.decision).toBe(decision);
     expect(limits.getValue("api", { key: "a" })).toEqual(plain.getValue("api", { key: "a" }));

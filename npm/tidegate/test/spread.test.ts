@@ -46,33 +46,50 @@ describe("a last token that rounding makes slightly smaller", () => {
   });
 });
 
-describe("a call that takes parts of several shards and then gives them back", () => {
-  /** Three tokens on each shard. `hook` runs before each step that takes or gives, with its number. */
-  function store(hook: (op: Op, step: number, held: State[]) => void) {
-    const held: State[] = Array.from({ length: SHARDS }, () => ({ value: 3, ts: NOW }));
-    const steps = { take: 0, check: 0, give: 0, charge: 0 };
-    const unused = () => Promise.reject(new Error("unused"));
-    const { decide } = spreading(
-      { name: "apart", sync: false, decide: unused, decideAll: unused, reset: unused, getValue: unused },
-      {
-        isApart: () => true,
-        async step(call, shard, now = NOW, deadline) {
-          hook(call.op, ++steps[call.op], held);
-          if (deadline !== undefined && performance.now() >= deadline) throw new Error("late");
-          const before = held[shard] as State;
-          const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
-          held[shard] = state as State;
-          return { before, decision, now };
-        },
-        reset: unused,
+/** Three tokens on each shard. `hook` runs before each step that takes or gives, with its number. */
+function store(hook: (op: Op, step: number, held: State[]) => void) {
+  const held: State[] = Array.from({ length: SHARDS }, () => ({ value: 3, ts: NOW }));
+  const steps = { take: 0, check: 0, give: 0, charge: 0, block: 0 };
+  const unused = () => Promise.reject(new Error("unused"));
+  const { decide } = spreading(
+    { name: "apart", sync: false, decide: unused, decideAll: unused, reset: unused, getValue: unused },
+    {
+      isApart: () => true,
+      async step(call, shard, now = NOW, deadline) {
+        hook(call.op, ++steps[call.op], held);
+        if (deadline !== undefined && performance.now() >= deadline) throw new Error("late");
+        const before = held[shard] as State;
+        const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
+        held[shard] = state as State;
+        return { before, decision, now };
       },
-    );
-    const take = (count: number, deadline?: number) =>
-      decide({ op: "take", limit, key: undefined, count, reserve: false }, NOW, deadline);
-    const sum = () => held.reduce((total, { value }) => total + value, 0);
-    return { take, sum };
-  }
+      reset: unused,
+    },
+  );
+  const call = (op: Op, count: number, deadline?: number) =>
+    decide({ op, limit, key: undefined, count, reserve: false }, NOW, deadline);
+  const take = (count: number, deadline?: number) => call("take", count, deadline);
+  const sum = () => held.reduce((total, { value }) => total + value, 0);
+  return { call, take, sum, held };
+}
 
+test("a charge takes an equal part from each shard", async () => {
+  const { call, held } = store(() => {});
+  expect(await call("charge", 12)).toMatchObject({ ok: true, value: 12 });
+  expect(held.map(({ value }) => value)).toEqual(Array(SHARDS).fill(1.5));
+});
+
+test("what a shard has no room for, because another caller gave to it meanwhile, goes to the others", async () => {
+  const { call, held, sum } = store((op, step, held) => {
+    if (op === "give" && step === 1) held[0] = { value: 3, ts: NOW };
+  });
+  held[0] = { value: 0, ts: NOW };
+  held[1] = { value: 1, ts: NOW };
+  expect(await call("give", 2)).toMatchObject({ ok: true, value: 24 });
+  expect(sum()).toBeCloseTo(24, 9);
+});
+
+describe("a call that takes parts of several shards and then gives them back", () => {
   test("gives them back after its deadline has passed", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     try {
@@ -96,6 +113,17 @@ describe("a call that takes parts of several shards and then gives them back", (
     });
     await expect(take(24)).rejects.toThrow("the server of this shard is down");
     expect(sum()).toBe(24);
+  });
+
+  test("gives all of them back where it took twice from a shard before it is denied", async () => {
+    const { take, sum } = store((op, step, held) => {
+      if (op !== "take") return;
+      // Other callers empty one shard before its part is taken, and four more before the rest is.
+      if (step === 1) held[7] = { value: 0, ts: NOW };
+      if (step === SHARDS + 1) for (const shard of [3, 4, 5, 6]) held[shard] = { value: 0, ts: NOW };
+    });
+    expect((await take(20)).ok).toBe(false);
+    expect(sum()).toBeCloseTo(3 * 3 + 4 * 2.5, 9);
   });
 
   test("gives no part back twice where one of them cannot be given", async () => {

@@ -278,6 +278,37 @@ test.each<[string, State[], State | null]>([
   expect(joined).toEqual(state);
 });
 
+test("rows of one shard lack what they lack of the shard's part of the capacity", async () => {
+  const store = transactional({
+    name: "tx",
+    transaction: (body) =>
+      body({
+        get: (_id, join) =>
+          join([
+            { value: 4, ts: 7000 },
+            { value: 3, ts: 7000 },
+          ]),
+        set: () => {},
+        delete: () => {},
+      }),
+  });
+  // Each of the two shards holds 5 at most: 1 and 2 are lacking.
+  expect(await store.getValue(new Limit("parts", { ...bucket, shards: 2 }), "k", 7000)).toEqual({ value: 4, ts: 7000 });
+});
+
+test("limitAll is denied until the latest retryAt, and for ever where one of its counts can never be granted", async () => {
+  const { limits } = rows();
+  await limits.limit("one", { count: 10 });
+  await limits.limit("other", { count: 8 });
+  const [soon, later] = [
+    { name: "other", count: 3 },
+    { name: "one", count: 2 },
+  ] as const;
+  expect(await limits.limitAll([later, soon])).toMatchObject({ ok: false, retryAt: 1_012_000, retryAfter: 12_000 });
+  const never = await limits.limitAll([soon, { name: "one", count: 11 }]);
+  expect(never).toMatchObject({ ok: false, retryAt: undefined, retryAfter: undefined });
+});
+
 test("invalid options are named", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");

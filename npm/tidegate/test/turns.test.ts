@@ -42,6 +42,41 @@ test("calls on several identities in opposite orders do not deadlock", async () 
   expect(order.indexOf("2")).toBeLessThan(order.indexOf("3"));
 });
 
+test("a call on two identities waits for the calls on both", async () => {
+  const turns = new Turns();
+  const { begun, body, end } = bodies();
+  const one = turns.run(["a"], body("one"));
+  const other = turns.run(["b"], body("other"));
+  const both = turns.run(["a", "b"], body("both"));
+  end("one");
+  await one;
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(begun).toEqual(["one", "other"]);
+  end("other");
+  await other;
+  await vi.waitUntil(() => begun.includes("both"));
+  end("both");
+  expect(await both).toBe("both");
+});
+
+test("a call that comes after the first has ended waits for the second", async () => {
+  const turns = new Turns();
+  const { begun, body, end } = bodies();
+  const first = turns.run(["a"], body("first"));
+  const second = turns.run(["a"], body("second"));
+  end("first");
+  await first;
+  await vi.waitUntil(() => begun.includes("second"));
+  const third = turns.run(["a"], body("third"));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(begun).toEqual(["first", "second"]);
+  end("second");
+  await second;
+  await vi.waitUntil(() => begun.includes("third"));
+  end("third");
+  expect(await third).toBe("third");
+});
+
 test("a rejected call does not affect the next", async () => {
   const turns = new Turns();
   const first = turns.run(["a"], () => Promise.reject(new Error("first")));

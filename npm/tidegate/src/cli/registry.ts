@@ -3,6 +3,7 @@ import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
 import { migrate } from "./commands/migrate.ts";
 import { replay } from "./commands/replay.ts";
+import { serve } from "./commands/serve.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [check, headers, migrate, replay];
+export const COMMANDS: readonly Command[] = [check, headers, migrate, replay, serve];

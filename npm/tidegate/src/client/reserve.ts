@@ -1,7 +1,8 @@
+import { algebra } from "../engine/algebra.ts";
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { inMs } from "../limit/duration.ts";
-import { Limit } from "../limit/limit.ts";
+import { Evaluator } from "../limit/evaluator.ts";
 import type { Value } from "../limiter/limiter.ts";
 import type { Clock } from "./clock.ts";
 import { Slots } from "./slots.ts";
@@ -140,7 +141,7 @@ export class Reserve {
  * call, so that a late timer costs no rate.
  */
 class Meter {
-  #limit: Limit | undefined;
+  #limit: Evaluator | undefined;
   #room = 0;
   #state: State | null = null;
   #start = 0;
@@ -159,7 +160,7 @@ class Meter {
     if (this.#config === undefined || count === 0) return now;
     if (this.#limit === undefined || count > this.#room) this.#grow(count);
     const call = { op: "check", count, reserve: false } as const;
-    return (this.#limit as Limit).evaluate(this.#state, call, now, { start: this.#start }).decision.retryAt ?? now;
+    return (this.#limit as Evaluator).evaluate(this.#state, call, now, { start: this.#start }).decision.retryAt ?? now;
   }
 
   /** Records that a call of `count` tokens runs now. */
@@ -176,7 +177,7 @@ class Meter {
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
     const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (inMs(period) as number);
-    this.#limit = new Limit("meter", { ...config, capacity: Math.min(once + room, 2 ** 40) } as Config);
+    this.#limit = new Evaluator("meter", { ...config, capacity: Math.min(once + room, 2 ** 40) } as Config, algebra());
     if (this.#state !== null) this.#state = { value: this.#state.value + (room - this.#room), ts: this.#state.ts };
     this.#room = room;
   }

@@ -1,12 +1,12 @@
-import type { Config } from "../limit/config.ts";
+import { algebra } from "../engine/algebra.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
-import type { Decision } from "../limit/decision.ts";
+import { type Config, startNumber } from "../limit/config.ts";
+import type { Decision, Op, State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import { configOf, Limit } from "../limit/limit.ts";
+import { configOf, Evaluator } from "../limit/evaluator.ts";
+import { fraction } from "../limit/hash.ts";
 import type { Value } from "../limiter/limiter.ts";
 import { checkCount, checkDefined, checkKey, checkNow, type Keyed, keyed } from "../limiter/options.ts";
-import type { Call } from "../stores/contract.ts";
-import { MemoryStore } from "../stores/memory.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
 export interface LimitOf<N extends string = string> {
@@ -59,20 +59,42 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   return (own) => sourceOf(limiter as unknown as LimiterLike, name, own ?? key);
 }
 
-/** A private limit in memory. It needs no limiter, whose leases and breakers would weigh more in a page than all of it. */
+/**
+ * A private limit, whose states are kept here: a limiter, or a table of keys, would weigh more in a page than all of it.
+ * Each key has a window grid of its own.
+ */
 function privateSources(config: Config, now: () => number): (key?: string) => Source {
-  const limit = new Limit("throttle", config);
-  const store = new MemoryStore();
-  return (key) => {
-    const decide = (op: "take" | "give", count: number): Decision => {
-      const call: Call = { op, limit, key: checkKey(keyed(key)), count: checkCount(count), reserve: op === "take" };
-      return store.decide(call, checkNow(now()));
+  const limit = new Evaluator("throttle", config, algebra());
+  const { period, start } = limit.policy;
+  const states = new Map<string | undefined, State>();
+  /** Drops the state that was looked at longest ago, if it is full: so at most twice the states that are not full are kept. */
+  const sweep = (now: number): void => {
+    for (const [key, state] of states) {
+      states.delete(key);
+      if (limit.fullAt(state, now, { start: startOf(key) }) > now) states.set(key, state);
+      return;
+    }
+  };
+  const startOf = (key: string | undefined): number =>
+    start === undefined ? Math.floor(fraction(key ?? "") * period) : startNumber(start);
+  return (given) => {
+    const key = checkKey(keyed(given));
+    const decide = (op: Op, count: number): Decision => {
+      const at = checkNow(now());
+      const call = { op, count: checkCount(count), reserve: op === "take" };
+      const { decision, state } = limit.evaluate(states.get(key) ?? null, call, at, { start: startOf(key) });
+      sweep(at);
+      if (state !== null) states.set(key, state);
+      return decision;
     };
     return {
       name: limit.name,
       take: (count) => decide("take", count),
       give: (count) => decide("give", count),
-      value: () => ({ ...store.getValue(limit, checkKey(keyed(key)), checkNow(now())), config: configOf(limit, key) }),
+      value() {
+        const { value, ts } = decide("check", 0);
+        return { value, ts, config: configOf(limit.policy, startOf(key)) };
+      },
     };
   };
 }

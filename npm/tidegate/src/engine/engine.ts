@@ -1,62 +1,49 @@
 import { load } from "#engine-host";
-import { InputError } from "../limit/errors.ts";
+import { Algebra, type Load, shared } from "./algebra.ts";
 import type { Exports } from "./exports.ts";
-import { KEY_EXPECTS, MAX_KEY_BYTES, VERSION } from "./generated/bounds.ts";
-import { NO_KEY, NUMBERS, SHORT_KEY_BYTES } from "./generated/wire.ts";
-import { generalizedUtf8, utf8Length } from "./utf8.ts";
+import { MAX_KEY_BYTES } from "./generated/bounds.ts";
+import { NO_KEY, SHORT_KEY_BYTES } from "./generated/wire.ts";
+import { checkLength, generalizedUtf8, utf8Length } from "./utf8.ts";
 
 /** Before ES2024 a host has no such method. The slow path below is right for every string. */
 const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean => text.isWellFormed?.() ?? false;
 
-/** Instantiates the module. `grown` is called after its memory has grown, where that does not detach the old views. */
-type Load = (grown: () => void) => Exports;
-
-/** Views of a module's memory. */
+/** Views of a module's memory: the key in words and in bytes. */
 interface Views {
   readonly numbers: Float64Array;
   readonly words: Uint32Array;
   readonly key: Uint8Array;
 }
 
-/** The WebAssembly module and the views of its memory. There is one in a thread. */
-export class Engine {
-  readonly wasm: Exports;
+/** The whole module: tables of keys, besides the algebra. There is one in a thread. */
+export class Engine extends Algebra<Exports> {
   #views: Views;
   readonly #keyAt: number;
-  readonly #numbersAt: number;
   /** Absent in older Hermes and QuickJS, and in Jest's jsdom. */
   readonly #encoder: TextEncoder | undefined = typeof TextEncoder === "undefined" ? undefined : new TextEncoder();
   /** Counts what has overwritten the key, so that no store takes another store's key for its last. */
   writes = 0;
 
-  constructor(load: Load) {
-    this.wasm = load(() => {
-      this.#views = this.#view();
-    });
+  constructor(load: Load<Exports>) {
+    super(load);
     this.#keyAt = this.wasm.key_at();
-    this.#numbersAt = this.wasm.numbers_at();
     this.#views = this.#view();
   }
 
-  /** Views of the memory as it is now. The memory may grow during a call, so nothing is called here. */
   #view(): Views {
-    const { buffer } = this.wasm.memory;
+    const { numbers, wasm } = this;
+    const { buffer } = wasm.memory;
     return {
-      numbers: new Float64Array(buffer, this.#numbersAt, NUMBERS),
+      numbers,
       words: new Uint32Array(buffer, this.#keyAt, MAX_KEY_BYTES / 4 + 1),
       key: new Uint8Array(buffer, this.#keyAt, MAX_KEY_BYTES),
     };
   }
 
-  /** The views, which are valid until the next call: it may grow the memory, which detaches them. A detached view is empty. */
+  /** The views, which are valid until the next call, as {@link numbers} is. */
   #current(): Views {
-    if (this.#views.numbers.length === 0) this.#views = this.#view();
+    if (this.#views.numbers !== this.numbers) this.#views = this.#view();
     return this.#views;
-  }
-
-  /** The eight numbers of the last call, until the next. */
-  get numbers(): Float64Array {
-    return this.#current().numbers;
   }
 
   /** A view of `count` doubles at an address, which is valid until the next call. */
@@ -114,30 +101,22 @@ export class Engine {
     }
     // Without an encoder; or a lone surrogate, or too long.
     const bytes = key.length > MAX_KEY_BYTES ? undefined : generalizedUtf8(key);
-    if (bytes === undefined || bytes.length > MAX_KEY_BYTES) {
-      throw new InputError("key", KEY_EXPECTS, key, `${utf8Length(key)} bytes`);
-    }
-    view.set(bytes);
-    return bytes.length;
+    const length = checkLength(key, bytes?.length ?? utf8Length(key));
+    view.set(bytes as Uint8Array);
+    return length;
   }
 }
 
-/** Copies of one version have one engine in a thread, so each copy's stores and limits work with the others'. */
-const LOADED = Symbol.for(`tidegate engine ${VERSION}`);
-const realm = globalThis as { [LOADED]?: Engine };
 let loaded: Engine | undefined;
-let loading: Load = load;
 
 /** The engine of this thread, loaded by the first call. */
 export function engine(): Engine {
-  if (loaded === undefined) {
-    realm[LOADED] ??= new Engine(loading);
-    loaded = realm[LOADED];
-  }
+  loaded ??= shared("engine", () => new Engine(shared("host", () => load)));
   return loaded;
 }
 
-/** Replaces the host's way to load the engine. No effect after the engine was loaded. */
-export function loadBy(other: Load): void {
-  loading = other;
+/** Replaces the host's way to load the engine, for all copies of the package. No effect after the engine was loaded. */
+export function loadBy(other: Load<Exports>): void {
+  shared("host", () => other);
+  shared("algebra by", () => engine);
 }

@@ -1,10 +1,17 @@
 // Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
 import { createRequire } from "node:module";
 import type { Exports } from "./exports.ts";
-import { initSync } from "./generated/engine.js";
+import { instantiate } from "./generated/glue.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
 
-export const load = (): Exports => initSync({ module: Buffer.from(WASM_BASE64, "base64") });
+let exports: Exports | undefined;
+
+export const load = (): Exports => {
+  exports ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
+  return exports;
+};
+/** The same module: it is loaded anyway, and one is compiled sooner than two. */
+export const loadAlgebra: () => Exports = load;
 
 /**
  * Not called. Node.js loads CommonJS files, and Nitro (Nuxt, SolidStart) copies beside a server only what it finds from the ES

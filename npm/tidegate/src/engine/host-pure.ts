@@ -1,6 +1,4 @@
-// Hosts without WebAssembly (React Native's Hermes, Convex's runtime, pages whose policy forbids it): the small build as
-// plain JavaScript. It needs neither `eval` nor BigInt.
-import type { Exports } from "./exports.ts";
-import { instantiate } from "./generated/pure.js";
-
-export const load = (grown: () => void): Exports => instantiate(grown);
+// Hosts without WebAssembly (React Native's Hermes, Convex's runtime, pages whose policy forbids it): the small builds as
+// plain JavaScript. They need neither `eval` nor BigInt.
+export { instantiate as loadAlgebra } from "./generated/algebra-pure.js";
+export { instantiate as load } from "./generated/small-pure.js";

@@ -1,6 +1,13 @@
 // Cloudflare Workers: a static module, since nothing may be compiled there at run time.
 import type { Exports } from "./exports.ts";
-import { initSync } from "./generated/engine.js";
+import { instantiate } from "./generated/glue.js";
 import module from "./generated/small.wasm";
 
-export const load = (): Exports => initSync({ module });
+let exports: Exports | undefined;
+
+export const load = (): Exports => {
+  exports ??= instantiate(module);
+  return exports;
+};
+/** The same module: a Worker would upload both. */
+export const loadAlgebra: () => Exports = load;

@@ -1,3 +1,6 @@
+import { InputError } from "../limit/errors.ts";
+import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
+
 /** Bytes of the code point that begins at `text[i]`. */
 const width = (point: number): number => (point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4);
 
@@ -6,6 +9,12 @@ export function utf8Length(text: string): number {
   let length = 0;
   for (const character of text) length += width(character.codePointAt(0) as number);
   return length;
+}
+
+/** Returns the length of a key in bytes; throws where it is too long. */
+export function checkLength(key: string, bytes: number): number {
+  if (bytes > MAX_KEY_BYTES) throw new InputError("key", KEY_EXPECTS, key, `${bytes} bytes`);
+  return bytes;
 }
 
 /**

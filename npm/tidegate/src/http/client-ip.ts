@@ -31,7 +31,7 @@ function networksOf(trust: readonly string[]): Networks {
   return trust.map((text) => {
     const [, written, bits] = (typeof text === "string" && /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text)) || [];
     const address = written === undefined ? undefined : parseAddress(written);
-    const most = address?.kind() === "ipv4" ? 32 : 128;
+    const most = address?.length === 4 ? 32 : 128;
     if (address === undefined || Number(bits ?? 0) > most) {
       throw new InputError("trust", 'addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4', text);
     }
@@ -128,7 +128,7 @@ function peerOf({ socket, address }: ClientRequest): Address | undefined {
   return parseAddress(withoutPort(found));
 }
 
-const NO_ADDRESS = parseAddress("0.0.0.0") as Address;
+const NO_ADDRESS: Address = [0, 0, 0, 0];
 
 function headerOf({ header, trust }: ClientIpOptions): string {
   if (header === undefined) return "x-forwarded-for";

@@ -75,14 +75,16 @@ export function check<T>(field: string, value: T, { expects, accepts }: Check): 
   throw new InputError(field, expects, value);
 }
 
-/** Throws where `options` is no object, has a field outside the table, or a value that its row does not accept. */
+/** Throws where `options` is no object or a list, has a field outside the table, or a value that its row does not accept. */
 export function checkTable(
   what: string,
   options: unknown,
   table: Readonly<Record<string, Check>>,
   expects = "an object",
 ): void {
-  if (typeof options !== "object" || options === null) throw new InputError("options", expects, options);
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new InputError("options", expects, options);
+  }
   for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);
   for (const field of Object.keys(table)) {
     const value = (options as Record<string, unknown>)[field];

@@ -60,13 +60,13 @@ export interface State {
   ts: number;
 }
 
-/** What a call does: takes tokens, checks, gives unused tokens back, takes tokens that are already spent. */
-export type Op = "take" | "check" | "give" | "charge";
+/** What a call does: takes tokens, checks, gives unused tokens back, takes tokens that are already spent, blocks the key. */
+export type Op = "take" | "check" | "give" | "charge" | "block";
 
 /** What one call does to the state of a key, whatever the limit. */
 export interface Operation {
   readonly op: Op;
-  /** Tokens, 0 to 2^40. */
+  /** Tokens, 0 to 2^40; of a block, its length in ms, 1 to 2^40. */
   readonly count: number;
   /** Whether tokens may be owed (take and check). */
   readonly reserve: boolean;

@@ -1,8 +1,10 @@
-import type { State } from "./decision.ts";
-import { type Config, FIRST_REQUEST, numberError, type Start, startNumber } from "./config.ts";
+import { algebra } from "../engine/algebra.ts";
 import { checkFields, fieldTable } from "./checks.ts";
+import { cached } from "./cached.ts";
+import { type Config, numberError, startNumber } from "./config.ts";
+import type { State } from "./decision.ts";
 import { InputError } from "./errors.ts";
-import { type Evaluation, Limit } from "./limit.ts";
+import { type Evaluation, Evaluator } from "./evaluator.ts";
 
 /** The call that {@link evaluate} decides. */
 export interface EvaluateOptions {
@@ -15,42 +17,7 @@ export interface EvaluateOptions {
 }
 
 const OPTIONS = fieldTable("now", "count", "reserve");
-const LIMITS = 1000;
-const limits = new Map<string, Limit>();
-
-const isPlain = (value: unknown): boolean =>
-  value === undefined || typeof value === "number" || value === FIRST_REQUEST;
-
-const made = new WeakMap<Config, Limit>();
-
-/** A frozen copy of a config whose limit is cached under this name, without a comparison of its fields. */
-export function prepared(name: string, config: Config): Config {
-  const frozen = Object.freeze({ ...config });
-  made.set(frozen, new Limit(name, frozen));
-  return frozen;
-}
-
-/** The limit of a config; an equal config gets the cached one. */
-export function limitOf(name: string, config: Config): Limit {
-  const known = made.get(config);
-  if (known !== undefined && known.name === name) return known;
-  if (typeof config !== "object" || config === null) return new Limit(name, config);
-  // Read once: getters may return something else the next time.
-  const read = { ...config } as Config & { start?: Start };
-  const { kind, rate, period, capacity, maxReserved, start, shards } = read;
-  const numbers = [rate, period, capacity, maxReserved, start, shards];
-  const count = 1 + numbers.filter((number) => number !== undefined).length;
-  const plain = typeof name === "string" && typeof kind === "string" && numbers.every(isPlain);
-  if (!plain || Object.keys(read).length !== count) return new Limit(name, read);
-  const id = `${name}|${kind}|${numbers.join("|")}`;
-  let limit = limits.get(id);
-  if (limit === undefined) {
-    limit = new Limit(name, read);
-    if (limits.size >= LIMITS) limits.clear();
-    limits.set(id, limit);
-  }
-  return limit;
-}
+const evaluators = /* @__PURE__ */ cached((name, config) => new Evaluator(name, config, algebra()));
 
 /** Reads a state's two numbers once, or names what is wrong with them. */
 export function checkState(state: unknown): State | null {
@@ -76,7 +43,7 @@ export function checkState(state: unknown): State | null {
  * Throws an `InputError` that names field, value and rule.
  */
 export function evaluate(state: State | null, config: Config, options: EvaluateOptions): Evaluation {
-  const limit = limitOf("evaluate", config);
+  const limit = evaluators.of("evaluate", config);
   if (typeof options !== "object" || options === null) throw new InputError("options", "an object with now", options);
   checkFields(options, OPTIONS, "evaluate");
   const { now, count, reserve } = options;
@@ -94,7 +61,7 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
  * fresh key. Pass the `config` that `getValue` returned: it has the key's `start`.
  */
 export function project(state: State | null, config: Config, now: number): State {
-  const limit = limitOf("evaluate", config);
+  const limit = evaluators.of("evaluate", config);
   const read = checkState(state);
   if (typeof now !== "number") throw numberError("now", now);
   return limit.project(read, now, startNumber(limit.policy.start ?? 0));

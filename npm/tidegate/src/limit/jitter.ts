@@ -1,6 +1,7 @@
 import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING } from "./checks.ts";
 import type { Duration } from "./duration.ts";
 import { InputError } from "./errors.ts";
+import { fraction as fractionOf } from "./hash.ts";
 
 /** Settings of {@link jitter}. */
 export interface JitterOptions {
@@ -53,15 +54,6 @@ export function jitter(
   ] as const) {
     if (typeof time !== "number" || !Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
   }
-  const part = hash(`${retryAt} ${key}`) / 2 ** 32;
+  const part = fractionOf(`${retryAt} ${key}`);
   return retryAt + Math.floor(part * Math.min(Math.max(retryAfter, 0) * fraction, msOf(most)));
-}
-
-/** FNV-1a over the UTF-16 code units, then murmur3's finalizer: 32 bits that differ in each bit for similar keys. */
-function hash(text: string): number {
-  let bits = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);
-  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return (bits ^ (bits >>> 16)) >>> 0;
 }

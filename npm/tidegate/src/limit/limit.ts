@@ -1,18 +1,13 @@
-import { type Config, numbersOf, type OnStoreError, type Policy, readConfig, startNumber } from "./config.ts";
-import type { Decision, Operation, State } from "./decision.ts";
-import { decisionOf, refusal, refuse } from "../engine/answer.ts";
+import { refusal, decisionOf, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
-import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
-import { UNDECIDED, KINDS, NONE, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
+import { KINDS, NONE, UNDECIDED, WRITES } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
-import { InputError } from "./errors.ts";
+import { type Cached, cached } from "./cached.ts";
+import { type Config, numbersOf, startNumber } from "./config.ts";
+import type { Decision, Operation, State } from "./decision.ts";
+import { type Evaluation, Evaluator, flagsOf, LOOK } from "./evaluator.ts";
 
-/** The decision on a state of the caller's, and the state to store. */
-export interface Evaluation {
-  decision: Decision;
-  /** The new state, or what was passed (`null` included) where nothing is to be written. */
-  state: State | null;
-}
+export type { Evaluation } from "./evaluator.ts";
 
 /** The decision on a lease. */
 export interface Spent {
@@ -23,42 +18,30 @@ export interface Spent {
   readonly settled: boolean;
 }
 
-/** Takes nothing: its decision has the state as it is, and when it is full. */
-const LOOK: Operation = { op: "check", count: 0, reserve: false };
-const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
-const release = releasing<number>((handle) => engine().wasm.limit_drop(handle));
+const release = /* @__PURE__ */ releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
-/** Returns a limit's name; throws where it is not legal. */
-export function checkName(name: unknown): string {
-  if (typeof name !== "string" || !NAME.test(name)) throw new InputError("name", NAME_EXPECTS, name);
-  return name;
-}
-
-/**
- * A named policy, checked and registered with the engine: a store's calls have one, with the algebra on states that the
- * store keeps. It reads no clock and no random number.
- */
-export class Limit {
-  readonly name: string;
-  readonly policy: Policy;
-  readonly onStoreError: OnStoreError | undefined;
-  readonly timeout: number | undefined;
+/** A limit of a store: an {@link Evaluator} whose keys have window grids of their own, with leases and shards. */
+export class Limit extends Evaluator {
   readonly #engine: Engine;
-  readonly #handle: number;
+  /** Its number in the engine, where a call needs its name, or a list of states. */
+  #registered: number | undefined;
 
   /** Checks name and config; throws an `InputError` that names field, value and rule. */
   constructor(name: string, config: Config) {
-    this.name = checkName(name);
-    const { policy, settings } = readConfig(name, config);
-    this.#engine = engine();
-    this.policy = policy;
-    this.#handle = this.register(NONE);
-    release(this, this.#handle);
-    this.onStoreError = settings.onStoreError;
-    this.timeout = settings.timeout;
+    const loaded = engine();
+    super(name, config, loaded);
+    this.#engine = loaded;
   }
 
-  /** Registers the limit with the engine's table of that number. Returns its own number; throws where the policy is out of range. */
+  get #handle(): number {
+    if (this.#registered === undefined) {
+      this.#registered = this.register(NONE);
+      release(this, this.#registered);
+    }
+    return this.#registered;
+  }
+
+  /** Registers the limit with the engine's table of that number. Returns its own number. */
   register(table: number): number {
     const length = this.#engine.writeKey(this.name);
     const kind = KINDS.indexOf(this.policy.kind);
@@ -81,29 +64,9 @@ export class Limit {
     const { kind, start } = this.policy;
     if (kind === "token bucket") return 0;
     if (start !== undefined) return startNumber(start);
-    return this.#engine.wasm.start(this.#handle, this.#engine.writeKey(key));
-  }
-
-  /**
-   * One call on a state that the caller keeps: pure. `null` is a fresh key. With `shard`, the state is one shard's
-   * and the limit's numbers are divided by how many there are.
-   */
-  evaluate(
-    state: State | null,
-    call: Operation,
-    now: number,
-    at: { start: number; shard?: boolean } = { start: 0 },
-  ): Evaluation {
-    const { wasm } = this.#engine;
-    const value = state === null ? Number.NaN : state.value;
-    const ts = state === null ? 0 : state.ts;
-    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
-    const status = wasm.evaluate(this.#handle, at.shard === true ? 1 : 0, at.start, value, ts, now, call.count, flags);
-    refuse(status, { count: call.count, now, value, ts });
-    const { numbers } = this.#engine;
-    const decision = decisionOf(status, numbers, this.policy, Math.floor(now));
-    const written = (status & WRITES) !== 0;
-    return { decision, state: written ? { value: numbers[5] as number, ts: numbers[6] as number } : state };
+    // First, as registering writes the name where the key goes.
+    const handle = this.#handle;
+    return this.#engine.wasm.start(handle, this.#engine.writeKey(key));
   }
 
   /** The denial of a request that no wait would help, which is decided before any state is read; else nothing. */
@@ -112,21 +75,6 @@ export class Limit {
     // A fresh key is full: what it denies for its capacity, every state does.
     const { decision } = this.evaluate(null, call, now);
     return decision.reason === "exceeds capacity" ? decision : undefined;
-  }
-
-  /** The state as it is at `now`: pure. */
-  project(state: State | null, now: number, start: number): State {
-    const { value, ts } = this.#look(state, now, { start });
-    return { value, ts };
-  }
-
-  /** First ms (epoch) from `now` on at which the state is full: from then on a store may drop it. */
-  fullAt(state: State | null, now: number, at: { start: number; shard?: boolean } = { start: 0 }): number {
-    return this.#look(state, now, at).resetAt;
-  }
-
-  #look(state: State | null, now: number, at: { start: number; shard?: boolean }): Decision {
-    return this.evaluate(state, LOOK, now, at).decision;
   }
 
   /** Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. */
@@ -160,7 +108,7 @@ export class Limit {
     start: number,
   ): Evaluation & { which: 0 | 1 } {
     const at = { start, shard: true };
-    const [a, b] = [this.#look(pair[0], now, at), this.#look(pair[1], now, at)];
+    const [a, b] = [this.look(pair[0], now, at), this.look(pair[1], now, at)];
     const which = b.value > a.value ? 1 : 0;
     const other = which === 1 ? a : b;
     const { decision, state } = this.evaluate(pair[which], { ...call, reserve: false }, now, at);
@@ -184,9 +132,8 @@ export class Limit {
   ): { decision: Decision; states: State[] | undefined } {
     this.#stage(states);
     const { wasm } = this.#engine;
-    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
-    const status = wasm.pool_decide(this.#handle, states.length, start, now, call.count, flags);
-    refuse(status, { count: call.count, now });
+    const status = wasm.pool_decide(this.#handle, states.length, start, now, call.count, flagsOf(call));
+    refuse(status, { count: call.count, for: call.count, now });
     const decision = decisionOf(status, this.#engine.numbers, this.policy, Math.floor(now));
     if ((status & WRITES) === 0) return { decision, states: undefined };
     const written = this.#engine.doubles(wasm.pool_at(states.length), states.length * 2);
@@ -211,8 +158,5 @@ export class Limit {
   }
 }
 
-/** The limit's complete config, for `project`. */
-export function configOf(limit: Limit, key: string | undefined): Config {
-  const { name: _, kind, start, ...numbers } = limit.policy;
-  return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: start ?? limit.start(key) };
-}
+/** The limits of configs that are passed with each call. */
+export const callLimits: Cached<Limit> = /* @__PURE__ */ cached((name, config) => new Limit(name, config));

@@ -1,9 +1,12 @@
 import {
   type Answer,
+  BLOCK,
+  type BlockOptions,
   type CallOptions,
   checkCall,
   checkCount,
   checkFlag,
+  checkFor,
   checkKey,
   checkKeys,
   checkLimiter,
@@ -29,16 +32,17 @@ import { checkFields } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
-import { limitOf } from "../limit/evaluate.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { configOf, Limit } from "../limit/limit.ts";
+import { configOf } from "../limit/evaluator.ts";
+import { callLimits, Limit } from "../limit/limit.ts";
 import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
 export type {
   Answer,
+  BlockOptions,
   CallOptions,
   Keyed,
   KeyOptions,
@@ -71,7 +75,7 @@ class Limits {
 
   /** The limit of this name, or of the call's own config. */
   of(name: string, config: Config | undefined): Limit {
-    if (config !== undefined) return limitOf(name, config);
+    if (config !== undefined) return callLimits.of(name, config);
     if (name === this.#lastName) return this.#last as Limit;
     const limit = this.#limits.get(name);
     if (limit === undefined) throw unknownName(name, this.names);
@@ -163,6 +167,37 @@ export class Limiter<N extends string, S extends Store> {
   }
 
   /**
+   * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
+   * `retryAt` of the decision is the end.
+   *
+   * ```ts
+   * limits.block("login", { key: userId, for: "15m" });
+   * limits.unblock("login", { key: userId });
+   * ```
+   *
+   * A token bucket then holds one token; a window that began at a request holds what it would have held, `rate` tokens at
+   * most. On a grid of windows the block ends where the next window begins. A block is debt: it never shortens a debt or
+   * an earlier block, {@link give} pays it, and a request with `reserve` may be granted for later. Where the store fails,
+   * `ok` is `false`, unless a local limit took its place. Throws an `InputError` where `for` is out of range.
+   */
+  block(name: N, options: BlockOptions): Answer<S, Decision>;
+  block(name: string, options: BlockOptions & { config: Config }): Answer<S, Decision>;
+  block(name: string, options: BlockOptions): Answer<S, Decision> {
+    checkOptions(options, 'an object with for, such as { key, for: "15m" }');
+    checkFields(options, BLOCK, "block");
+    const limit = this.#limit(name, options.config);
+    const call = { op: "block", limit, key: checkKey(options), count: checkFor(options.for), reserve: false } as const;
+    return this.#layered.decide(call, this.#time()) as Answer<S, Decision>;
+  }
+
+  /** Ends a block, and all that the key owes: the same as {@link reset}. */
+  unblock(name: N, options?: KeyOptions): Answer<S, void>;
+  unblock(name: string, options: KeyOptions & { config: Config }): Answer<S, void>;
+  unblock(name: string, options?: KeyOptions): Answer<S, void> {
+    return this.#reset("unblock", name, options);
+  }
+
+  /**
    * Takes from several limits in one atomic step: from all or from none. Requests on one limit and key are one request
    * for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
    */
@@ -200,8 +235,7 @@ export class Limiter<N extends string, S extends Store> {
   reset(name: N, options?: KeyOptions): Answer<S, void>;
   reset(name: string, options: KeyOptions & { config: Config }): Answer<S, void>;
   reset(name: string, options?: KeyOptions): Answer<S, void> {
-    const { limit, key } = this.#target("reset", name, options);
-    return this.#layered.reset(limit, key) as Answer<S, void>;
+    return this.#reset("reset", name, options);
   }
 
   /** The limit's current state, with the config for `project`: for display. */
@@ -210,7 +244,7 @@ export class Limiter<N extends string, S extends Store> {
   getValue(name: string, options?: KeyOptions): Answer<S, Value> {
     const { limit, key } = this.#target("getValue", name, options);
     const state = this.#layered.getValue(limit, key, this.#time());
-    const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit, key) });
+    const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit.policy, limit.start(key)) });
     return (state instanceof Promise ? state.then(read) : read(state)) as Answer<S, Value>;
   }
 
@@ -227,7 +261,7 @@ export class Limiter<N extends string, S extends Store> {
     await this.#leases?.release();
   }
 
-  #call(op: Op, name: string, options: LimitOptions = NONE): Answer<S, Decision> {
+  #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NONE): Answer<S, Decision> {
     checkCall(op, options);
     const { key, count = 1, reserve, throws, config } = options;
     const limit = this.#limit(name, config);
@@ -275,6 +309,11 @@ export class Limiter<N extends string, S extends Store> {
       decisions: indexes.map((index) => all.decisions[index] as Decision),
     });
     return (answer instanceof Promise ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
+  }
+
+  #reset(operation: string, name: string, options: KeyOptions | undefined): Answer<S, void> {
+    const { limit, key } = this.#target(operation, name, options);
+    return this.#layered.reset(limit, key) as Answer<S, void>;
   }
 
   #target(operation: string, name: string, options: KeyOptions = NONE): { limit: Limit; key: string | undefined } {

@@ -1,10 +1,11 @@
 /** The options of a limiter and of its calls, and their checks, which run before a store has a call. */
 import { checkVersion } from "../limit/version.ts";
-import { engine } from "../engine/engine.ts";
-import { KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
+import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
+import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
 import { checkFields, fieldTable, unknownField } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
+import { type Duration, inMs } from "../limit/duration.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { meant } from "../limit/nearest.ts";
@@ -66,6 +67,12 @@ interface LimitSettings {
 /** Options of {@link Limiter.reset} and {@link Limiter.getValue}. */
 export type KeyOptions = Keyed & Pick<CallSettings, "config">;
 
+/** Options of {@link Limiter.block}. */
+export type BlockOptions = KeyOptions & {
+  /** How long: integer ms from 1 to 2^40 (34 years), or a text with a unit, such as `"15m"`. */
+  for: Duration;
+};
+
 /** One limit of {@link Limiter.limitAll}. */
 export type LimitRequest<N extends string> = CallOptions & Pick<LimitSettings, "reserve"> & { name: N };
 
@@ -99,6 +106,7 @@ const LIMIT = fieldTable("key", "count", "reserve", "throws", "config");
 const CALL = fieldTable("key", "count", "config");
 export const MANY: Readonly<Record<string, true>> = fieldTable("count");
 export const TARGET: Readonly<Record<string, true>> = fieldTable("key", "config");
+export const BLOCK: Readonly<Record<string, true>> = fieldTable("key", "for", "config");
 const REQUEST = fieldTable("name", "key", "count", "reserve", "config");
 /** The most limits that one atomic call may name. */
 const MAX_REQUESTS = 100;
@@ -136,7 +144,7 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
 function checkText(key: unknown): string {
   if (typeof key !== "string" || key === "") throw keyError(key);
   // A UTF-16 unit takes at most three bytes; only a key that may be too long is measured.
-  if (key.length * 3 > MAX_KEY_BYTES) engine().writeKey(key);
+  if (key.length * 3 > MAX_KEY_BYTES) checkLength(key, utf8Length(key));
   return key;
 }
 
@@ -170,6 +178,13 @@ export function checkRequest(request: unknown): void {
 export function checkCount(count: unknown): number {
   if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return count;
   throw numberError("count", count);
+}
+
+/** The ms of a block. */
+export function checkFor(length: unknown): number {
+  const ms = inMs(length);
+  if (Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_COUNT) return ms as number;
+  throw new InputError("for", `${EXPECTS.for}, or a text such as "15m"`, length);
 }
 
 /** Calls on different limits and keys, and for each request the index of its call. */

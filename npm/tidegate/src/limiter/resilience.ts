@@ -1,5 +1,5 @@
 /** What a limiter returns while its store fails: deadlines and a breaker for promises, and decisions without the store. */
-import { OPS, RESERVE } from "../engine/generated/wire.ts";
+import { OP, OPS, RESERVE } from "../engine/generated/wire.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
@@ -115,7 +115,8 @@ class Fallback {
     if (never !== undefined) return { ...never, degraded: true, cause };
     const { policy } = call.limit;
     return {
-      ok: call.op === "give" || call.op === "charge" || setting === "allow",
+      // A block that was not stored blocks nothing.
+      ok: call.op === "give" || call.op === "charge" || (setting === "allow" && call.op !== "block"),
       value: 0,
       ts: now,
       remaining: 0,
@@ -328,7 +329,7 @@ export function resilientSync(
         return decision;
       } catch (error) {
         failed(outages, "", error, fallback.insteadOf(limit));
-        const call: Call = { op: OP_OF[flags & 3] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
+        const call: Call = { op: OP_OF[flags & OP] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
         return fallback.one(call, now, error);
       }
     };

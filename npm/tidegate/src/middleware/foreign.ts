@@ -17,6 +17,7 @@ const OURS: Readonly<Record<string, string>> = {
   getTracker: "`key`",
   cost: "`count`",
   weight: "`count`",
+  blockDuration: '`block`, such as { after: 1, for: "10m" }',
   handler: "`denied`",
   onLimitReached: "`onDecision`",
   onExceeded: "`onDecision`",

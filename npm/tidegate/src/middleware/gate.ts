@@ -16,6 +16,7 @@ import {
   type RequestDecision,
   type Several,
 } from "./options.ts";
+import { type Blocker, type Escalation, escalation } from "./escalation.ts";
 import { follow, isPending, type Pending } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { isSelection } from "./selection.ts";
@@ -121,6 +122,10 @@ export function gate<R, N extends string, S extends Store, D>(
   const checked = checkGateOptions(options);
   const { skip, onDecision, onError } = checked;
   const address = clientKey(options.client, setting);
+  const escalate: Escalation =
+    options.block === undefined || checked.shadow
+      ? (_, decided) => decided
+      : escalation(limiter as unknown as Blocker, options.block, namesIn(options));
   const decided = new WeakSet();
   let reported = false;
   const log = (error: unknown): void => {
@@ -149,12 +154,13 @@ export function gate<R, N extends string, S extends Store, D>(
   const admitted = (
     request: R,
     taken: readonly LimitRequest<N>[],
-    decided: Decision | AllDecision,
-  ): Pending<Admission<R>> => {
-    const admission = new Admission(made, request, taken, decided);
-    if (onDecision === undefined) return admission;
-    return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
-  };
+    found: Decision | AllDecision,
+  ): Pending<Admission<R>> =>
+    follow(escalate(taken, found), (decided) => {
+      const admission = new Admission(made, request, taken, decided);
+      if (onDecision === undefined) return admission;
+      return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
+    });
   const all = (request: R, taken: readonly LimitRequest<N>[]): Pending<Admission<R>> =>
     follow(limiter.limitAll(taken) as Pending<AllDecision>, (decided) => admitted(request, taken, decided));
   const one = (request: R, taken: LimitRequest<N>): Pending<Admission<R>> => {
@@ -190,6 +196,12 @@ export function gate<R, N extends string, S extends Store, D>(
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));
   }
   return made;
+}
+
+/** The names of limits that are not chosen for each request. */
+function namesIn({ limits, ...rule }: { readonly limits?: unknown }): string[] {
+  const rules: unknown[] = Array.isArray(limits) ? limits : [rule];
+  return rules.map((rule) => (rule as { name?: unknown } | null)?.name).filter((name) => typeof name === "string");
 }
 
 /** The rule among the other options. */

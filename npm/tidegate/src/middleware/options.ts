@@ -5,6 +5,7 @@ import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from 
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./decision.ts";
+import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign.ts";
 import type { Pending } from "./pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
@@ -50,6 +51,11 @@ export interface GateOptions<R, D> {
    * either.
    */
   message?: string | object | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>);
+  /**
+   * Blocks a key that is denied again and again: `{ after: 5, for: ["1m", "10m", "1h"] }`. While it is blocked its denials
+   * do not count; `limits.unblock` ends it. No effect in shadow mode. It costs a call of the store for each denial.
+   */
+  block?: EscalatingBlock | undefined;
   /** Answers a denied request in place of status and body; the fields are set. An error goes to the framework. */
   denied?: D | undefined;
   /**
@@ -94,8 +100,7 @@ const OBJECT: Check = {
   accepts: (options) => typeof options === "object" && options !== null,
 };
 const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
-  // `client`, `headers` and `jitter` are checked by what reads them.
-  client: ANY,
+  client: ANY, // checked by `clientKey`
   skip: FUNCTION,
   shadow: FLAG,
   headers: { expects: "false, or an object with fields", accepts: (h) => h === false || OBJECT.accepts(h) },
@@ -107,6 +112,10 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
   message: {
     expects: "a text, an object, or a function that returns one",
     accepts: (message) => OBJECT.accepts(message) || typeof message === "string" || typeof message === "function",
+  },
+  block: {
+    expects: '{ after, for }, such as { after: 5, for: ["1m", "10m"] }',
+    accepts: (block) => OBJECT.accepts(block),
   },
   denied: FUNCTION,
   settle: FUNCTION,

@@ -1,16 +1,16 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
-import type { Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
+import type { BlockOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {
-  readonly operation: "limit" | "check" | "give" | "charge" | "limitAll" | "checkAll" | "limitMany";
+  readonly operation: "limit" | "check" | "give" | "charge" | "block" | "limitAll" | "checkAll" | "limitMany";
   /** The limit's name. */
   readonly name: string;
   /** The limit's key. Too many values for a metric's label: one per client. */
   readonly key: string | undefined;
-  /** Requested tokens. */
+  /** Requested tokens; 0 for `block`. */
   readonly count: number;
   readonly decision: Decision;
   /** The decision on all limits, for `limitAll` and `checkAll`. */
@@ -93,6 +93,10 @@ export function observe<N extends string, S extends Store>(
         if (throws && !decision.ok) throw new RateLimitError(name, decision);
       });
     };
+  const block = (name: string, options: BlockOptions): unknown =>
+    call("block", [name, options], (decision: Decision) =>
+      emit({ operation: "block", name, key: options.key, count: 0, decision }),
+    );
   const several =
     (operation: "limitAll" | "checkAll") =>
     (requests: readonly LimitRequest<N>[]): unknown =>
@@ -113,6 +117,7 @@ export function observe<N extends string, S extends Store>(
     check: one("check"),
     give: one("give"),
     charge: one("charge"),
+    block,
     limitAll: several("limitAll"),
     checkAll: several("checkAll"),
     limitMany: many,

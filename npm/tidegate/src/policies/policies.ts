@@ -32,7 +32,7 @@ export interface PolicyRequest {
   readonly claims?: object | null | undefined;
 }
 
-const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout");
+const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout", "log");
 
 interface RuleSet {
   readonly rules: readonly CompiledRule[];

@@ -1,5 +1,5 @@
 import type { Config } from "../limit/config.ts";
-import { prepared } from "../limit/evaluate.ts";
+import { callLimits } from "../limit/limit.ts";
 import { keyed } from "../limiter/options.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
@@ -41,7 +41,7 @@ interface Choice {
 }
 
 function choice({ name, cost }: CheckedRule, { config, grantable }: CheckedLimit): Choice {
-  const known = prepared(name, config);
+  const known = callLimits.prepared(name, config);
   const { stated, default: otherwise, min, max = grantable } = cost;
   if (stated === undefined) return { config: known, cost: () => otherwise };
   const bounds = { default: otherwise, min, max };

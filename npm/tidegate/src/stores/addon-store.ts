@@ -9,6 +9,7 @@ import {
   KINDS,
   NO_KEY,
   NUMBERS,
+  OP,
   OPS,
   RESERVE,
   RESET,
@@ -91,7 +92,9 @@ export abstract class AddonStore implements SyncStore {
     const status = this.#addon.decide(this.#lastHandle, key === undefined ? flags | WITHOUT_KEY : flags, key);
     if (status >= INPUT_ERROR) {
       if (status === KEY_TOO_LONG) throw tooLong(key);
-      this.#refuse(status, { count, now }, operation ?? (OP_NAMES[flags & 3] as string), () => limit.identity(key));
+      this.#refuse(status, { count, for: count, now }, operation ?? (OP_NAMES[flags & OP] as string), () =>
+        limit.identity(key),
+      );
     }
     return status;
   }

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable, STRING } from "../limit/checks.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, RateLimitError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import type { Transaction } from "./steps.ts";
+import { SLACK, type Transaction } from "./steps.ts";
 import { transactional } from "./transactional.ts";
 
 /** What is used of a mutation's (or, for `check` and `getValue`, a query's) `ctx.db`, by shape. */
@@ -46,10 +46,8 @@ export interface ConvexOptions {
   table?: string | undefined;
 }
 
-const OPTIONS = fieldTable("table");
+const OPTIONS = { table: STRING };
 const NAME = "convex";
-/** Ms for which a full state is kept: by then it is full by the clocks of other servers too. */
-const SLACK = 60_000;
 /** Rows that one mutation deletes at most. */
 const PURGE_MOST = 500;
 
@@ -78,11 +76,8 @@ function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { da
   if (typeof db !== "object" || db === null || typeof db.query !== "function") {
     throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
   }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, name);
-  const { table = "tidegate" } = options;
-  if (typeof table !== "string") throw new InputError("table", "a string", table);
-  return { database: db as unknown as Database, table };
+  checkTable(name, options, OPTIONS);
+  return { database: db as unknown as Database, table: options.table ?? "tidegate" };
 }
 
 /**

@@ -4,7 +4,7 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable, STRING } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -44,13 +44,9 @@ export interface DenoKvOptions {
   prefix?: string | undefined;
 }
 
-const OPTIONS = fieldTable("prefix");
+const OPTIONS = { prefix: STRING };
 /** The most entries that one atomic step can check. */
 const MAX_STATES = 100;
-/** Ms of a step without a deadline, its attempts included. */
-const STEP_TIMEOUT = 10_000;
-/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
-const SLACK = 60_000;
 /** Entries that would expire later than this (ten years) do not expire. */
 const EXPIRY_MOST = 315_360_000_000;
 
@@ -71,16 +67,13 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   if (typeof kv !== "object" || kv === null || typeof kv.get !== "function" || typeof kv.atomic !== "function") {
     throw new InputError("kv", "an open database, such as await Deno.openKv()", kv, showInstead(kv));
   }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "denoKv");
+  checkTable("denoKv", options, OPTIONS);
   const { prefix = "tidegate" } = options;
-  if (typeof prefix !== "string") throw new InputError("prefix", "a string", prefix);
   const database = kv as unknown as Kv;
   const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];
 
   const swaps = new Swaps<string | null>({
     name: "deno-kv",
-    stepTimeout: STEP_TIMEOUT,
     random: () => Math.random(),
     read: (ids) =>
       Promise.all(
@@ -93,13 +86,14 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
       if (value instanceof Uint8Array) return decode(value);
       throw new NotAState("what is stored is not bytes");
     },
-    async swap(seen, writes) {
+    async swap(changes) {
       const atomic = database.atomic();
-      for (const [id, { version }] of seen) atomic.check({ key: keyOf(id), versionstamp: version });
-      for (const [id, { state, fullIn }] of writes) {
-        const expireIn = fullIn + SLACK;
-        if (state === null) atomic.delete(keyOf(id));
-        else atomic.set(keyOf(id), encode(state), expireIn > EXPIRY_MOST ? {} : { expireIn });
+      for (const { id, seen, write } of changes) {
+        const key = keyOf(id);
+        if (seen !== undefined) atomic.check({ key, versionstamp: seen.version });
+        if (write?.state === null) atomic.delete(key);
+        else if (write)
+          atomic.set(key, encode(write.state), write.dropIn > EXPIRY_MOST ? {} : { expireIn: write.dropIn });
       }
       return (await atomic.commit()).ok;
     },

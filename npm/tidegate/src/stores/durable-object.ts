@@ -4,7 +4,7 @@
  * @module
  */
 import { during } from "#durable-object";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
@@ -43,7 +43,7 @@ export interface DurableObjectOptions {
   lease?: boolean | LeaseOptions | undefined;
 }
 
-const OPTIONS = fieldTable("object", "lease");
+const OPTIONS = { object: functionThat("a function that names the object of a limit and key"), lease: ANY };
 
 /** Requires the RPC of Workers, where the runtime reports whether it is on. */
 function checkRpc(): void {
@@ -88,13 +88,9 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     );
   }
   checkRpc();
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "durableObject");
+  checkTable("durableObject", options, OPTIONS);
   const { object, lease } = options;
   checkLease(lease);
-  if (object !== undefined && typeof object !== "function") {
-    throw new InputError("object", "a function that names the object of a limit and key", object);
-  }
 
   function objectOf(limit: Limit, key: string | undefined, shard?: number): string {
     if (object === undefined) return limit.identity(key, shard);
@@ -104,7 +100,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
 
   const send = sender((name, request) =>
-    (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).ask(request),
+    (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).handle(request),
   );
   /** Whether the objects of this namespace have no binding to call each other by. */
   let alone = false;
@@ -121,7 +117,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   }
 
   /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
-  async function ask(
+  async function run(
     operation: "decide" | "reset" | "getValue",
     call: Call,
     now: number | undefined,
@@ -155,7 +151,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
         : "the objects of all shards",
     async decide(call, now, deadline) {
       const never = call.limit.never(call, now ?? Date.now());
-      return never ?? withPolicy((await ask("decide", call, now, deadline)) as WireDecision, call.limit);
+      return never ?? withPolicy((await run("decide", call, now, deadline)) as WireDecision, call.limit);
     },
     async decideAll(calls, now, deadline) {
       const objects = new Set(calls.map(({ limit, key }) => placeOf(limit, key)));
@@ -171,9 +167,9 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },
     async reset(limit, key, deadline) {
-      await ask("reset", nothing(limit, key), undefined, deadline);
+      await run("reset", nothing(limit, key), undefined, deadline);
     },
-    getValue: async (limit, key, now, deadline) => (await ask("getValue", nothing(limit, key), now, deadline)) as State,
+    getValue: async (limit, key, now, deadline) => (await run("getValue", nothing(limit, key), now, deadline)) as State,
   };
 }
 

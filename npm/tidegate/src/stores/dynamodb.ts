@@ -10,12 +10,12 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { storeOf } from "./steps.ts";
-import { type Entry, Swaps, type Write } from "./swap.ts";
+import { type Change, type Entry, Swaps } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
 export interface DynamoDbLike {
@@ -36,13 +36,14 @@ type Client = Pick<DynamoDB, keyof DynamoDbLike>;
 /** The attribute `state` as it was read: `undefined` where there is none. */
 type Version = AttributeValue | undefined;
 
-const OPTIONS = fieldTable("table");
+const OPTIONS = {
+  table: {
+    expects: "the name or the ARN of a table",
+    accepts: (name: unknown) => typeof name === "string" && name !== "",
+  },
+};
 const NAME = "dynamodb";
 const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transactWriteItems"] as const;
-/** Ms of a step without a deadline, its attempts included. */
-const STEP_TIMEOUT = 10_000;
-/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
-const SLACK = 60_000;
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -71,12 +72,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     const got = isModular ? "a client that has only `send`" : showInstead(client);
     throw new InputError("client", "a client with a method for each operation: new DynamoDB(…)", client, got);
   }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "dynamodb");
+  checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;
-  if (typeof TableName !== "string" || TableName === "") {
-    throw new InputError("table", "the name or the ARN of a table", TableName);
-  }
   const database = client as unknown as Client;
 
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
@@ -91,18 +88,17 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     }
   };
   /** What is written to one item, or only compared. */
-  function itemOf(id: string, seen: Entry<Version> | undefined, write: Write | undefined): TransactWriteItem {
+  function itemOf({ id, seen, write }: Change<Version>): TransactWriteItem {
     const where = { TableName, ...(seen && unchanged(seen.version)) };
     // Without a write, the entry was read.
     if (write === undefined) return { ConditionCheck: { ...where, Key: keyOf(id) } as never };
     if (write.state === null) return { Delete: { ...where, Key: keyOf(id) } };
-    const dropAt = Math.min(Math.ceil((Date.now() + write.fullIn + SLACK) / 1000), Number.MAX_SAFE_INTEGER);
+    const dropAt = Math.min(Math.ceil((Date.now() + write.dropIn) / 1000), Number.MAX_SAFE_INTEGER);
     return { Put: { ...where, Item: { ...keyOf(id), state: { B: encode(write.state) }, dropAt: { N: `${dropAt}` } } } };
   }
 
   const swaps = new Swaps<Version>({
     name: NAME,
-    stepTimeout: STEP_TIMEOUT,
     async read(ids, until) {
       const [id] = ids;
       if (ids.length === 1) {
@@ -117,13 +113,12 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       if (value instanceof Uint8Array) return decode(value);
       throw new NotAState("the attribute `state` is not binary");
     },
-    async swap(seen, writes, until) {
-      const ids = [...new Set([...seen.keys(), ...writes.keys()])];
-      const TransactItems = ids.map((id) => itemOf(id, seen.get(id), writes.get(id)));
+    async swap(changes, until) {
+      const TransactItems = changes.map(itemOf);
       const [{ Put, Delete } = {}] = TransactItems;
       await send<unknown>(until, (at) => {
-        if (ids.length === 1 && Put !== undefined) return database.putItem(Put, at);
-        if (ids.length === 1 && Delete !== undefined) return database.deleteItem(Delete, at);
+        if (changes.length === 1 && Put !== undefined) return database.putItem(Put, at);
+        if (changes.length === 1 && Delete !== undefined) return database.deleteItem(Delete, at);
         return database.transactWriteItems({ TransactItems }, at);
       });
       return true;

@@ -4,14 +4,18 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { fieldTable } from "../limit/checks.ts";
+import { integerFrom } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
-import { checkMaxKeys, checkStoreOptions, type MemoryStats } from "./memory.ts";
+import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
 
-const OPTIONS = fieldTable("maxKeys", "sync");
 const SYNC_MOST = 2 ** 31 - 1;
+const SYNC = integerFrom(`"always", or a whole number of ms from 1 to ${SYNC_MOST}`, 1, SYNC_MOST);
+const OPTIONS = {
+  maxKeys: MAX_KEYS,
+  sync: { ...SYNC, accepts: (sync: unknown) => sync === "always" || SYNC.accepts(sync) },
+};
 
 /** What a folder holds, and what this process has dropped from it. */
 export interface FileStats extends MemoryStats {
@@ -77,12 +81,6 @@ function checkPath(path: unknown): string {
   throw new InputError("path", "the path of a folder, a string or a file: URL", path);
 }
 
-function checkSync(sync: unknown): number {
-  if (sync === "always") return 0;
-  if (typeof sync === "number" && Number.isInteger(sync) && sync >= 1 && sync <= SYNC_MOST) return sync;
-  throw new InputError("sync", `"always", or a whole number of ms from 1 to ${SYNC_MOST}`, sync);
-}
-
 /**
  * The store in a folder of this machine, exact across all threads and processes that open it (node:cluster, PM2), with no
  * server and no messages to a primary. Synchronous, in the native addon, on LMDB.
@@ -103,11 +101,10 @@ function checkSync(sync: unknown): number {
  */
 export function file(path: string | URL, options: FileOptions = {}, source: AddonSource = here()): FileStore {
   const folder = checkPath(path);
-  checkStoreOptions(options, OPTIONS, "file");
-  const maxKeys = options.maxKeys === undefined ? 0 : checkMaxKeys(options.maxKeys);
-  const sync = options.sync === undefined ? -1 : checkSync(options.sync);
+  checkStoreOptions("file", options, OPTIONS);
+  const { maxKeys = 0, sync = -1 } = options;
   const found = loadAddon(source);
-  if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync);
+  if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : sync);
   const causes = found.causes.map(({ message }) => message).join("; caused by: ");
   throw new StoreError(
     `tidegate's addon is not installed: ${causes}; it is the package ${packageOf(source)}: install it, or use a store that a server shares`,

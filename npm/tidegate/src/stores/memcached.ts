@@ -4,14 +4,14 @@
  * @module
  */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable, integerFrom } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
 import { failure, settle, storeOf } from "./steps.ts";
-import { Swaps } from "./swap.ts";
+import { type Change, Swaps, type Write } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
 
@@ -29,10 +29,15 @@ export interface MemcachedOptions {
   stepTimeout?: number | undefined;
 }
 
-const OPTIONS = fieldTable("prefix", "stepTimeout");
 const NAME = "memcached";
-const PREFIX = /^[\w.-]{1,64}$/;
 const TIMEOUT_MOST = 2 ** 31 - 1;
+const OPTIONS = {
+  prefix: {
+    expects: "1 to 64 characters of A-Z a-z 0-9 _ . -",
+    accepts: (prefix: unknown) => typeof prefix === "string" && /^[\w.-]{1,64}$/.test(prefix),
+  },
+  stepTimeout: integerFrom(`a whole number of ms from 1 to ${TIMEOUT_MOST}`, 1, TIMEOUT_MOST),
+};
 
 /**
  * A store in Memcached, by compare-and-swap: a `gets` and, where something is taken, a `cas` or `add`; again where
@@ -59,15 +64,8 @@ const TIMEOUT_MOST = 2 ** 31 - 1;
  */
 export function memcached(client: MemcachedLike, options: MemcachedOptions = {}): AsyncStore {
   const connection = connectionTo(client);
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "memcached");
+  checkTable("memcached", options, OPTIONS);
   const { prefix = "tidegate", stepTimeout = 1000 } = options;
-  if (typeof prefix !== "string" || !PREFIX.test(prefix)) {
-    throw new InputError("prefix", "1 to 64 characters of A-Z a-z 0-9 _ . -", prefix);
-  }
-  if (!Number.isInteger(stepTimeout) || stepTimeout < 1 || stepTimeout > TIMEOUT_MOST) {
-    throw new InputError("stepTimeout", `a whole number of ms from 1 to ${TIMEOUT_MOST}`, stepTimeout);
-  }
 
   const swaps = new Swaps<string | undefined>({
     name: NAME,
@@ -81,12 +79,13 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       if (typeof value !== "string") throw new NotAState("the client returned a value that is not text");
       return decodeText(value);
     },
-    async swap(seen, writes) {
-      const [[id, { state, fullIn }]] = writes as unknown as [[string, { state: null; fullIn: number }]];
+    async swap(changes) {
+      const [{ id, seen, write }] = changes as [Change<string | undefined>];
       const key = keyOf(prefix, id);
+      const { state, dropIn } = write as Write;
       if (state === null) return connection.delete(key).then(() => true);
-      const exptime = exptimeOf(fullIn, Date.now());
-      const version = seen.get(id)?.version;
+      const exptime = exptimeOf(dropIn, Date.now());
+      const version = seen?.version;
       if (version === undefined) return connection.add(key, encodeText(state), exptime);
       return connection.swap(key, encodeText(state), exptime, version);
     },

@@ -1,4 +1,4 @@
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
@@ -34,24 +34,17 @@ export interface MemoryStats {
   bytes: number;
 }
 
-const OPTIONS = fieldTable("maxKeys", "restore");
-const MAX_KEYS = 16_777_216;
+export const MAX_KEYS: Check = integerFrom("a whole number from 1 to 16777216", 1, 16_777_216);
+const OPTIONS = {
+  maxKeys: MAX_KEYS,
+  restore: { expects: "the bytes of a dump", accepts: (bytes: unknown) => bytes instanceof Uint8Array },
+};
 /** One key in this many is remembered, in case the next call has the same. */
 const KEPT_ONE_IN = 16;
 
-/** The setting, or its default; throws where it is out of range. */
-export function checkMaxKeys(maxKeys: unknown = 1_000_000): number {
-  if (typeof maxKeys === "number" && Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MAX_KEYS) return maxKeys;
-  throw new InputError("maxKeys", `a whole number from 1 to ${MAX_KEYS}`, maxKeys);
-}
-
-/** Throws where a store's options are no object, or have a field that the store does not have. */
-export function checkStoreOptions(options: unknown, known: Readonly<Record<string, true>>, of: string): void {
-  const fields = Object.keys(known).join(", ");
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw new InputError("options", `an object with any of ${fields}, or left out`, options);
-  }
-  checkFields(options, known, of);
+/** Checks the options of a store that has no required ones. */
+export function checkStoreOptions(of: string, options: unknown, table: Readonly<Record<string, Check>>): void {
+  checkTable(of, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
 }
 
 const releaseTable = releasing<number>((table) => engine().wasm.table_drop(table));
@@ -77,12 +70,9 @@ export class MemoryStore implements SyncStore {
   #untilKept = 0;
 
   constructor(options: MemoryOptions = {}) {
-    checkStoreOptions(options, OPTIONS, "memory");
-    const { restore: bytes } = options;
-    if (bytes !== undefined && !(bytes instanceof Uint8Array)) {
-      throw new InputError("restore", "the bytes of a dump", bytes);
-    }
-    this.#maxKeys = checkMaxKeys(options.maxKeys);
+    checkStoreOptions("memory", options, OPTIONS);
+    const { restore: bytes, maxKeys = 1_000_000 } = options;
+    this.#maxKeys = maxKeys;
     this.#restore = bytes?.slice();
     if (bytes !== undefined) this.#open();
   }
@@ -115,7 +105,7 @@ export class MemoryStore implements SyncStore {
     const status = engine.wasm.decide(this.#table, this.#lastHandle, length, now, count, flags);
     if (status >= INPUT_ERROR) {
       this.#lastKey = undefined; // the engine may not have looked at it
-      throw refusal(status, { count, now });
+      throw refusal(status, { count, for: count, now });
     }
     return decisionOf(status, engine.numbers, limit.policy, Math.floor(now));
   }

@@ -5,12 +5,12 @@
  */
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { storeOf } from "./steps.ts";
-import { type Entry, Swaps, type Write } from "./swap.ts";
+import { connectingBy, storeOf } from "./steps.ts";
+import { type Change, Swaps } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
 export interface MongoClientLike {
@@ -35,12 +35,9 @@ interface Row {
 /** A row's `state` as it was read; `undefined` where there is no row. */
 type Version = Row["state"] | undefined;
 
-const OPTIONS = fieldTable("database", "collection");
+const A_NAME = { expects: "a name", accepts: (name: unknown) => typeof name === "string" && name !== "" };
+const OPTIONS = { database: A_NAME, collection: A_NAME };
 const NAME = "mongodb";
-/** Ms of a step without a deadline, its attempts included. */
-const STEP_TIMEOUT = 10_000;
-/** Ms for which a full state is kept: by then it is full by the clocks of other processes too. */
-const SLACK = 60_000;
 /** The end of the year 9999: the latest date that every driver and tool reads. */
 const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
@@ -71,13 +68,8 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   if (typeof db !== "function" || typeof startSession !== "function") {
     throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, showInstead(client));
   }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "mongodb");
+  checkTable("mongodb", options, OPTIONS);
   const { database, collection = "tidegate" } = options;
-  for (const [field, name] of Object.entries({ database, collection })) {
-    if (name === undefined && field === "database") continue;
-    if (typeof name !== "string" || name === "") throw new InputError(field, "a name", name);
-  }
   const driver = client as unknown as MongoClient;
   let created: Promise<Collection<Row>> | undefined;
   /** The collection with its index, created once; a failure is not kept. */
@@ -114,7 +106,6 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
 
   const swaps = new Swaps<Version>({
     name: NAME,
-    stepTimeout: STEP_TIMEOUT,
     async read(ids, until) {
       const rows = await ready();
       const find = (within: Within) => rows.find({ _id: { $in: ids.map(wellFormed) } }, within).toArray();
@@ -131,14 +122,13 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       if (typeof value === "string") return decodeText(value);
       throw new NotAState(`the field \`state\` must be a string; got ${typeof value}`);
     },
-    async swap(seen, writes, until) {
+    async swap(changes, until) {
       const rows = await ready();
-      const ids = [...new Set([...seen.keys(), ...writes.keys()])];
       const all = async (within: Within): Promise<boolean> => {
-        for (const id of ids) if (!(await swapOne(rows, id, seen.get(id), writes.get(id), within))) return false;
+        for (const change of changes) if (!(await swapOne(rows, change, within))) return false;
         return true;
       };
-      return ids.length === 1 ? all(before(until)) : inTransaction(until, all);
+      return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
     isBusy(error) {
       const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
@@ -146,7 +136,13 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError");
     },
   });
-  return storeOf(NAME, (...step) => swaps.run(...step));
+  const connecting = connectingBy(ready);
+  return {
+    ...storeOf(NAME, (...step) => swaps.run(...step)),
+    get connecting() {
+      return connecting();
+    },
+  };
 }
 
 /** Options of one operation. */
@@ -159,13 +155,7 @@ interface Within {
 const before = (until: number): Within => ({ maxTimeMS: Math.max(Math.ceil(until - performance.now()), 1) });
 
 /** Writes one row if it is as it was seen. */
-async function swapOne(
-  rows: Collection<Row>,
-  id: string,
-  seen: Entry<Version> | undefined,
-  write: Write | undefined,
-  within: Within,
-): Promise<boolean> {
+async function swapOne(rows: Collection<Row>, { id, seen, write }: Change<Version>, within: Within): Promise<boolean> {
   const _id = wellFormed(id);
   const version = seen?.version;
   // A transaction compares what it only read by a write, too: two that each write what the other one read would both
@@ -174,8 +164,8 @@ async function swapOne(
     const touched = await rows.updateOne({ _id, state: { $eq: version } }, { $inc: { touched: 1 } as never }, within);
     return touched.matchedCount === 1;
   }
-  const { state = null, fullIn = 0 } = write ?? {};
-  const dropAt = new Date(state === null ? 0 : Math.min(Date.now() + fullIn + SLACK, LAST));
+  const { state = null, dropIn = 0 } = write ?? {};
+  const dropAt = new Date(state === null ? 0 : Math.min(Date.now() + dropIn, LAST));
   const row = { state: state && encodeText(state), dropAt };
   // Where another process inserted it first, that is a duplicate key.
   if (seen !== undefined && version === undefined) {

@@ -14,19 +14,18 @@
  *
  * @module
  */
-import { check, durationFrom, msOf } from "../limit/checks.ts";
+import { ANY, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Duration } from "../limit/duration.ts";
-import { InputError } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
-import { checkOptions, integer, isOneConnection, type PostgresClient, senderOf } from "./postgres/client.ts";
-import { checkSchema, migrate, type MigrationOptions, quoted } from "./postgres/migration.ts";
+import { isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
+import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { Pending, type Request } from "./postgres/request.ts";
-import { settle } from "./steps.ts";
+import { connectingBy, settle } from "./steps.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
 export type { PostgresClient, QueryClient, UnsafeClient } from "./postgres/client.ts";
@@ -53,6 +52,17 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   lease?: boolean | LeaseOptions | undefined;
 }
 
+/** Ms after which pg gives up the first statement; a limiter waits for 2 s of them. */
+const CONNECT_TIMEOUT = 10_000;
+const OPTIONS = {
+  schema: SCHEMA,
+  statements: integerFrom("a whole number from 1 to 100", 1, 100),
+  batch: integerFrom("a whole number from 1 to 10000", 1, 10_000),
+  statementTimeout: durationFrom(1, 2 ** 31 - 1, true),
+  prepare: FLAG,
+  lease: ANY,
+};
+
 /** Limits in a PostgreSQL database. Made by {@link postgres}. */
 export class PostgresStore implements AsyncStore {
   readonly name = "postgres";
@@ -64,29 +74,43 @@ export class PostgresStore implements AsyncStore {
   readonly #options: PostgresOptions;
   readonly #schema: string;
   readonly #queue: Queue;
+  readonly #connecting: () => Promise<unknown> | undefined;
 
   constructor(client: PostgresClient, options: PostgresOptions = {}, transaction = false) {
-    const { statements, batch, statementTimeout, prepare = true, lease } = checkOptions(options) as PostgresOptions;
+    checkSettings("postgres", options, OPTIONS);
+    const {
+      schema = "tidegate",
+      statements = 2,
+      batch = 256,
+      statementTimeout = 1000,
+      prepare = true,
+      lease,
+    } = options;
     checkLease(lease);
     // What a transaction takes is its own until it commits.
     this.lease = transaction ? undefined : lease;
     if (transaction) this.inTransaction = true;
-    if (typeof prepare !== "boolean") throw new InputError("prepare", "true or false", prepare);
     this.#client = client;
     this.#options = options;
-    this.#schema = quoted(checkSchema(options.schema));
+    this.#schema = quoted(schema);
     const send = senderOf(client, prepare);
-    const most = integer("statements", statements, 100, 2);
-    const timeout = msOf(check("statementTimeout", statementTimeout ?? 1000, durationFrom(1, 2 ** 31 - 1, true)));
+    const timeout = msOf(statementTimeout);
+    const hello = () => statement("SELECT 1", []);
+    this.#connecting = transaction ? () => undefined : connectingBy(async () => send(hello, CONNECT_TIMEOUT).reply);
     this.#queue = new Queue({
       send,
       schema: this.#schema,
-      statements: transaction || isOneConnection(client) ? 1 : most,
-      batch: integer("batch", batch, 10_000, 256),
+      statements: transaction || isOneConnection(client) ? 1 : statements,
+      batch,
       timeout,
       transaction,
       cleanup: transaction ? undefined : new Cleanup(send, this.#schema, timeout),
     });
+  }
+
+  /** Ends when a connection has carried out a first statement, or has failed to; absent after that. */
+  get connecting(): Promise<unknown> | undefined {
+    return this.#connecting();
   }
 
   decide(call: Call, now?: number, deadline?: Deadline): Promise<Decision> {

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { fieldTable } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
-import { checkMaxKeys, checkStoreOptions, type MemoryStats, MemoryStore } from "./memory.ts";
+import { checkStoreOptions, MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
 
 /** State in the process's memory, in the addon: every worker thread that calls `shared()` has the same. */
 export class SharedStore extends AddonStore {
@@ -25,7 +24,7 @@ export class SharedStore extends AddonStore {
   }
 }
 
-const OPTIONS = fieldTable("maxKeys");
+const OPTIONS = { maxKeys: MAX_KEYS };
 
 /** Settings of {@link shared}. */
 export interface SharedOptions {
@@ -51,8 +50,8 @@ let opened: SharedStore | MemoryStore | undefined;
  * what the process's table was made with.
  */
 export function shared(options: SharedOptions = {}, source: AddonSource = here()): SharedStore | MemoryStore {
-  checkStoreOptions(options, OPTIONS, "shared");
-  const maxKeys = checkMaxKeys(options.maxKeys);
+  checkStoreOptions("shared", options, OPTIONS);
+  const { maxKeys = 1_000_000 } = options;
   if (opened === undefined) {
     const found = loadAddon(source);
     if ("addon" in found) {

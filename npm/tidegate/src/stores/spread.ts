@@ -72,7 +72,8 @@ export function decide(
   random: number = Math.random(),
 ): Promise<Decision> {
   const spread = new Spread(shards, call, now, deadline);
-  return call.op === "charge" ? spread.charge() : call.op === "give" ? spread.give() : spread.take(random);
+  if (call.op === "take" || call.op === "check") return spread.take(random);
+  return spread[call.op]();
 }
 
 /** The two numbers of such a limit. */
@@ -148,6 +149,16 @@ class Spread {
     const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("charge", shard, part)));
     const states = steps.map((step) => this.#after(step, "charge", part));
     return limit.pool(states, { op: "charge", count: 0, reserve: false }, latest(steps), this.#start).decision;
+  }
+
+  /** Every shard. `retryAt` is when all together hold a token. */
+  async block(): Promise<Decision> {
+    const { limit, count } = this.#call;
+    const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("block", shard, count)));
+    const states = steps.map((step) => this.#after(step, "block", count));
+    const one = { op: "check", count: Math.min(1, limit.policy.capacity), reserve: false } as const;
+    const { decision } = limit.pool(states, one, latest(steps), this.#start);
+    return { ...decision, ok: true, reason: undefined };
   }
 
   /** To the emptiest first, so that no shard overflows while another has room. */

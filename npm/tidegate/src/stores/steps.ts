@@ -23,6 +23,12 @@ export interface Transaction {
   delete(id: string): Promise<void> | void;
 }
 
+/**
+ * Ms for which a full state is kept: by then it is full by the clocks of other processes too. Longer than any step, so
+ * that no step that began before a reset outlives its row.
+ */
+export const SLACK = 60_000;
+
 /** A limit and a key. */
 export type Target = Pick<Call, "limit" | "key">;
 
@@ -168,6 +174,22 @@ export function storeOf(name: string, run: Run): AsyncStore {
 }
 
 type Tail<T> = [now: number | undefined, deadline: Deadline, body: (steps: Steps) => Promise<T>];
+
+/**
+ * The `connecting` of a store whose client connects at its first statement, which `connect` sends: once, when a limiter
+ * asks for the first time. If that fails, so does the first call, with its own error.
+ */
+export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise<unknown> | undefined {
+  let connecting: Promise<unknown> | undefined;
+  let hasEnded = false;
+  const ended = (): void => {
+    hasEnded = true;
+  };
+  return () => {
+    connecting ??= Promise.resolve(connect()).then(ended, ended);
+    return hasEnded ? undefined : connecting;
+  };
+}
 
 /** The error that a caller of a store gets: one of ours as it is, any other as the cause of a `StoreError`. */
 export function failure(error: unknown, store: string, operation: string, identity: string): unknown {

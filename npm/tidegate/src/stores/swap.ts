@@ -6,7 +6,7 @@
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Deadline } from "./contract.ts";
-import { Steps, type Target, type Transaction } from "./steps.ts";
+import { SLACK, Steps, type Target, type Transaction } from "./steps.ts";
 import { notSent, Turns, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
@@ -19,8 +19,17 @@ export interface Entry<Version> {
 /** What to store under an identity; `state` is `null` to delete it. */
 export interface Write {
   readonly state: State | null;
-  /** Ms until the state is full, and may be dropped. */
-  readonly fullIn: number;
+  /** Ms until the database may drop the entry. */
+  readonly dropIn: number;
+}
+
+/** One identity of a step. */
+export interface Change<Version> {
+  readonly id: string;
+  /** What the step has read; `undefined` where it has read nothing. */
+  readonly seen: Entry<Version> | undefined;
+  /** What it writes; `undefined` where it only reads, and what it has read must be unchanged. */
+  readonly write: Write | undefined;
 }
 
 /** The database, as this base uses it. */
@@ -30,12 +39,14 @@ export interface Swappable<Version> {
   read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: never): State;
-  /** Writes all of it if everything in `seen` is unchanged, in one atomic step, before `until`; otherwise `false`. */
-  swap(seen: ReadonlyMap<string, Entry<Version>>, writes: ReadonlyMap<string, Write>, until: number): Promise<boolean>;
+  /** Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. */
+  swap(changes: readonly Change<Version>[], until: number): Promise<boolean>;
+  /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
+  readonly comparesAll?: boolean;
   /** Whether an error means that nothing was done, and another attempt may succeed. */
   isBusy?(error: unknown): boolean;
-  /** Most ms of one step, its attempts included. How long a caller waits is its deadline. */
-  readonly stepTimeout: number;
+  /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
+  readonly stepTimeout?: number;
   /** Picks two shards of a limit; without it, a limit with `shards` is one row. */
   readonly random?: (() => number) | undefined;
 }
@@ -52,6 +63,7 @@ interface Waiting {
 /** How a call ends once its step is written. */
 type End = () => void;
 
+const STEP_TIMEOUT = 10_000;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
 
@@ -105,7 +117,7 @@ export class Swaps<Version> {
       return false;
     });
     if (calls.length === 0) return;
-    const limit = began + this.#database.stepTimeout;
+    const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
     const until = Math.max(...calls.map(({ deadline = limit }) => Math.min(deadline, limit)));
     const late = (): never => {
       throw new Error(`no answer within ${Math.round(until - began)} ms`);
@@ -158,8 +170,8 @@ export class Swaps<Version> {
         const { value } = seen.get(id) as Entry<Version>;
         return value === undefined ? null : database.decode(value as never);
       },
-      set: (id, state, fullAt, now) => void writes.set(id, { state, fullIn: Math.max(fullAt - now, 0) }),
-      delete: (id) => void writes.set(id, { state: null, fullIn: 0 }),
+      set: (id, state, fullAt, now) => void writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK }),
+      delete: (id) => void writes.set(id, { state: null, dropIn: SLACK }),
     };
     if (ids.length > 1 && database.random === undefined) await load(ids);
     const ends: End[] = [];
@@ -177,6 +189,10 @@ export class Swaps<Version> {
     if (writes.size === 0 && reads < 2) return ends;
     // Every caller has been answered: what is taken now would be lost.
     if (performance.now() >= until) throw new Error("not stored before the deadline");
-    return (await database.swap(seen, writes, until)) ? ends : undefined;
+    const unread = [...writes.keys()].filter((id) => !seen.has(id));
+    const all = [...seen.keys(), ...unread];
+    if (database.comparesAll === true && unread.length > 0) await load(unread);
+    const changes = all.map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
+    return (await database.swap(changes, until)) ? ends : undefined;
   }
 }

@@ -1,9 +1,8 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
-import { InputError } from "../limit/errors.ts";
+import { checkTable } from "../limit/checks.ts";
 import type { AsyncStore } from "./contract.ts";
-import { storeOf } from "./steps.ts";
+import { connectingBy, SLACK, storeOf } from "./steps.ts";
 import { type Entry, Swaps } from "./swap.ts";
 
 /** Settings of a store in a table. */
@@ -42,15 +41,12 @@ export interface Statements {
   isBusy(error: unknown): boolean;
 }
 
-const OPTIONS = fieldTable("table");
-const TABLE = /^\w{1,64}$/;
-/** Ms of a step without a deadline, its attempts included. */
-const STEP_TIMEOUT = 10_000;
-/**
- * Ms for which a full state is kept: by then it is full by the clocks of other processes too. Longer than a step, so that
- * no step that began before a reset outlives its row.
- */
-const SLACK = 60_000;
+const OPTIONS = {
+  table: {
+    expects: "1 to 64 characters of A-Z a-z 0-9 _",
+    accepts: (name: unknown) => typeof name === "string" && /^\w{1,64}$/.test(name),
+  },
+};
 /** One write in so many also deletes full states, this many at most. */
 const SWEEP_EVERY = 64;
 const SWEEP_MOST = 256;
@@ -61,12 +57,8 @@ export function tableStore(
   options: TableOptions,
   on: (table: string, index: string) => Statements,
 ): AsyncStore {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, name);
+  checkTable(name, options, OPTIONS);
   const { table = "tidegate" } = options;
-  if (typeof table !== "string" || !TABLE.test(table)) {
-    throw new InputError("table", "1 to 64 characters of A-Z a-z 0-9 _", table);
-  }
   // Quoted, so that a reserved word is a name too.
   const statements = on(`\`${table}\``, `\`${table}_drop_at\``);
   let writes = 0;
@@ -83,42 +75,30 @@ export function tableStore(
 
   const swaps = new Swaps<string | null>({
     name,
-    stepTimeout: STEP_TIMEOUT,
     read,
     decode(value: unknown) {
       if (typeof value !== "string") throw new NotAState(`what is stored must be text; got ${typeof value}`);
       return decodeText(value);
     },
-    async swap(seen, changes, until) {
+    comparesAll: true,
+    async swap(changes, until) {
       // Before the write, so that a failure here is one of a step that took nothing.
       if (++writes % SWEEP_EVERY === 0) await statements.sweep(SWEEP_MOST);
-      // A reset reads nothing.
-      const unread = [...changes.keys()].filter((id) => !seen.has(id));
-      const entries = unread.length === 0 ? [] : await read(unread);
-      const all = [...seen, ...unread.map((id, i) => [id, entries[i] as Entry<string | null>] as const)];
-      const rows = all.map(([id, { version }]): Row => {
-        const change = changes.get(id);
-        if (change === undefined) return { id, before: version, state: version, written: false, dropIn: SLACK };
-        const state = change.state && encodeText(change.state);
-        return { id, before: version, state, written: true, dropIn: change.fullIn + SLACK };
+      const rows = changes.map(({ id, seen, write }): Row => {
+        const before = (seen as Entry<string | null>).version;
+        if (write === undefined) return { id, before, state: before, written: false, dropIn: SLACK };
+        return { id, before, state: write.state && encodeText(write.state), written: true, dropIn: write.dropIn };
       });
       return statements.write(rows, until);
     },
     isBusy: (error) => statements.isBusy(error),
   });
-  const store = storeOf(name, (...step) => swaps.run(...step));
-  let opening: Promise<unknown> | undefined;
-  let open = false;
+  // Creates the table, too.
+  const connecting = connectingBy(() => read([""]));
   return {
-    ...store,
-    /** Connects and creates the table, before the first call, which fails by itself where this does. */
+    ...storeOf(name, (...step) => swaps.run(...step)),
     get connecting() {
-      opening ??= read([""])
-        .catch(() => {})
-        .then(() => {
-          open = true;
-        });
-      return open ? undefined : opening;
+      return connecting();
     },
   };
 }

@@ -1,7 +1,6 @@
 import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { numberError } from "../limit/config.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
-import { InputError } from "../limit/errors.ts";
+import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";
 import type { AsyncStore } from "./contract.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { Turns, turnsOf } from "./turns.ts";
@@ -28,7 +27,21 @@ export interface TransactionalOptions {
   random?: (() => number) | undefined;
 }
 
-const OPTIONS = fieldTable("name", "transaction", "within", "now", "random");
+const NAME = {
+  expects: "a short name, for errors",
+  accepts: (name: unknown) => typeof name === "string" && name !== "",
+};
+const TRANSACTION = functionThat("a function that runs its argument in a transaction");
+const OPTIONS = {
+  name: ANY,
+  transaction: ANY,
+  within: {
+    expects: "the handle of a transaction, an object",
+    accepts: (handle: unknown) => Object(handle) === handle,
+  },
+  now: functionThat("a function that returns ms"),
+  random: functionThat("a function that returns a number below 1"),
+};
 
 /**
  * A store over any database with transactions: the algebra runs here, between its `get` and its `set`.
@@ -43,18 +56,10 @@ const OPTIONS = fieldTable("name", "transaction", "within", "now", "random");
  * sent. A call that runs past its deadline no longer holds up the next. Throws an `InputError` where an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "transactional");
+  checkTable("transactional", options, OPTIONS);
   const { name, transaction, within, now: clock = Date.now, random = () => Math.random() } = options;
-  if (typeof name !== "string" || name === "") throw new InputError("name", "a short name, for errors", name);
-  if (typeof transaction !== "function") {
-    throw new InputError("transaction", "a function that runs its argument in a transaction", transaction);
-  }
-  if (within !== undefined && (within === null || !["object", "function"].includes(typeof within))) {
-    throw new InputError("within", "the handle of a transaction, an object", within);
-  }
-  if (typeof clock !== "function") throw new InputError("now", "a function that returns ms", clock);
-  if (typeof random !== "function") throw new InputError("random", "a function that returns a number below 1", random);
+  check("name", name, NAME);
+  check("transaction", transaction, TRANSACTION);
 
   const turns = within === undefined ? new Turns() : turnsOf(within);
   const run: Run = (targets, now, deadline, body) => {

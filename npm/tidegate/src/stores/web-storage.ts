@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/checks.ts";
-import { InputError } from "../limit/errors.ts";
+import { checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";
 import { memory, type MemoryStore } from "./memory.ts";
 import { dropAtOf, readRecord, writeRecord } from "./record.ts";
-import { Steps, storeOf, type Transaction } from "./steps.ts";
+import { SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 
 /** Settings of {@link webStorage}. */
 export interface WebStorageOptions {
@@ -22,7 +21,7 @@ export interface WebStorageOptions {
   onFallback?: ((cause: Error) => void) | undefined;
 }
 
-const OPTIONS = fieldTable("name", "onFallback");
+const OPTIONS = { name: STRING, onFallback: FUNCTION };
 const NAME = "web-storage";
 
 /**
@@ -37,11 +36,8 @@ const NAME = "web-storage";
  * a `StoreError` where the database fails. Throws an `InputError` where an option is wrong.
  */
 export function webStorage(options: WebStorageOptions = {}): AsyncStore {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "webStorage");
+  checkTable("webStorage", options, OPTIONS);
   const { name = "tidegate", onFallback = (cause: Error) => console.warn(cause.message) } = options;
-  if (typeof name !== "string") throw new InputError("name", "a string", name);
-  if (typeof onFallback !== "function") throw new InputError("onFallback", "a function", onFallback);
   let database: Promise<IDBDatabase | undefined> | undefined;
   let local: MemoryStore | undefined;
 
@@ -88,8 +84,6 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
 }
 
 const STATES = "states";
-/** Ms for which a full state is kept, for clocks that are behind. */
-const SLACK = 60_000;
 
 function settled<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {

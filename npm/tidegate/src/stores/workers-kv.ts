@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, showInstead, StoreError } from "../limit/errors.ts";
@@ -43,7 +43,7 @@ interface Cached {
   isAhead: boolean;
 }
 
-const OPTIONS = fieldTable("prefix", "approximate");
+const OPTIONS = { prefix: STRING, approximate: FLAG };
 const NAME = "workers-kv";
 /** KV takes one write a second for a key. */
 const WRITE_EVERY = 1000;
@@ -79,11 +79,8 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       showInstead(namespace),
     );
   }
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, OPTIONS, "workersKv");
+  checkTable("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
-  if (typeof prefix !== "string") throw new InputError("prefix", "a string", prefix);
-  if (typeof approximate !== "boolean") throw new InputError("approximate", "true or false", approximate);
   const cached = new Map<string, Cached>();
 
   /** KV's keys have 512 bytes at most; a longer one becomes its hash. */

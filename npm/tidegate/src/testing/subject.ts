@@ -1,6 +1,7 @@
 import type { Config } from "../limit/config.ts";
 import type { Decision } from "../limit/decision.ts";
 import {
+  type BlockOptions,
   type CallOptions,
   defineLimits,
   type Keyed,
@@ -11,7 +12,18 @@ import {
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
-const OPERATIONS = ["limit", "check", "give", "charge", "limitAll", "checkAll", "reset", "getValue"] as const;
+const OPERATIONS = [
+  "limit",
+  "check",
+  "give",
+  "charge",
+  "block",
+  "unblock",
+  "limitAll",
+  "checkAll",
+  "reset",
+  "getValue",
+] as const;
 
 /** Limits on the store under test, as a user calls them. A failure of the store rejects: it is not a denial. */
 export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, "limitAll" | "checkAll"> {
@@ -19,17 +31,24 @@ export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, 
   check(name: N, options?: LimitOptions): Promise<Decision>;
   give(name: N, options?: CallOptions): Promise<Decision>;
   charge(name: N, options?: CallOptions): Promise<Decision>;
+  block(name: N, options: BlockOptions): Promise<Decision>;
+  unblock(name: N, options?: Keyed): Promise<void>;
   reset(name: N, options?: Keyed): Promise<void>;
   getValue(name: N, options?: Keyed): Promise<Value>;
 }
 
+/** Overwrites what is stored under an identity (`name:key`). */
+export type Corrupt = (identity: string) => unknown;
+
 /** What each test has: a store, a clock of its own, and limits on both. */
 export interface Stage {
   readonly clock: FakeClock;
+  /** Makes what is stored under an identity no state. */
+  readonly corrupt?: Corrupt | undefined;
   limits<const N extends string>(configs: Readonly<Record<N, Config>>): Subject<N>;
 }
 
-export function stage(store: Store): Stage {
+export function stage(store: Store, corrupt?: Corrupt): Stage {
   const clock = fakeClock();
   const limits = (configs: Readonly<Record<string, Config>>) => {
     const limiter = defineLimits<string, Store>(configs, { store, now: clock.now, timeout: 60_000, log: false });
@@ -43,11 +62,11 @@ export function stage(store: Store): Stage {
       };
     return Object.fromEntries(OPERATIONS.map((operation) => [operation, call(operation)]));
   };
-  return { clock, limits: limits as unknown as Stage["limits"] };
+  return { clock, corrupt, limits: limits as unknown as Stage["limits"] };
 }
 
-/** What not every store can do. */
-type Ability = "limitAll" | "shards";
+/** What not every store can do, or not every suite. */
+type Ability = "limitAll" | "shards" | "corrupt";
 
 /** Tests by title. Each makes calls on its stage, and throws where a result is wrong. */
 export type Cases = Readonly<Record<string, ((stage: Stage) => Promise<void>) & { needs?: readonly Ability[] }>>;

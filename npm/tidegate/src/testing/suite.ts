@@ -1,5 +1,6 @@
 import type { Store } from "../stores/contract.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
+import { CORRUPT } from "./cases/corrupt.ts";
 import { DENIALS } from "./cases/denials.ts";
 import { KEYS } from "./cases/keys.ts";
 import { OPERATIONS } from "./cases/operations.ts";
@@ -40,6 +41,11 @@ export interface StoreSuiteOptions extends Deviations {
    * also compare what is stored.
    */
   readonly stored?: ((store: Store) => Stored) | undefined;
+  /**
+   * Overwrites, directly in the database, what is stored under an identity (`name:key`) with something that is not a
+   * state. With it, the suite tests that calls on such a key fail, and no others.
+   */
+  readonly corrupt?: ((store: Store) => (identity: string) => unknown) | undefined;
 }
 
 /** The most differences in the message of a failed test. */
@@ -62,7 +68,7 @@ const SHOWN = 5;
  */
 export function storeSuite(options: StoreSuiteOptions): void {
   const { test, describe = (_name: string, body: () => void) => body(), create, destroy } = options;
-  const { approximate, refusesLimitAll, refusesShards, shardsApart, vectors = {}, stored } = options;
+  const { approximate, refusesLimitAll, refusesShards, shardsApart, vectors = {}, stored, corrupt } = options;
 
   async function onStore(body: (store: Store) => Promise<void>): Promise<void> {
     const store = await create();
@@ -77,12 +83,13 @@ export function storeSuite(options: StoreSuiteOptions): void {
     const cases = Object.entries(all).filter(
       ([, { needs = [] }]) =>
         !(refusesShards !== undefined && needs.includes("shards")) &&
-        !(refusesLimitAll !== undefined && needs.includes("limitAll")),
+        !(refusesLimitAll !== undefined && needs.includes("limitAll")) &&
+        !(corrupt === undefined && needs.includes("corrupt")),
     );
     // Runners refuse a group without a test.
     if (cases.length === 0) return;
     describe(heading, () => {
-      for (const [title, run] of cases) test(title, () => onStore((store) => run(stage(store))));
+      for (const [title, run] of cases) test(title, () => onStore((store) => run(stage(store, corrupt?.(store)))));
     });
   };
 
@@ -91,6 +98,7 @@ export function storeSuite(options: StoreSuiteOptions): void {
   group("operations", OPERATIONS);
   group("several limits", SEVERAL);
   group("shards", SHARDED);
+  group("corrupt states", CORRUPT);
   if (approximate === undefined) group("concurrency", CONCURRENCY);
 
   const files = Object.entries(vectors);

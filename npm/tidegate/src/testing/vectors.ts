@@ -18,9 +18,11 @@ export interface VectorRequest {
 
 /** One call of a vector, its result, and what is stored afterwards. */
 export interface VectorStep {
-  op: "take" | "check" | "give" | "charge" | "reset" | "project" | "takeAll";
+  op: "take" | "check" | "give" | "charge" | "block" | "reset" | "project" | "takeAll";
   now: number;
   count?: number;
+  /** Length of a `block`, ms. */
+  for?: number;
   reserve?: boolean;
   /** The limit's config from this step on. */
   config?: Config;
@@ -108,6 +110,8 @@ async function call(limits: Limits, step: VectorStep, requests: readonly VectorR
       const { value, ts } = await limits.getValue(one.limit, options);
       return { value, ts };
     }
+    case "block":
+      return { ...(await limits.block(one.limit, { ...options, for: step.for as number })) };
     case "give":
     case "charge":
       return { ...(await limits[step.op](one.limit, { ...options, count })) };

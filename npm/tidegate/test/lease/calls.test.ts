@@ -67,6 +67,20 @@ test("give takes effect immediately; a charge is owed before leased tokens are s
   expect((await node.limit("hot")).ok).toBe(false);
 });
 
+test("a block ends the use of leased tokens here at once, and elsewhere when the store denies", async () => {
+  const { world, node } = await leased();
+  const end = world.clock.now() + 60_000;
+  expect(await node.block("hot", { for: "1m" })).toMatchObject({ ok: true, retryAt: end });
+  for (let i = 0; i < 100; i++) expect(await node.limit("hot")).toMatchObject({ ok: false, retryAt: end });
+  await node.release();
+  expect((await world.node(false).limit("hot")).retryAt).toBe(end);
+  world.clock.set(end);
+  expect((await node.limit("hot")).ok).toBe(true);
+  await node.block("hot", { for: "1h" });
+  await node.unblock("hot");
+  expect((await node.limit("hot")).ok).toBe(true);
+});
+
 test("a reservation first gives all leased tokens back", async () => {
   const { world, node } = await leased();
   const reserved = await node.limit("hot", { count: 95, reserve: true });

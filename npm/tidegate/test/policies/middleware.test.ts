@@ -114,7 +114,7 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
 
   test("invalid or repeated costs take the default or the bound, and never mint", async () => {
     const { left, url } = await serve(PLANS);
-    const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", "1,1", "__proto__", "9".repeat(3000)];
+    const hostile = ["0", "0.001", "-1", "NaN", "1e308", "Infinity", "0x10", "", "1,1", "__proto__", "9".repeat(3000)];
     let value = 20;
     for (const cost of hostile)
       expect(await left({ ...as("free"), "x-request-cost": cost })).toBe(`200 free ${--value}`);

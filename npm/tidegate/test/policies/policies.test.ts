@@ -8,6 +8,7 @@ import {
   type PolicyRequest,
   type PolicyRule,
 } from "../../src/policies/index.ts";
+import type { AsyncStore } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { PLANS } from "./documents.ts";
 
@@ -237,6 +238,16 @@ describe("invalid arguments", () => {
     expect(policies.names).toEqual(["api"]);
     expect(() => definePolicies({ rules: [rule({ limit_keys: ["jwt:sub"] })] })).toThrow(/rule "api" reads jwt:sub/);
     expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
+  });
+
+  test("a log of its own has the failures of the store", async () => {
+    const lines: string[] = [];
+    const log = { error: (line: string) => void lines.push(line), info: () => {} };
+    const fail = () => Promise.reject(new Error("no route"));
+    const failing = { name: "broken", sync: false as const, decide: fail, decideAll: fail };
+    const policies = definePolicies({ rules: [rule()] }, { store: failing as never as AsyncStore, log });
+    expect(await policies.limit({ headers: {} })).toMatchObject({ ok: false, degraded: true });
+    expect(lines).toEqual([expect.stringMatching(/^tidegate: broken: .*no route/)]);
   });
 
   test("options and names are checked", () => {

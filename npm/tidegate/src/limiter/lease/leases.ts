@@ -43,6 +43,7 @@ export class Leases {
     const { op, limit, key, count, reserve } = call;
     if (op === "take" && !reserve) return this.take(limit, key, count, now);
     const lease = this.#named.get(limit.name)?.get(key);
+    if (op === "block") return this.#block(lease, call, now);
     if (lease === undefined || lease.limit !== limit) return this.#store.resilient.decide(call, now);
     if (op === "check" && !reserve) return this.#check(lease, call, now);
     if (op === "give" || op === "charge") {
@@ -55,6 +56,15 @@ export class Leases {
     // A reservation depends on all tokens, so they return to the store first.
     await this.#settle([lease]);
     return this.#store.resilient.decide(call, now);
+  }
+
+  /** Leased tokens return to the store first: given back later, they would shorten the block. */
+  async #block(lease: Lease | undefined, call: Call, now: number | undefined): Promise<Decision> {
+    if (lease !== undefined) await this.#settle([lease]);
+    const decision = await this.#store.resilient.decide(call, now);
+    // Tokens that were leased meanwhile are lost, for the same reason.
+    this.#drop(this.#named.get(call.limit.name)?.get(call.key));
+    return decision;
   }
 
   async #check(lease: Lease, call: Call, now: number | undefined): Promise<Decision> {

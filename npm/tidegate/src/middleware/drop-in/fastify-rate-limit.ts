@@ -79,19 +79,19 @@ export function fastifyRateLimitStore<S extends Store>(
 
     incr(key: string, callback: Callback, timeWindow: number, max = 0): void {
       answer(() => {
-        const [counted, period] = this.#target(key, timeWindow);
-        if (this.#stretch === undefined || period === 0) return follow(counter.hit(counted, period), current);
-        stretched ??= new StretchedCounter(counter.name, options.store);
-        return stretched.hit(counted, period, max, this.#stretch === "backoff");
+        const [counted, period, stretched] = this.#target(key, timeWindow);
+        return stretched === undefined
+          ? follow(counter.hit(counted, period), current)
+          : stretched.hit(counted, period, max, this.#stretch === "backoff");
       }, callback);
     }
 
     read(key: string, callback: Callback, timeWindow: number, max = 0): void {
       answer(() => {
-        const [counted, period] = this.#target(key, timeWindow);
-        if (this.#stretch === undefined || period === 0) return follow(counter.read(counted, period), current);
-        stretched ??= new StretchedCounter(counter.name, options.store);
-        return stretched.read(counted, period, max);
+        const [counted, period, stretched] = this.#target(key, timeWindow);
+        return stretched === undefined
+          ? follow(counter.read(counted, period), current)
+          : stretched.read(counted, period, max);
       }, callback);
     }
 
@@ -99,8 +99,12 @@ export function fastifyRateLimitStore<S extends Store>(
       return new FastifyRateLimitStore(settings);
     }
 
-    #target(key: string, timeWindow: number): [key: string, period: number] {
-      return [hitKey(key, ...this.#identity), wholePeriod("timeWindow", timeWindow)];
+    #target(key: string, timeWindow: number): [key: string, period: number, StretchedCounter<S> | undefined] {
+      const period = wholePeriod("timeWindow", timeWindow);
+      const counted = hitKey(key, ...this.#identity);
+      if (this.#stretch === undefined || period === 0) return [counted, period, undefined];
+      stretched ??= new StretchedCounter(counter.name, options.store);
+      return [counted, period, stretched];
     }
   };
 }

@@ -1,7 +1,7 @@
 import { checkOptions } from "../../limiter/options.ts";
 import { checkFields, fieldTable } from "../../limit/checks.ts";
 import { InputError } from "../../limit/errors.ts";
-import { checkName } from "../../limit/limit.ts";
+import { checkName } from "../../limit/evaluator.ts";
 import type { Store } from "../../stores/contract.ts";
 
 /** Where a drop-in store counts hits. */

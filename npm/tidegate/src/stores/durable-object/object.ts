@@ -40,7 +40,7 @@ const OBJECT = ["object"];
  * It works on SQLite-backed storage and on the older one (`new_classes`). A state is 16 bytes, and 8 more are the time
  * until which it is kept. Only grants write. An alarm deletes states that have been full for half a minute. States are not
  * kept in memory, so eviction and restarts lose nothing. The object runs its calls one after another, each from its read to
- * its write, so a subclass may await before `super.ask`. Answers leave it when their writes are durable.
+ * its write, so a subclass may await before `super.handle`. Answers leave it when their writes are durable.
  */
 export class TidegateObject extends Base {
   /** The brand that `DurableObjectNamespace<TidegateObject>` requires. */
@@ -61,7 +61,7 @@ export class TidegateObject extends Base {
   }
 
   /** One request of a store that {@link durableObject} makes, or of the object of another shard. */
-  async ask(request: Request): Promise<Reply> {
+  async handle(request: Request): Promise<Reply> {
     const { objects, timeout } = request;
     if (objects === undefined) return this.#step(request);
     this.#siblings ??= this.#findSiblings(objects);
@@ -69,7 +69,7 @@ export class TidegateObject extends Base {
     if (siblings === null) return { alone: true };
     const send = sender((object, one) => {
       const id = siblings.idFromName(wellFormed(object));
-      return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).ask(one);
+      return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).handle(one);
     });
     // Not in the queue: two objects that held their turns while they wait for each other would wait forever.
     try {

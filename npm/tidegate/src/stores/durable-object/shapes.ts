@@ -33,5 +33,5 @@ export interface ObjectNamespace<Id = unknown> {
 
 /** An object, as stores and other objects call it. */
 export interface ObjectStub {
-  ask(request: Request): Promise<Reply>;
+  handle(request: Request): Promise<Reply>;
 }

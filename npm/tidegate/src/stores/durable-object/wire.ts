@@ -2,7 +2,7 @@
 import type { Config } from "../../limit/config.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError, isStoreError, messageOf, StoreError } from "../../limit/errors.ts";
-import { limitOf } from "../../limit/evaluate.ts";
+import { callLimits } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
 import { decide, getValue, type Shards } from "../spread.ts";
@@ -61,7 +61,7 @@ export function sent({ op, limit, key, count, reserve }: Call): WireCall {
 }
 
 export function received({ op, name, config, key, count, reserve }: WireCall): Call {
-  return { op, limit: limitOf(name, config), key, count, reserve };
+  return { op, limit: callLimits.of(name, config), key, count, reserve };
 }
 
 export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecision {
@@ -80,7 +80,7 @@ export function refused(error: unknown): Reply {
 /** One request to the object of this name; `undefined` where it is alone. */
 export type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
 
-/** Sends by the method `ask` of each object. */
+/** Sends by the method `handle` of each object. */
 export function sender(askObject: (object: string, request: Request) => Promise<Reply>): Send {
   return async (object, request, deadline) => {
     const timeout = deadline === undefined ? undefined : deadline - performance.now();
@@ -89,7 +89,9 @@ export function sender(askObject: (object: string, request: Request) => Promise<
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {
       const { what, identity, scope } = reply.failure;
-      const own = request.calls.map(({ name, config, key }) => limitOf(name, config).identity(key, request.shard));
+      const own = request.calls.map(({ name, config, key }) =>
+        callLimits.of(name, config).identity(key, request.shard),
+      );
       throw new StoreError(what, {
         store: NAME,
         operation: request.operation,

@@ -150,17 +150,15 @@ export function keyOf(prefix: string, id: string): string {
 const WAIT_MOST = 30 * 24 * 3600;
 /** The server reads 32 bits. What is full later than that (2038) is evicted when there is no room. */
 const TIME_MOST = 2 ** 31 - 1;
-/** Seconds for which a full state is kept: by then it is full by the clocks of other processes too. */
-const SLACK = 60;
-/** The same where the server's clock must reach a time. */
+/** Seconds that a state is kept longer where the server's clock must reach a time. */
 const SLACK_OF_TIMES = 3600;
 
 /**
- * When the server drops a state that is full in `fullIn` ms, in the protocol's seconds: 0 is never, up to 30 days a
+ * When the server drops a state that may be dropped in `dropIn` ms, in the protocol's seconds: 0 is never, up to 30 days a
  * duration, above that a Unix time. `wall` is the current time, epoch ms.
  */
-export function exptimeOf(fullIn: number, wall: number): number {
-  const wait = Math.ceil(fullIn / 1000) + SLACK;
+export function exptimeOf(dropIn: number, wall: number): number {
+  const wait = Math.ceil(dropIn / 1000);
   if (wait <= WAIT_MOST) return wait;
   const time = Math.ceil(wall / 1000) + wait + SLACK_OF_TIMES;
   return time <= TIME_MOST ? time : 0;

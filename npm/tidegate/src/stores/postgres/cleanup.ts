@@ -1,7 +1,9 @@
 /** Deletes rows that are full, which are the same as none: a few of them after calls that make rows, or all by `purge`. */
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
-import { checkOptions, integer, type Send, statement } from "./client.ts";
+import { ANY, integerFrom } from "../../limit/checks.ts";
+import { type Send, statement } from "./client.ts";
+import { checkSettings } from "./migration.ts";
 import { byteaOf } from "./statements.ts";
 
 /** Settings of {@link PostgresStore.purge}. */
@@ -12,6 +14,7 @@ export interface PurgeOptions {
   now?: number | undefined;
 }
 
+const OPTIONS = { slice: integerFrom("a whole number from 1 to 1000000", 1, 1_000_000), now: ANY };
 /** One in so many calls that make a row cleans up, and looks at so many rows: four for each row that is made. */
 const ONE_IN = 128;
 const SLICE = 512;
@@ -27,8 +30,8 @@ async function purgeSlice(send: Send, schema: string, slice: number, after: stri
 
 /** See {@link PostgresStore.purge}. */
 export async function purge(send: Send, schema: string, options: PurgeOptions): Promise<number> {
-  const { slice: given, now } = checkOptions(options) as PurgeOptions;
-  const slice = integer("slice", given, 1_000_000, 1000);
+  checkSettings("purge", options, OPTIONS);
+  const { slice = 1000, now } = options;
   if (now !== undefined && !(typeof now === "number" && now >= 0 && now <= MAX_NOW_MS)) throw numberError("now", now);
   let total = 0;
   for (let after: string | undefined = ""; after !== undefined; ) {

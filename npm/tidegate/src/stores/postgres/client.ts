@@ -217,17 +217,3 @@ function replyOf(result: unknown): unknown {
   if (Array.isArray(row)) return row[0];
   return (row as { answer?: unknown } | null | undefined)?.answer;
 }
-
-/** Returns settings: an object, or nothing. */
-export function checkOptions<T extends object>(options: T | undefined): T | Record<string, never> {
-  if (options === undefined) return {};
-  if (typeof options === "object" && options !== null && !Array.isArray(options)) return options;
-  throw new InputError("options", "an object of settings, or left out", options);
-}
-
-/** Returns an integer from 1 to `most`; `standard` where it is left out. */
-export function integer(field: string, value: unknown, most: number, standard: number): number {
-  if (value === undefined) return standard;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw new InputError(field, `a whole number from 1 to ${most}`, value);
-}

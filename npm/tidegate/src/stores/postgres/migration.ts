@@ -1,6 +1,6 @@
 /** What the store needs in the database. */
-import { InputError } from "../../limit/errors.ts";
-import { checkOptions, type PostgresClient, runOn } from "./client.ts";
+import { type Check, checkTable, FLAG } from "../../limit/checks.ts";
+import { type PostgresClient, runOn } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
 import rows from "./schema/rows.sql";
@@ -12,7 +12,7 @@ import table from "./schema/table.sql";
  * Processes of the version before keep working on a new schema, so that you can migrate first and deploy then: a function
  * whose arguments or reply change gets a new name, and the old one goes a version later.
  */
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** Settings of {@link migration} and {@link migrate}. */
 export interface MigrationOptions {
@@ -25,13 +25,20 @@ export interface MigrationOptions {
   unlogged?: boolean | undefined;
 }
 
-/** Passes a schema's name on, or throws an `InputError`. */
-export function checkSchema(schema: unknown = "tidegate"): string {
-  const length = typeof schema === "string" ? new TextEncoder().encode(schema).length : 0;
+/** What a schema's name must be. */
+export const SCHEMA: Check = {
+  expects: "a name of 1 to 63 bytes of UTF-8 without U+0000",
   // A lone surrogate has no UTF-8 of its own: as the replacement character, two names would be one.
-  if (typeof schema === "string" && length >= 1 && length <= 63 && !/\0|\p{Surrogate}/u.test(schema)) return schema;
-  throw new InputError("schema", "a name of 1 to 63 bytes of UTF-8 without U+0000", schema);
-}
+  accepts(name) {
+    const length = typeof name === "string" ? new TextEncoder().encode(name).length : 0;
+    return length >= 1 && length <= 63 && !/\0|\p{Surrogate}/u.test(name as string);
+  },
+};
+const OPTIONS = { schema: SCHEMA, unlogged: FLAG };
+
+/** Checks the settings of `what`. */
+export const checkSettings = (what: string, options: unknown, table: Readonly<Record<string, Check>>): void =>
+  checkTable(what, options, table, "an object of settings, or left out");
 
 /** A name as SQL quotes it. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -47,9 +54,8 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * ```
  */
 export function migration(options: MigrationOptions = {}): string {
-  const { unlogged = false, schema: given } = checkOptions(options) as MigrationOptions;
-  if (typeof unlogged !== "boolean") throw new InputError("unlogged", "true or false", unlogged);
-  const schema = checkSchema(given);
+  checkSettings("migration", options, OPTIONS);
+  const { unlogged = false, schema = "tidegate" } = options;
   const name = quoted(schema);
   const made = unlogged ? table.replace("CREATE TABLE", "CREATE UNLOGGED TABLE") : table;
   const version = `CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT ${VERSION} $$;`;

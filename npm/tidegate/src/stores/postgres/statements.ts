@@ -19,7 +19,7 @@ export interface FunctionCall {
 /** What is stored in a row: a state, nothing, or `"corrupt"`. */
 type Stored = State | null | "corrupt";
 
-const OPS = { take: 0, check: 1, give: 2, charge: 3 } as const;
+const OPS = { take: 0, check: 1, give: 2, charge: 3, block: 4 } as const;
 /** No debt is below this floor: every finite number is above it. */
 const NO_FLOOR = -Number.MAX_VALUE;
 /** Reads the decision from the state that a take has left. */
@@ -133,9 +133,10 @@ export function callRows(batch: readonly Pending[], committed = false): Function
     }
   }
   const [ops, ...floats] = numbers as [number[], ...number[][]];
-  const since = sinceOf(!committed && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
+  const blocks = !committed && ops.includes(OPS.block);
+  const since = sinceOf(!blocks && !committed && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
   return {
-    name: "call_rows",
+    name: blocks ? "block_rows" : "call_rows",
     types: [
       "bytea[]",
       ...entries.map(() => "int[]"),

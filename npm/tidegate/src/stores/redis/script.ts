@@ -8,7 +8,7 @@ import SCRIPT from "./tidegate.lua";
 export { SCRIPT };
 
 /** Its digest, by which it is called; a test compares the two. */
-export const SCRIPT_SHA1 = "cdfdf5423e6de40191f40fc32d965d0b7067b185";
+export const SCRIPT_SHA1 = "e66edaa286f45c3cfa5237203f52be1b2f56e98d";
 
 /** How it replies: with bytes, or for clients that carry none with decimals of 17 digits. */
 export type Form = "bytes" | "text";
@@ -37,7 +37,8 @@ export class Rule {
     const parts = shard ? policy.shards : 1;
     const owed = maxReserved === undefined ? "unlimited" : `${maxReserved / parts}`;
     const grid = start === Number.POSITIVE_INFINITY ? "first request" : `${start}`;
-    const optional = [op, reserve ? owed : "", kind === "fixed window" ? grid : ""];
+    const one = shard ? `${1 / parts}` : "";
+    const optional = [op, op === "block" ? one : reserve ? owed : "", kind === "fixed window" ? grid : ""];
     this.args = [`${count}`, `${rate / parts}`, `${period}`, `${capacity / parts}`, ...optional];
     this.shortArgs = optional[2] || optional[1] ? this.args : this.args.slice(0, op === "take" ? 4 : 5);
   }

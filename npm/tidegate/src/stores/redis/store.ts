@@ -1,4 +1,4 @@
-import { check, checkFields, durationFrom, fieldTable, msOf } from "../../limit/checks.ts";
+import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
@@ -91,7 +91,7 @@ export class RedisStore implements AsyncStore {
       });
     };
     if (op === "give") return this.#denials.during(redisKey, run);
-    if (op === "charge") return run();
+    if (op === "charge" || op === "block") return run();
     const denial = this.#never(call, now) ?? this.#recall(redisKey, call, start, now);
     return denial === undefined ? run() : Promise.resolve(denial);
   }
@@ -216,20 +216,20 @@ export class RedisStore implements AsyncStore {
 /** A fractional clock is floored, as the core does. */
 const integer = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));
 
-/** ms. */
-const LONGEST_MEMORY = 60_000;
-const FIELDS = fieldTable("prefix", "tag", "rememberDenials", "lease");
+const OPTIONS = {
+  prefix: {
+    expects: "a string without braces",
+    accepts: (prefix: unknown) => typeof prefix === "string" && !/[{}]|\p{Surrogate}/u.test(prefix),
+  },
+  tag: functionThat("a function of a limit's name and key"),
+  rememberDenials: durationFrom(0, 60_000, true),
+  lease: ANY,
+};
 
 /** Checks the settings, or names the one that is wrong. */
 function readOptions(options: RedisOptions): Options {
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
-  checkFields(options, FIELDS, "redis");
-  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
-  if (typeof prefix !== "string" || /[{}]/.test(prefix) || /\p{Surrogate}/u.test(prefix)) {
-    throw new InputError("prefix", "a string without braces", prefix);
-  }
-  if (typeof tag !== "function") throw new InputError("tag", "a function of a limit's name and key", tag);
-  check("rememberDenials", rememberDenials, durationFrom(0, LONGEST_MEMORY, true));
+  checkTable("redis", options, OPTIONS);
   checkLease(options.lease);
+  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
   return { prefix, tag, rememberDenials: msOf(rememberDenials) };
 }

@@ -5,8 +5,9 @@
 --         2 deadline, by the server's clock in ms: after it nothing is done and the reply is "late <clock>". "": none
 --         3 count, tokens   4 rate, tokens per period   5 period, ms   6 capacity, tokens
 --   and, each of them optional from here on ("" is the default):
---         7 "take" (default), "check", "give", "charge" or "reset"
---         8 tokens that may be owed afterwards: a number, or "unlimited"; default 0
+--         7 "take" (default), "check", "give", "charge", "block" (its count is a length in ms) or "reset"
+--         8 tokens that may be owed afterwards: a number, or "unlimited"; default 0. Of "block": what a request for one
+--           token takes of this key, default 1; of one of n shards 1 / n
 --         9 start of the window grid, ms, or "first request": makes the limit a fixed window; default: a token bucket
 --        10 now, ms: replaces the server's clock
 -- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
@@ -24,7 +25,7 @@
 -- order of operations on the same doubles; tests compare the two bit for bit.
 local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
 local floor, ceil, pack = math.floor, math.ceil, struct.pack
-local END, SKEW, FIRST_REQUEST = 4503599627370496, 3600000, math.huge
+local END, SKEW, FIRST_REQUEST, ULPS = 4503599627370496, 3600000, math.huge, 2 ^ -51
 
 local many = argv[3] == 'many'
 local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
@@ -109,24 +110,68 @@ local function full_at(value, v, t, rate, period, capacity, start)
   return at < END and at or END
 end
 
--- What a request does to (v, t), or to no state: whether it is granted, the two numbers afterwards, whether they differ
--- from the stored ones, and why no wait helps.
-local function step(v, t, op, count, rate, period, capacity, least, start)
-  local fresh = not v or t - now > SKEW
+-- (v, t), or no state, with what has come back by `at`; and whether it was none.
+local function refill(v, t, at, rate, period, capacity, start)
+  local fresh = not v or t - at > SKEW
   if fresh then
-    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((now - start) / period) * period or now
+    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((at - start) / period) * period or at
   elseif start then
-    local own = start == FIRST_REQUEST and now > t
+    local own = start == FIRST_REQUEST and at > t
     local grid = start == FIRST_REQUEST and t or start
-    local index = floor((now - grid) / period)
+    local index = floor((at - grid) / period)
     local windows = index - floor((t - grid) / period)
     if windows > 0 then v, t = v + rate * windows, grid + index * period end
     -- The next request on a full key opens a window.
-    if own and (v >= capacity or t > now) then t = now end
-  elseif now > t then
-    v, t = v + ((now - t) * rate) / period, now
+    if own and (v >= capacity or t > at) then t = at end
+  elseif at > t then
+    v, t = v + ((at - t) * rate) / period, at
   end
   if not (v < capacity) then v = capacity end
+  return v, t, fresh
+end
+
+-- Tokens of a request for one, or of all there are where that is less.
+local function one_token(capacity, least)
+  local one = least < 0 and -least or 1
+  return one < capacity and one or capacity
+end
+
+-- The numbers of a key with (v, t), or without a state, that is blocked for `ms`; and whether they differ.
+local function block(v, t, ms, rate, period, capacity, least, start)
+  local held, at, fresh = refill(v, t, now, rate, period, capacity, start)
+  local till, one = (at > now and at or now) + ms, one_token(capacity, least)
+  -- A fresh key is full, so only a state can deny.
+  if not fresh and refill(v, t, till - 1, rate, period, capacity, start) < one then return held, at, false end
+  v, t = held, at
+  local ts, target, all, before = t, one, nil, nil
+  if start then
+    local windows
+    target = rate < capacity and rate or capacity
+    if target < one then target = one end
+    if start == FIRST_REQUEST then
+      windows = ceil(ms / period)
+      local unblocked = refill(v, t, till, rate, period, capacity, start)
+      if not (target < unblocked) then target = unblocked end
+      ts = till - windows * period
+    else
+      windows = floor((till - 1 - start) / period) + 1 - floor((t - start) / period)
+    end
+    all, before = rate * windows, rate * (windows - 1)
+  else
+    all, before = ((till - t) * rate) / period, ((till - 1 - t) * rate) / period
+  end
+  local ulps, value = (all + target) * ULPS, target - all
+  if value + all < one then value = value + ulps end
+  if value + before >= one then value = value - ulps end
+  return value, ts, true
+end
+
+-- What a request does to (v, t), or to no state: whether it is granted, the two numbers afterwards, whether they differ
+-- from the stored ones, and why no wait helps.
+local function step(v, t, op, count, rate, period, capacity, least, start)
+  if op == 'block' then return true, block(v, t, count, rate, period, capacity, least, start) end
+  local fresh
+  v, t, fresh = refill(v, t, now, rate, period, capacity, start)
   if op == 'take' or op == 'check' then
     if capacity - count < least then return false, 0, now, false, 'exceeds capacity' end
     local after = v - count
@@ -167,15 +212,16 @@ local function write(key, v, t, _, _, rate, period, capacity, _, start)
 end
 
 -- The reply of "decision" to a request on (v, t) from which `step` returned the rest.
-local function decision(v, t, ok, value, ts, changed, reason, _, count, rate, period, capacity, least, start)
+local function decision(v, t, ok, value, ts, changed, reason, op, count, rate, period, capacity, least, start)
   local known, retry, reset = changed or v and not (t - now > SKEW), nil, now
   if not ok and not reason then
     retry = first_ms(v, t, count, least, rate, period, capacity, start)
     reason = not retry and 'exceeds clock'
-  elseif ok and value < 0 then
+  elseif op ~= 'block' and ok and value < 0 then
     retry = first_ms(value, ts, 0, 0, rate, period, capacity, start)
   end
   if changed then v, t = value, ts end
+  if op == 'block' then retry = first_ms(v, t, one_token(capacity, least), 0, rate, period, capacity, start) end
   if known and reason ~= 'exceeds capacity' then reset = full_at(value, v, t, rate, period, capacity, start) end
   local text = string.format
   return {

@@ -28,6 +28,37 @@ export const OPERATIONS: Cases = {
     clock.advance(SECOND);
     same((await subject.limit("bucket", { key: "k" })).ok, true, "one token, a second later");
   },
+  "a block denies one token until it ends, and no longer": async ({ limits, clock }) => {
+    const first = { ...window, start: "first request" } as const;
+    const subject = limits({ bucket, window, first });
+    for (const name of ["bucket", "window", "first"] as const) {
+      // A grid of windows goes on, and the block with the window.
+      clock.set(Math.ceil(clock.now() / MINUTE) * MINUTE);
+      const end = clock.now() + 15 * MINUTE;
+      await subject.limit(name, { key: "k", count: 2 });
+      const blocked = await subject.block(name, { key: "k", for: "15m" });
+      same([blocked.ok, blocked.retryAt], [true, end], `${name}: the end of a block`);
+      same((await subject.block(name, { key: "k", for: "1m" })).retryAt, end, `${name}: a shorter block in it`);
+      for (const ms of [0, 14 * MINUTE, MINUTE - 1]) {
+        clock.advance(ms);
+        const denied = await subject.limit(name, { key: "k" });
+        same([denied.ok, denied.retryAt], [false, end], `${name}: ${end - clock.now()} ms before the end`);
+      }
+      clock.advance(1);
+      same((await subject.limit(name, { key: "k" })).ok, true, `${name}: one token, at the end`);
+      same((await subject.getValue(name, { key: "k" })).value, name === "bucket" ? 0 : 9, `${name}: what is left then`);
+      same((await subject.limit(name, { key: "other", count: 10 })).ok, true, `${name}: another key`);
+    }
+  },
+  "unblock ends a block: the key is full": needs(["shards"], async ({ limits }) => {
+    const subject = limits({ bucket, window, parts: { ...bucket, shards: 4 } });
+    for (const name of ["bucket", "window", "parts"] as const) {
+      await subject.block(name, { key: "k", for: "1h" });
+      same((await subject.limit(name, { key: "k" })).ok, false, `${name}: in a block`);
+      await subject.unblock(name, { key: "k" });
+      same((await subject.limit(name, { key: "k", count: 10 })).ok, true, `${name}: all of it, after unblock`);
+    }
+  }),
   "grants reservations for later, up to maxReserved": async ({ limits, clock }) => {
     const subject = limits({ bucket: { ...bucket, maxReserved: 5 } });
     const take = (count: number) => subject.limit("bucket", { key: "k", count, reserve: true });

@@ -25,6 +25,22 @@ export const SHARDED: Cases = {
       same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
     }
   }),
+  "a block denies one token in every shard, and in all together": needs(["shards"], async ({ limits, clock }) => {
+    for (const shards of SHARDS) {
+      const subject = limits({ parts: config(shards) });
+      const key = `blocked ${shards}`;
+      await subject.limit("parts", { key, count: 20 });
+      const { retryAt = 0 } = await subject.block("parts", { key, for: "2h" });
+      const late = retryAt - clock.now() - 2 * HOUR;
+      holds(late >= 0 && late <= 1, `${shards} shards: the block should end after 2 h, not ${late} ms later`);
+      for (let i = 0; i < 4; i++)
+        same((await subject.limit("parts", { key })).ok, false, `${shards} shards: in a block`);
+      clock.set(retryAt - 1);
+      same((await subject.limit("parts", { key })).ok, false, `${shards} shards: 1 ms before the end`);
+      clock.set(retryAt);
+      same((await subject.limit("parts", { key })).ok, true, `${shards} shards: at the end`);
+    }
+  }),
   "grants the capacity one by one, and no more": needs(["shards"], async ({ limits }) => {
     for (const shards of SHARDS) {
       const subject = limits({ parts: config(shards) });

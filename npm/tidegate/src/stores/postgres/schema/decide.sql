@@ -53,14 +53,16 @@ CREATE OR REPLACE FUNCTION tidegate.refuse_arguments(
 ) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   wrong text := CASE
-    WHEN (op IN ('take', 'check', 'give', 'charge')) IS NOT TRUE
-      THEN '"op" must be ''take'', ''check'', ''give'' or ''charge''; got ' || quote_nullable(op)
+    WHEN (op IN ('take', 'check', 'give', 'charge', 'block')) IS NOT TRUE
+      THEN '"op" must be ''take'', ''check'', ''give'', ''charge'' or ''block''; got ' || quote_nullable(op)
     WHEN (rate > 0 AND rate <= 1099511627776) IS NOT TRUE
       THEN '"rate" must be a finite number of tokens above 0 and up to 1099511627776; got ' || coalesce(rate::text, 'NULL')
     WHEN (period >= 1 AND period <= 1099511627776 AND floor(period) = period) IS NOT TRUE
       THEN '"period" must be a whole number of ms from 1 to 1099511627776; got ' || coalesce(period::text, 'NULL')
     WHEN NOT (capacity >= 0 AND capacity <= 1099511627776)
       THEN '"capacity" must be a finite number of tokens from 0 to 1099511627776; got ' || capacity
+    WHEN op = 'block' AND (count >= 1 AND count <= 1099511627776 AND floor(count) = count) IS NOT TRUE
+      THEN 'the length of a block must be a whole number of ms from 1 to 1099511627776; got ' || coalesce(count::text, 'NULL')
     WHEN (count >= 0 AND count <= 1099511627776) IS NOT TRUE
       THEN '"count" must be a finite number of tokens from 0 to 1099511627776; got ' || coalesce(count::text, 'NULL')
     WHEN NOT (start = 'Infinity' OR abs(start) <= 4503599627370496 AND floor(start) = start)
@@ -73,7 +75,7 @@ BEGIN
   RAISE EXCEPTION '%', wrong USING ERRCODE = '22023';
 END $$;
 
--- One call on one limit and key: op "take", "check", "give" or "charge". Without a key: the limit as a whole. A fixed
+-- One call on one limit and key: op "take", "check", "give", "charge" or "block", whose "count" is its length in ms. Without a key: the limit as a whole. A fixed
 -- window has a "start", a token bucket has none; a "start" of 'Infinity' is the key's first request. retry_at is exact. Call it in FROM.
 CREATE OR REPLACE FUNCTION tidegate.decide(
   op text, name text, key text, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
@@ -110,10 +112,11 @@ BEGIN
     IF ok THEN RETURN; END IF;
   END IF;
 
-  number_of_op := array_position(ARRAY['take', 'check', 'give', 'charge'], op) - 1;
+  number_of_op := array_position(ARRAY['take', 'check', 'give', 'charge', 'block'], op) - 1;
   IF (number_of_op >= 0 AND rate > 0 AND rate <= 1099511627776
     AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
     AND size >= 0 AND size <= 1099511627776 AND count >= 0 AND count <= 1099511627776
+    AND (op <> 'block' OR count >= 1 AND floor(count) = count)
     AND (start IS NULL OR start = 'Infinity' OR abs(start) <= 4503599627370496 AND floor(start) = start)
     AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)
     AND name ~ '^[A-Za-z0-9_.-]{1,64}$') IS NOT TRUE
@@ -148,9 +151,27 @@ BEGIN
   ELSIF NOT ok AND value - count < floor_value AND before_v IS NOT NULL AND NOT before_t - now > 3600000 THEN
     -- Else no wait grants it: the debt would outlast the clock, or it is full as it is.
     retry_at := tidegate.least_time(rate, period, size, start, before_v, before_t, now, count, floor_value);
+  ELSIF op = 'block' THEN
+    retry_at := tidegate.least_time(rate, period, size, start, coalesce(did.new_value, before_v),
+      coalesce(did.new_ts, before_t), now, LEAST(size, 1), 0);
   ELSIF ok THEN
     -- A check writes nothing; the value is what it would leave.
     IF did.new_value IS NULL AND op = 'check' THEN value := value - count; END IF;
     IF value < 0 THEN retry_at := tidegate.least_time(rate, period, size, start, value, ts, now, 0, 0); END IF;
   END IF;
 END $$;
+
+-- Blocks a limit and key for "ms": a request for one token is denied until then, and retry_at is the end. The other
+-- arguments are those of "decide".
+CREATE OR REPLACE FUNCTION tidegate.block(
+  name text, key text, ms float8, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
+  at float8 DEFAULT NULL, OUT value float8, OUT ts float8, OUT retry_at float8, OUT now float8
+) LANGUAGE sql VOLATILE AS $$
+  SELECT d.value, d.ts, d.retry_at, d.now
+  FROM tidegate.decide('block', name, key, rate, period, capacity, start, ms, at => at) d
+$$;
+
+-- Ends a block, and whatever else a limit and key owe: the key is full.
+CREATE OR REPLACE FUNCTION tidegate.unblock(name text, key text) RETURNS void LANGUAGE sql VOLATILE AS $$
+  SELECT tidegate.forget_rows(ARRAY[tidegate.id(name, key)])
+$$;

@@ -57,8 +57,52 @@ BEGIN
   END LOOP;
 END $$;
 
+-- What a block for "ms" writes on a state ("v" NULL: none); NULL where one token is denied until its end anyway. It ends
+-- "ms" after the clock or the state, on a grid of windows where the next one begins.
+CREATE OR REPLACE FUNCTION tidegate.block_state(
+  rate float8, period float8, capacity float8, start float8, v float8, t float8, now float8, ms float8,
+  OUT new_value float8, OUT new_ts float8
+) LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  held float8 := tidegate.refill_value(rate, period, capacity, start, v, t, now);
+  at float8 := tidegate.refill_ts(rate, period, capacity, start, v, t, now);
+  till float8 := GREATEST(at, now) + ms;
+  one float8 := LEAST(capacity, 1::float8);
+  target float8 := one;
+  windows float8;
+  gain float8;
+  before float8;
+  ulps float8;
+BEGIN
+  IF v IS NOT NULL AND NOT t - now > 3600000
+    AND tidegate.refill_value(rate, period, capacity, start, v, t, till - 1) < one
+  THEN RETURN; END IF;
+  new_ts := at;
+  IF start IS NULL THEN
+    gain := tidegate.returned(till - at, rate, period);
+    before := tidegate.returned(till - 1 - at, rate, period);
+  ELSE
+    target := GREATEST(one, LEAST(capacity, rate));
+    IF start = 'Infinity' THEN
+      windows := ceil(ms / period);
+      target := LEAST(tidegate.refill_value(rate, period, capacity, start, held, at, till), target);
+      new_ts := till - windows * period;
+    ELSE
+      windows := floor((till - 1 - start) / period) + 1 - floor((at - start) / period);
+    END IF;
+    gain := rate * windows;
+    before := rate * (windows - 1);
+  END IF;
+  new_value := target - gain;
+  -- PostgreSQL refuses a product that is too small for a double, where the algebra has 0: that is one of at most 2^-1024.
+  ulps := CASE WHEN gain + target <= 5.562684646268003e-309::float8 THEN 0
+    ELSE (gain + target) * 4.440892098500626e-16::float8 END;
+  IF new_value + gain < one THEN new_value := new_value + ulps; END IF;
+  IF new_value + before >= one THEN new_value := new_value - ulps; END IF;
+END $$;
+
 -- One operation on one state ("v" NULL: none): whether it is granted, and what it writes (NULL: nothing).
--- op: 0 take, 1 check, 2 give, 3 charge.
+-- op: 0 take, 1 check, 2 give, 3 charge, 4 block, whose "count" is its length in ms.
 CREATE OR REPLACE FUNCTION tidegate.apply_op(
   op int, rate float8, period float8, capacity float8, floor_value float8, start float8, count float8,
   v float8, t float8, now float8, OUT ok boolean, OUT new_value float8, OUT new_ts float8
@@ -68,6 +112,11 @@ DECLARE
   at float8 := tidegate.refill_ts(rate, period, capacity, start, v, t, now);
 BEGIN
   ok := true;
+  IF op = 4 THEN
+    SELECT b.new_value, b.new_ts INTO new_value, new_ts
+    FROM tidegate.block_state(rate, period, capacity, start, v, t, now, count) b;
+    RETURN;
+  END IF;
   IF op = 2 THEN
     IF count > 0 AND v IS NOT NULL AND NOT t - now > 3600000 THEN
       new_value := LEAST(capacity, x + count);
@@ -203,6 +252,15 @@ BEGIN
   END IF;
   RETURN now || ';' || array_to_string(before_v, ',', '') || ';' || array_to_string(before_t, ',', '');
 END $$;
+
+-- The same for calls of which one is a block: an older version has no function of this name.
+CREATE OR REPLACE FUNCTION tidegate.block_rows(
+  ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
+  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
+) RETURNS text LANGUAGE sql VOLATILE AS $$
+  SELECT tidegate.call_rows(ids, row_of, spec_of, times, together, ops, rates, periods, capacities, floors, starts,
+    counts, at)
+$$;
 
 -- What is stored under these ids: "now;value,...;ts,...", nothing between the commas where nothing is stored.
 CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)

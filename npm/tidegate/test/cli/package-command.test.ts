@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Terminal } from "../../src/cli/command.ts";
-import { replayWith } from "../../src/cli/commands/replay.ts";
+import { packageCommand } from "../../src/cli/package-command.ts";
 import { tidegate } from "./terminal.ts";
 
+const ABOUT = { name: "replay", package: "tidegate-replay", summary: "", takes: "<log...>", does: "Replays." };
 const terminal: Terminal = { out: () => {}, err: () => {}, read: () => "", now: () => 0 };
 
-describe("tidegate replay", () => {
+describe("a command that is a package of its own", () => {
   test("has a short help that names the package", async () => {
     const { code, out, err } = await tidegate(["help", "replay"]);
     expect([code, err]).toEqual([0, ""]);
@@ -19,7 +20,7 @@ describe("tidegate replay", () => {
       return Promise.resolve(1);
     };
     const words = ["a.log", "--limit", "rate=1 period=1s", "--help"];
-    const command = replayWith(() => Promise.resolve({ run }));
+    const command = packageCommand(ABOUT, () => Promise.resolve({ run }));
     expect(await command.run({ values: {}, positionals: words }, terminal)).toBe(1);
     expect(calls).toEqual([[words, terminal]]);
   });
@@ -34,9 +35,16 @@ describe("tidegate replay", () => {
     expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--limt'; see tidegate-replay --help"]);
   });
 
+  test("serve is such a command too", async () => {
+    const { code, out, err } = await tidegate(["serve"]);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toBe("tidegate: serve needs one file of policies; see tidegate-serve --help");
+    expect((await tidegate(["help", "serve"])).out).toMatch(/^ {2}npx tidegate-serve --help {4}every option$/m);
+  });
+
   test("throws errors that the user did not cause", async () => {
     const run = () => Promise.reject(new TypeError("a defect"));
-    const command = replayWith(() => Promise.resolve({ run }));
+    const command = packageCommand(ABOUT, () => Promise.resolve({ run }));
     await expect(command.run({ values: {}, positionals: [] }, terminal)).rejects.toThrow(TypeError);
   });
 });

@@ -1,0 +1,54 @@
+import { loadAlgebra } from "#engine-host";
+import type { AlgebraExports } from "./exports.ts";
+import { VERSION } from "./generated/bounds.ts";
+import { NUMBERS } from "./generated/wire.ts";
+
+/** Instantiates a module. `grown` is called after its memory has grown, where that does not detach the old views. */
+export type Load<E> = (grown: () => void) => E;
+
+/** A WebAssembly module with the algebra, and the view of the numbers that a call leaves in its memory. */
+export class Algebra<E extends AlgebraExports = AlgebraExports> {
+  readonly wasm: E;
+  readonly #numbersAt: number;
+  #numbers: Float64Array;
+
+  constructor(load: Load<E>) {
+    this.wasm = load(() => {
+      this.#numbers = this.#view();
+    });
+    this.#numbersAt = this.wasm.numbers_at();
+    this.#numbers = this.#view();
+  }
+
+  /** The view of the memory as it is now. The memory may grow during a call, so nothing is called here. */
+  #view(): Float64Array {
+    return new Float64Array(this.wasm.memory.buffer, this.#numbersAt, NUMBERS);
+  }
+
+  /** The eight numbers of the last call, until the next: it may grow the memory, which detaches views. A detached view is empty. */
+  get numbers(): Float64Array {
+    if (this.#numbers.length === 0) this.#numbers = this.#view();
+    return this.#numbers;
+  }
+}
+
+/** Copies of one version have one engine in a thread, so each copy's stores and limits work with the others'. */
+const key = (what: string): symbol => Symbol.for(`tidegate ${what} ${VERSION}`);
+
+/** The value that all copies of this version have in this thread, made by the first caller. */
+export function shared<T>(what: string, make: () => T): T {
+  const realm = globalThis as unknown as Record<symbol, T | undefined>;
+  realm[key(what)] ??= make();
+  return realm[key(what)] as T;
+}
+
+let loaded: Algebra | undefined;
+
+/** The algebra of this thread, loaded by the first call. */
+export function algebra(): Algebra {
+  loaded ??= shared(
+    "algebra",
+    shared("algebra by", () => () => new Algebra(loadAlgebra)),
+  );
+  return loaded;
+}

@@ -1,0 +1,93 @@
+import type { Config } from "../limit/config.ts";
+import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";
+import type { AllDecision, Decision } from "../limit/decision.ts";
+import { DAY, type Duration } from "../limit/duration.ts";
+import { InputError } from "../limit/errors.ts";
+import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
+import { keyed } from "../limiter/options.ts";
+import { settle } from "../stores/steps.ts";
+import type { Pending } from "./pending.ts";
+
+/** Blocks a key that is denied again and again, for longer each time. */
+export interface EscalatingBlock {
+  /** Denials of a key after which it is blocked: an integer from 1 to 1,000,000. */
+  after: number;
+  /**
+   * How long: integer ms from 1 to 2^40, or a text such as `"10m"`. Of several, the first block lasts for the first, and so
+   * on; the last one is repeated.
+   */
+  for: Duration | readonly Duration[];
+  /** Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. */
+  within?: Duration | undefined;
+}
+
+/** What it requires of a limiter. */
+export interface Blocker {
+  limit(name: string, options: CallOptions): Pending<Decision>;
+  charge(name: string, options: CallOptions): Pending<Decision>;
+  block(name: string, options: BlockOptions): Pending<Decision>;
+  reset(name: string, options: KeyOptions): Pending<void>;
+}
+
+/** Counts the denials of a request, and returns its decision, with the end of a block that they began. */
+export type Escalation = (
+  taken: readonly LimitRequest<string>[],
+  decided: Decision | AllDecision,
+) => Pending<Decision | AllDecision>;
+
+const FIELDS = fieldTable("after", "for", "within");
+const AFTER = integerFrom("an integer from 1 to 1000000", 1, 1e6);
+const LENGTH = durationFrom(1, 2 ** 40, true);
+const MOST_LENGTHS = 100;
+/** A name's 64 characters without `.denials`. */
+const MOST_NAME = 56;
+
+/** The lengths of the blocks, ms. */
+function lengthsOf(given: EscalatingBlock["for"]): number[] {
+  const lengths = [given].flat();
+  if (lengths.length === 0 || lengths.length > MOST_LENGTHS) {
+    throw new InputError("block.for", `a length, or an array of 1 to ${MOST_LENGTHS} of them`, given);
+  }
+  return lengths.map((length) => msOf(check("block.for", length, LENGTH)));
+}
+
+/** Checks the option once, with the names that are known, and returns the function that counts denials. */
+export function escalation(limiter: Blocker, block: EscalatingBlock, names: readonly string[]): Escalation {
+  checkFields(block, FIELDS, "block");
+  const { after, within = DAY } = block;
+  check("block.after", after, AFTER);
+  check("block.within", within, LENGTH);
+  const lengths = lengthsOf(block.for);
+  for (const name of names) {
+    if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
+  }
+  const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
+  const denials: Config = { ...window, rate: after };
+  const blocks: Config = { ...window, rate: lengths.length };
+
+  async function denied({ name, key, config }: LimitRequest<string>, decision: Decision): Promise<Decision> {
+    if (decision.degraded === true || decision.retryAt === undefined) return decision;
+    const whose = keyed(key);
+    const counted = await limiter.limit(`${name}.denials`, { ...whose, config: denials });
+    // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
+    if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
+    const begun = await limiter.charge(`${name}.blocks`, { ...whose, config: blocks });
+    const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
+    const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
+    const { retryAt = 0 } = await limiter.block(name, { ...whose, for: length, ...(config && { config }) });
+    await limiter.reset(`${name}.denials`, { ...whose, config: denials });
+    await limiter.block(`${name}.denials`, { ...whose, for: length, config: denials });
+    return retryAt > decision.retryAt ? { ...decision, retryAt, retryAfter: retryAt - decision.now } : decision;
+  }
+
+  return async (taken, decided) => {
+    if (decided.ok) return decided;
+    if (!("decisions" in decided)) return denied(taken[0] as LimitRequest<string>, decided);
+    const decisions = await Promise.all(
+      decided.decisions.map((decision, i) =>
+        decision.ok ? decision : denied(taken[i] as LimitRequest<string>, decision),
+      ),
+    );
+    return { ...decided, ...settle(decisions, (decisions[0] as Decision).now) };
+  };
+}

@@ -1,0 +1,130 @@
+/** Keys that are denied again and again are blocked, for longer each time. */
+import { describe, expect, test } from "vitest";
+import { type Config, defineLimits, HOUR, memory, MINUTE, SECOND } from "../../src/index.ts";
+import { decisionOf, rateLimit } from "../../src/middleware/fetch.ts";
+import type { EscalatingBlock } from "../../src/middleware/escalation.ts";
+import { later } from "./later.ts";
+
+const START = 1_700_000_000_000;
+const BUCKET = { kind: "token bucket", rate: 1, period: SECOND, capacity: 2 } as const;
+const BLOCK: EscalatingBlock = { after: 3, for: ["1m", 10 * MINUTE], within: "1d" };
+
+interface Setting {
+  config?: Config;
+  block?: EscalatingBlock;
+  more?: object;
+  isAsync?: boolean;
+}
+
+/** A handler behind the limit, and its clock. */
+function limited({ config = BUCKET, block = BLOCK, more = {}, isAsync = false }: Setting = {}) {
+  const clock = { now: START };
+  const limits = defineLimits({ api: config }, { store: isAsync ? later() : memory(), now: () => clock.now });
+  const handler = rateLimit(limits, { name: "api", key: "ann", block, ...more } as never, () => new Response("hello"));
+  const send = async () => {
+    const request = new Request("https://app.example/");
+    const { status } = await handler(request);
+    const { retryAfter } = decisionOf(request) ?? {};
+    return { status, retryAfter };
+  };
+  /** Takes all tokens, and is denied so many times; returns the last decision. */
+  const denied = async (times: number) => {
+    while ((await send()).status === 200);
+    for (let i = 2; i < times; i++) await send();
+    return times === 1 ? undefined : send();
+  };
+  return { clock, limits, send, denied };
+}
+
+describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync) => {
+  test("begin with the last of so many denials, and last longer each time", async () => {
+    const { clock, send, denied } = limited({ isAsync });
+    expect(await denied(2)).toEqual({ status: 429, retryAfter: SECOND });
+    expect(await send()).toEqual({ status: 429, retryAfter: MINUTE });
+    for (const length of [10 * MINUTE, 10 * MINUTE]) {
+      clock.now += (await send()).retryAfter as number;
+      expect(await denied(3)).toEqual({ status: 429, retryAfter: length });
+    }
+  });
+
+  test("end at the millisecond that the denial names, and denials during a block do not count", async () => {
+    const { clock, send, denied } = limited({ isAsync });
+    await denied(3);
+    for (let i = 0; i < 20; i++) expect(await send()).toEqual({ status: 429, retryAfter: MINUTE });
+    clock.now += MINUTE - 1;
+    expect(await send()).toEqual({ status: 429, retryAfter: 1 });
+    clock.now += 1;
+    expect((await send()).status).toBe(200);
+  });
+
+  test("begin once, however many requests are denied at the same time", async () => {
+    const { send, denied } = limited({ isAsync });
+    await denied(1);
+    await Promise.all(Array.from({ length: 30 }, send));
+    expect((await send()).retryAfter).toBe(MINUTE);
+  });
+
+  test("are forgotten, as denials are", async () => {
+    const { clock, denied, send } = limited({ isAsync });
+    await denied(2);
+    clock.now += 24 * HOUR;
+    expect(await denied(2)).toEqual({ status: 429, retryAfter: SECOND });
+    expect((await send()).retryAfter).toBe(MINUTE);
+    clock.now += 48 * HOUR;
+    expect((await denied(3))?.retryAfter).toBe(MINUTE);
+  });
+});
+
+test("unblock ends a block", async () => {
+  const { limits, denied, send } = limited();
+  await denied(3);
+  await limits.unblock("api", { key: "ann" });
+  expect((await send()).status).toBe(200);
+});
+
+test("requests for more than the capacity do not count", async () => {
+  const { limits, send } = limited({ more: { count: 3 } });
+  for (let i = 0; i < 9; i++) expect(await send()).toEqual({ status: 400, retryAfter: undefined });
+  expect((await limits.check("api", { key: "ann" })).ok).toBe(true);
+});
+
+test("shadow mode blocks nothing", async () => {
+  const { limits, send } = limited({ more: { shadow: true } });
+  for (let i = 0; i < 20; i++) expect((await send()).status).toBe(200);
+  expect((await limits.check("api", { key: "ann" })).retryAfter).toBe(SECOND);
+});
+
+test("of several limits, the one that denies is blocked", async () => {
+  const clock = { now: START };
+  const limits = defineLimits({ api: BUCKET, day: { ...BUCKET, capacity: 100 } }, { now: () => clock.now });
+  const rules = [
+    { name: "day", key: "ann" },
+    { name: "api", key: "ann" },
+  ] as const;
+  const handler = rateLimit(limits, { limits: rules, block: BLOCK }, () => new Response("hello"));
+  const statuses: number[] = [];
+  for (let i = 0; i < 5; i++) statuses.push((await handler(new Request("https://app.example/"))).status);
+  expect(statuses).toEqual([200, 200, 429, 429, 429]);
+  expect(limits.check("api", { key: "ann" }).retryAfter).toBe(MINUTE);
+  expect(limits.check("day", { key: "ann", count: 0 }).remaining).toBe(98);
+});
+
+test("a name that leaves no room for the names of the counts is refused when the middleware is made", () => {
+  const name = "n".repeat(57);
+  const limits = defineLimits({ [name]: BUCKET });
+  const made = () => rateLimit(limits, { name, key: "ann", block: BLOCK }, () => new Response("hello"));
+  expect(made).toThrow("`name` must be at most 56 characters beside `block`");
+});
+
+test.each<[unknown, string]>([
+  [3, '`block` must be { after, for }, such as { after: 5, for: ["1m", "10m"] }; got 3'],
+  [{ for: "1m" }, "`block.after` must be an integer from 1 to 1000000; got undefined"],
+  [{ after: 0, for: "1m" }, "`block.after` must be an integer from 1 to 1000000; got 0"],
+  [{ after: 1 }, "`block.for` must be"],
+  [{ after: 1, for: [] }, "`block.for` must be a length, or an array of 1 to 100 of them"],
+  [{ after: 1, for: ["1m", "soon"] }, "`block.for` must be"],
+  [{ after: 1, for: "1m", within: 0 }, "`block.within` must be"],
+  [{ after: 1, for: "1m", times: 2 }, "`times` must be absent: block has after, for, within"],
+])("the option %j is refused when the middleware is made", (block, message) => {
+  expect(() => limited({ block: block as never })).toThrow(message);
+});
