@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+// The program behind `npx tidegate-serve`: connects the command line to this process.
+import { readFileSync } from "node:fs";
+import { run, UsageError } from "./cli.ts";
+
+run(process.argv.slice(2), {
+  out: (line) => void process.stdout.write(`${line}\n`),
+  read: (path) => readFileSync(path, "utf8"),
+}).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`tidegate-serve: ${error.message}\n`);
+    process.exitCode = 2;
+  },
+);

@@ -1,0 +1,183 @@
+/**
+ * The command line: `npx tidegate-serve`, and `npx tidegate serve`, which calls {@link run}.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { isInputError } from "tidegate";
+import { clientIp } from "tidegate/http";
+import { HELP } from "./help.ts";
+import { jsonLines } from "./log.ts";
+import type { Settings } from "./server.ts";
+import { UsageError } from "./usage.ts";
+
+export { UsageError } from "./usage.ts";
+
+/** What the command writes and reads. */
+export interface Terminal {
+  /** Writes a line to the standard output. */
+  out(line: string): void;
+  /** The text of a file. */
+  read(path: string): string;
+}
+
+const OPTIONS = {
+  store: { type: "string", default: "memory" },
+  migrate: { type: "boolean", default: false },
+  host: { type: "string", default: "127.0.0.1" },
+  port: { type: "string", default: "8080" },
+  "on-store-error": { type: "string", default: "deny" },
+  timeout: { type: "string" },
+  "grpc-port": { type: "string" },
+  "trust-proxy": { type: "string" },
+  "client-header": { type: "string" },
+  "admin-token-file": { type: "string" },
+  "body-limit": { type: "string", default: "65536" },
+  "header-limit": { type: "string", default: "16384" },
+  "shutdown-timeout": { type: "string", default: "10s" },
+  "log-requests": { type: "boolean", default: false },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
+  } catch (error) {
+    const [sentence = ""] = (error as Error).message.split(/\. |\n/);
+    throw new UsageError(`${sentence}; see tidegate-serve --help`);
+  }
+}
+
+type Values = ReturnType<typeof parse>["values"];
+
+function integer(name: string, written: string, least: number, most: number): number {
+  const value = Number(written);
+  if (/^\d+$/.test(written) && value >= least && value <= most) return value;
+  throw new UsageError(`--${name} must be a whole number from ${least} to ${most}; got ${JSON.stringify(written)}`);
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+
+/** A time such as `10s` in ms. */
+function milliseconds(name: string, written: string): number {
+  const [, digits = "", unit = ""] = /^(\d{1,9})(ms|s|m)$/.exec(written) ?? [];
+  if (digits !== "" && Number(digits) > 0) return Number(digits) * (UNITS[unit] as number);
+  throw new UsageError(`--${name} must be a time such as 250ms, 10s or 1m; got ${JSON.stringify(written)}`);
+}
+
+function onStoreErrorOf(written: string): Settings["onStoreError"] {
+  if (written === "deny" || written === "allow") return written;
+  const local = Number(written);
+  if (written.trim() !== "" && local > 0 && local <= 1) return { local };
+  const rule = "deny, allow, or a fraction of the rate above 0 and up to 1";
+  throw new UsageError(`--on-store-error must be ${rule}; got ${JSON.stringify(written)}`);
+}
+
+function proxiesOf(written: string | undefined, header: string | undefined): Settings["proxies"] {
+  if (written === undefined) {
+    if (header === undefined) return undefined;
+    throw new UsageError("--client-header needs --trust-proxy, which states whose header is read");
+  }
+  const trust = /^\d+$/.test(written) ? integer("trust-proxy", written, 1, 100) : written.split(",");
+  try {
+    clientIp({ address: "192.0.2.1" }, { trust, header });
+  } catch (error) {
+    if (!isInputError(error)) throw error;
+    const option = error.field === "header" ? "--client-header" : "--trust-proxy";
+    throw new UsageError(`${option} must be ${error.rule}; got ${JSON.stringify(error.value)}`);
+  }
+  return { trust, header };
+}
+
+/** The text of a file that the command line names. */
+function text(path: string, terminal: Terminal): string {
+  try {
+    return terminal.read(path);
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${(error as Error).message}`);
+  }
+}
+
+function tokenOf(path: string | undefined, terminal: Terminal): string | undefined {
+  const token = path === undefined ? process.env["TIDEGATE_ADMIN_TOKEN"] : text(path, terminal).trim();
+  if (token === undefined) return undefined;
+  // The characters of RFC 6750.
+  if (/^[\w.~+/-]{16,}=*$/.test(token)) return token;
+  const where = path === undefined ? "TIDEGATE_ADMIN_TOKEN" : `the token in ${path} (--admin-token-file)`;
+  throw new UsageError(
+    `${where} must be at least 16 characters of A-Z a-z 0-9 - . _ ~ + /; got ${token.length} characters`,
+  );
+}
+
+function settingsOf(values: Values, policies: string, terminal: Terminal, version: string): Settings {
+  const { timeout } = values;
+  // Says which file is missing before a store is opened.
+  text(policies, terminal);
+  return {
+    policies,
+    version,
+    store: values.store,
+    migrate: values.migrate,
+    host: values.host,
+    port: integer("port", values.port, 0, 65_535),
+    onStoreError: onStoreErrorOf(values["on-store-error"]),
+    timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),
+    grpcPort: values["grpc-port"] === undefined ? undefined : integer("grpc-port", values["grpc-port"], 0, 65_535),
+    proxies: proxiesOf(values["trust-proxy"], values["client-header"]),
+    adminToken: tokenOf(values["admin-token-file"], terminal),
+    bodyLimit: integer("body-limit", values["body-limit"], 1, 2 ** 30),
+    headerLimit: integer("header-limit", values["header-limit"], 1024, 2 ** 20),
+    shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"]),
+    logRequests: values["log-requests"],
+  };
+}
+
+/** The name of the first signal that ends the process. The second one ends it without waiting. */
+function ending(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+/**
+ * Runs the command line until a signal ends it, and returns the exit code: 0, or 1 where the policies have mistakes.
+ *
+ * @throws {@link UsageError} where the command line has a mistake, or a file or the store cannot be opened
+ */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const { values, positionals } = parse(argv);
+  const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  const { version } = JSON.parse(manifest) as { version: string };
+  if (values.help === true || values.version === true) {
+    terminal.out(values.help === true ? HELP : version);
+    return 0;
+  }
+  const [policies] = positionals;
+  if (policies === undefined || positionals.length > 1) {
+    throw new UsageError("serve needs one file of policies; see tidegate-serve --help");
+  }
+  const settings = settingsOf(values, policies, terminal, version);
+  const log = jsonLines(terminal.out);
+  const ended = ending();
+  // From the start: without a listener the signal would end the process.
+  let reload = (): void => {};
+  const hangup = (): void => reload();
+  process.on("SIGHUP", hangup);
+  // Loaded for a service alone: help and mistakes are printed without it.
+  const [{ serve }, { mistakesIn }] = await Promise.all([import("./server.ts"), import("./policies.ts")]);
+  try {
+    const service = await serve(settings, log);
+    reload = service.reload;
+    await service.close(await ended);
+    return 0;
+  } catch (error) {
+    const mistakes = mistakesIn(error);
+    if (mistakes === undefined) throw error;
+    log.error("not started", { file: policies, mistakes });
+    return 1;
+  } finally {
+    process.off("SIGHUP", hangup);
+  }
+}

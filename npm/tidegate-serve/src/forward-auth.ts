@@ -1,0 +1,69 @@
+/** Forward auth: a proxy sends a request's head here, and passes the request on where the answer is 2xx. */
+import type { Context, Hono, MiddlewareHandler } from "hono";
+import { type Denial, rateLimit } from "tidegate/hono";
+import { type ClientIpOptions, clientIp } from "tidegate/http";
+import type { Env } from "./context.ts";
+import type { PolicyFile } from "./policies.ts";
+import { problem, RequestError } from "./problem.ts";
+
+/** Traefik, Caddy, Envoy and HAProxy pass a denial's status, fields and body on. */
+const FORWARD_AUTH = "/v1/forward-auth";
+/** nginx's `auth_request` knows 2xx, 401 and 403; anything else is an error to it. */
+const AUTH_REQUEST = "/v1/auth-request";
+
+/** Whose headers state the client and the original request. */
+export type Proxies = ClientIpOptions & { readonly trust: number | readonly string[] };
+
+/** An address that a trusted peer may state. */
+const STATED = "192.0.2.255";
+
+/** Whether headers of this peer are read. */
+const isTrusted = (address: string | undefined, { trust }: Proxies): boolean =>
+  clientIp({ address, headers: { "x-forwarded-for": STATED } }, { trust }) === STATED;
+
+/** The headers and the URL of the original request. Envoy sends its path behind the service's own, and its method as is. */
+function original({ req }: Context<Env>): { headers: Headers; url: string | undefined } {
+  const { headers, url } = req.raw;
+  const behind = url.indexOf(FORWARD_AUTH);
+  const path = behind < 0 ? "" : url.slice(behind + FORWARD_AUTH.length);
+  if (!path.startsWith("/")) return { headers, url: headers.get("x-forwarded-uri") ?? undefined };
+  const copy = new Headers(headers);
+  copy.set("x-forwarded-method", req.method);
+  copy.set("x-forwarded-uri", path);
+  return { headers: copy, url: path };
+}
+
+/** The middleware that decides the original request by the policies in force. */
+function deciding(
+  { limiter, policies }: PolicyFile,
+  proxies: Proxies,
+  denied?: (c: Context, denial: Denial) => Response,
+): MiddlewareHandler<Env> {
+  const { header = "x-forwarded-for" } = proxies;
+  const limits = {
+    select: (c: Context<Env>, incoming: object, address: (incoming: object) => string) =>
+      policies.select({}, { ...incoming, ...original(c) }, (found) => {
+        if (c.req.header(header) !== undefined) return address(found);
+        // Without it all clients of the proxy would share one limit.
+        throw new RequestError({
+          field: header,
+          rule: "the client's address, set by the proxy, because a rule reads ip:address",
+          remedy: "Configure the proxy to set this header.",
+        });
+      }),
+  };
+  return rateLimit(limiter, { limits, client: proxies, ...(denied === undefined ? {} : { denied }) });
+}
+
+/** Adds the routes. They are for the proxies alone: any other peer is refused. */
+export function forwardAuth(app: Hono<Env>, file: PolicyFile, proxies: Proxies): void {
+  const fromProxy: MiddlewareHandler<Env> = async (c, next) => {
+    const { remoteAddress } = c.env.incoming.socket;
+    if (isTrusted(remoteAddress, proxies)) return next();
+    return problem(c, 403, `The peer ${remoteAddress} is none of the proxies of --trust-proxy.`);
+  };
+  const granted = (c: Context): Response => c.body(null, 200);
+  for (const path of [FORWARD_AUTH, `${FORWARD_AUTH}/*`]) app.all(path, fromProxy, deciding(file, proxies), granted);
+  const forNginx = (_: Context, { status }: Denial) => new Response(null, { status: status === 503 ? 503 : 403 });
+  app.all(AUTH_REQUEST, fromProxy, deciding(file, proxies, forNginx), granted);
+}

@@ -1,0 +1,188 @@
+/** The policies in force: read from a file, and read again while the service runs. */
+import { readFileSync, statSync } from "node:fs";
+import type { Config, Limiter, LimitRequest } from "tidegate";
+import { addressKey } from "tidegate/http";
+import { type DecisionEvent, observe } from "tidegate/observe";
+import { definePolicies, type Policies, PolicyError, policyKey } from "tidegate/policies";
+import type { Store } from "tidegate/store";
+import type { z } from "zod";
+import { type Log, messagesOf } from "./log.ts";
+import { RequestError } from "./problem.ts";
+import type { NamedLimit, RequestParts, Target } from "./schemas.ts";
+
+/** What rules read of a request, besides headers and URL. */
+export interface Facts {
+  readonly claims?: object | undefined;
+}
+
+/** A limit of the policies by its name, and a key. */
+export type KnownLimit = LimitRequest<string> & { readonly config: Config };
+
+/** How often the file is compared, ms. */
+const INTERVAL = 1000;
+
+/** What differs when the file has changed, or is another one. */
+function versionOf(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? "absent" : `${found.ino} ${found.mtimeNs} ${found.size}`;
+}
+
+/** Settings of {@link PolicyFile}. */
+export interface PolicySettings {
+  readonly store: Store;
+  readonly onStoreError: "deny" | "allow" | { readonly local: number };
+  /** ms. */
+  readonly timeout: number | undefined;
+  readonly log: Log;
+  /** Called with each decision. */
+  readonly observer: (event: DecisionEvent) => void;
+  /** Called with each reload, and whether the new policies are in force. */
+  readonly reloaded: (ok: boolean) => void;
+}
+
+/** The mistakes of a document as sentences; `undefined` for an error that is none of a document. */
+export const mistakesIn = (error: unknown): readonly string[] | undefined =>
+  error instanceof PolicyError ? error.problems.map(({ message }) => message) : undefined;
+
+/** The policies of a file, with a limiter that reports its decisions. */
+export class PolicyFile {
+  readonly path: string;
+  readonly policies: Policies<Facts, Store>;
+  /** The policies' limiter, observed. */
+  readonly limiter: Limiter<string, Store>;
+  readonly #settings: PolicySettings;
+  /** The version of the file that was read last, also where it had mistakes. */
+  #seen: string;
+  #text: string;
+  /** The `limit_keys` of each rule in force. */
+  #keys: ReadonlyMap<string, readonly string[]>;
+
+  /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
+  constructor(path: string, settings: PolicySettings) {
+    const { store, onStoreError, timeout, log, observer } = settings;
+    this.path = path;
+    this.#settings = settings;
+    this.#seen = versionOf(path);
+    this.#text = readFileSync(path, "utf8");
+    this.policies = definePolicies<Facts, Store>(this.#text, {
+      store,
+      onStoreError,
+      timeout,
+      claims: ({ claims }) => claims,
+      log: {
+        error: (message, cause) => log.error("store failed", { message, cause: messagesOf(cause) }),
+        info: (message) => log.info("store answers", { message }),
+      },
+    });
+    this.limiter = observe(this.policies.limiter, observer);
+    this.#keys = this.#read();
+  }
+
+  #read(): ReadonlyMap<string, readonly string[]> {
+    type Rule = { limit_keys: readonly string[] };
+    const { rules, fallback_limit: fallback } = JSON.parse(this.#text) as { rules: Rule[]; fallback_limit?: Rule };
+    const all = fallback === undefined ? rules : [...rules, fallback];
+    // The names are in the order of the rules, the fallback's last.
+    return new Map(this.policies.names.map((name, i) => [name, all[i]?.limit_keys ?? []]));
+  }
+
+  /** Reads the file again. With a mistake in it, the old policies stay in force, and the mistakes are logged. */
+  reload(reason: "file changed" | "SIGHUP"): void {
+    const { log, reloaded } = this.#settings;
+    let ok = true;
+    // Before the file is read: a change meanwhile is another version.
+    this.#seen = versionOf(this.path);
+    try {
+      const text = readFileSync(this.path, "utf8");
+      this.policies.reload(text);
+      this.#text = text;
+      this.#keys = this.#read();
+      log.info("policies reloaded", { reason, file: this.path, rules: this.policies.names });
+    } catch (error) {
+      ok = false;
+      log.error("policies not reloaded", {
+        reason,
+        file: this.path,
+        mistakes: mistakesIn(error) ?? [messagesOf(error)],
+        message: "the old policies stay in force",
+      });
+    }
+    reloaded(ok);
+  }
+
+  /** Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes). Returns what ends it. */
+  watch(): () => void {
+    const timer = setInterval(() => {
+      if (versionOf(this.path) !== this.#seen) this.reload("file changed");
+    }, INTERVAL);
+    return () => clearInterval(timer);
+  }
+
+  /** The key and the config of a limit by its name. `at` is the path of its body. */
+  targetOf({ name, key, tier }: z.infer<typeof Target>, at = ""): KnownLimit {
+    const parts = this.#keys.get(name);
+    if (parts === undefined) {
+      throw new RequestError({
+        field: `${at}name`,
+        rule: `one of the rules in force: ${this.policies.names.join(", ")}`,
+        value: name,
+        remedy: "Use one of these names, or add the rule to the policies.",
+      });
+    }
+    const given = key === undefined ? [] : typeof key === "string" ? [key] : key;
+    if (given.length !== parts.length) {
+      const listed = parts.join(", ");
+      throw new RequestError({
+        field: `${at}key`,
+        rule:
+          parts.length === 0
+            ? `left out: all requests share the limit ${JSON.stringify(name)}`
+            : `a value for each of limit_keys of ${JSON.stringify(name)}, in order: ${listed}`,
+        value: key,
+        remedy:
+          parts.length === 0
+            ? "Leave key out."
+            : `Send an array of ${parts.length}, with null for an absent value; one value may be a string.`,
+      });
+    }
+    // As a rule has the address in its key: an IPv6 one's network.
+    const normal = given.map((part, i) =>
+      part !== null && parts[i] === "ip:address" ? (addressKey(part) ?? part) : (part ?? undefined),
+    );
+    const full = policyKey(...normal);
+    const config = this.policies.configOf(name, tier);
+    return full === undefined ? { name, config } : { name, config, key: full };
+  }
+
+  /** The `limit_keys` of a rule in force. */
+  keysOf(name: string): readonly string[] {
+    return this.#keys.get(name) ?? [];
+  }
+
+  /** The limits of a request whose parts are in a body; `absent` returns the client where they have no address. */
+  select(
+    { address, headers = {}, url, claims }: z.infer<typeof RequestParts>,
+    absent?: () => string,
+  ): readonly LimitRequest<string>[] {
+    const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+    const key = (): string => {
+      const found = address === undefined ? undefined : addressKey(address);
+      if (found !== undefined) return found;
+      if (address === undefined && absent !== undefined) return absent();
+      throw new RequestError({
+        field: "request.address",
+        rule: "an IP address, because a rule reads ip:address",
+        value: address,
+        remedy: "Send the client's address, without its port.",
+      });
+    };
+    // Claims are at hand, so the selection is no promise.
+    return this.policies.select({ claims }, { headers: lower, url }, key) as readonly LimitRequest<string>[];
+  }
+
+  /** The limiter's request for a limit by its name. */
+  requestOf(body: z.infer<typeof NamedLimit>, at = ""): LimitRequest<string> {
+    const { count = 1, reserve = false } = body;
+    return { ...this.targetOf(body, at), count, reserve };
+  }
+}

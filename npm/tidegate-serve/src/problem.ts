@@ -1,0 +1,58 @@
+/** Bodies of RFC 9457 for requests that the service refuses. */
+import type { Context } from "hono";
+import { PROBLEM_JSON } from "tidegate/http";
+
+/** What is wrong with a request. */
+export interface Mistake {
+  /** The path of the field: `limits[0].count`. */
+  readonly field: string;
+  /** What it must be. */
+  readonly rule: string;
+  readonly value?: unknown;
+  readonly remedy: string;
+}
+
+/** A mistake of the caller, answered with 400. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  readonly mistake: Mistake;
+
+  constructor(mistake: Mistake) {
+    super(mistake.field);
+    this.mistake = mistake;
+  }
+}
+
+const TITLES = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+} as const;
+
+/** The statuses of the service's own problems. */
+export type ProblemStatus = keyof typeof TITLES;
+
+/** A response of RFC 9457. */
+export function problem(c: Context, status: ProblemStatus, detail: string, more: object = {}): Response {
+  const body = JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...more });
+  return c.body(body, status, { "Content-Type": PROBLEM_JSON });
+}
+
+/** A value in at most 200 characters of JSON. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/** The response to a mistake of the caller. */
+export function mistaken(c: Context, { field, rule, value, remedy }: Mistake): Response {
+  const got = shown(value);
+  const small = got.endsWith("…") ? got : value;
+  const detail = `\`${field}\` must be ${rule}; got ${got}. ${remedy}`;
+  return problem(c, 400, detail, { field, rule, value: small, remedy });
+}

@@ -1,0 +1,208 @@
+/** Every route of the API: what it takes and answers. The server and the OpenAPI document are made from this table. */
+import { type AllDecision, type BlockOptions, type Decision, isInputError } from "tidegate";
+import { rateLimitHeaders } from "tidegate/http";
+import { z } from "zod";
+import { messagesOf } from "./log.ts";
+import type { KnownLimit, PolicyFile } from "./policies.ts";
+import { RequestError } from "./problem.ts";
+import * as schemas from "./schemas.ts";
+
+/** The body of an answer, and its rate-limit fields. */
+export interface Answer {
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A route that takes JSON, or for GET the parameters of the query. */
+export interface Route {
+  readonly method: "get" | "post";
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  /** Whether it requires the token of the administrator. */
+  readonly admin: boolean;
+  /** The bodies that it takes. */
+  readonly takes: readonly z.ZodType[];
+  readonly answers: readonly z.ZodType[];
+  /** A body that it takes, for the document and for the remedy of a mistake. */
+  readonly example: object;
+  run(body: unknown, file: PolicyFile): Promise<Answer>;
+}
+
+/** The decision as JSON: the error of a failed store as its messages. */
+const asJson = <T extends { cause?: unknown }>({ cause, ...decision }: T): object =>
+  cause === undefined ? decision : { ...decision, cause: messagesOf(cause) };
+
+function one(decision: Decision): Answer {
+  const headers = rateLimitHeaders(decision);
+  return { body: { ...asJson(decision), headers }, headers };
+}
+
+function all(decided: AllDecision): Answer {
+  const headers = decided.decisions.length === 0 ? {} : rateLimitHeaders(decided);
+  return { body: { ...asJson(decided), decisions: decided.decisions.map(asJson), headers }, headers };
+}
+
+/** The answer to a request that no rule matches. */
+const UNLIMITED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
+
+/** The value at the path of a mistake, and the path as text. */
+function at(body: unknown, path: readonly PropertyKey[]): { field: string; value: unknown } {
+  let value: unknown = body;
+  let field = "";
+  for (const step of path) {
+    value = (value as Record<PropertyKey, unknown> | undefined | null)?.[step];
+    field += typeof step === "number" ? `[${step}]` : `${field === "" ? "" : "."}${String(step)}`;
+  }
+  return { field, value };
+}
+
+/** The body, checked. Throws a {@link RequestError} for the first mistake. */
+function checked<T extends z.ZodType>(schema: T, body: unknown, example: object): z.infer<T> {
+  const { success, data, error } = schema.safeParse(body);
+  if (success) return data;
+  const [issue] = error.issues as [z.core.$ZodIssue, ...z.core.$ZodIssue[]];
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
+  const { field, value } = at(body, [...issue.path, ...unknown]);
+  const rule = unknown.length > 0 ? "absent: there is no such field" : issue.message;
+  const remedy = `Send a body such as ${JSON.stringify(example)}; GET /v1/openapi.json has all fields.`;
+  throw new RequestError({ field: field === "" ? "body" : field, rule, value: field === "" ? body : value, remedy });
+}
+
+/** Runs a route. A limiter's `InputError` is a mistake of the request. */
+export async function answerOf({ run, example }: Route, body: unknown, file: PolicyFile): Promise<Answer> {
+  try {
+    return await run(body, file);
+  } catch (error) {
+    if (!isInputError(error)) throw error;
+    const remedy = `Send a body such as ${JSON.stringify(example)}.`;
+    throw new RequestError({ field: error.field, rule: error.rule, value: error.value, remedy });
+  }
+}
+
+const CLIENT = { name: "api", key: "203.0.113.7" };
+const OBJECT = z.record(z.string(), z.unknown(), { error: "an object" });
+
+/** `/v1/decide` and `/v1/check`: one limit by its name, or all rules that match a request. */
+function deciding(id: "decide" | "check", summary: string): Route {
+  const example = { ...CLIENT, count: 1 };
+  const [single, several] = id === "decide" ? (["limit", "limitAll"] as const) : (["check", "checkAll"] as const);
+  return {
+    method: "post",
+    path: `/v1/${id}`,
+    id,
+    summary,
+    admin: false,
+    takes: [schemas.NamedLimit, schemas.OneRequest],
+    answers: [schemas.OneDecision, schemas.AllDecision],
+    example,
+    async run(body, file) {
+      if (!("request" in checked(OBJECT, body, example))) {
+        const { name, ...call } = file.requestOf(checked(schemas.NamedLimit, body, example));
+        return one(await file.limiter[single](name, call));
+      }
+      const { request } = checked(schemas.OneRequest, body, example);
+      const taken = file.select(request);
+      return all(taken.length === 0 ? UNLIMITED : await file.limiter[several](taken));
+    },
+  };
+}
+
+const decideAll: Route = {
+  method: "post",
+  path: "/v1/decide-all",
+  id: "decideAll",
+  summary: "Takes from several limits, all or nothing",
+  admin: false,
+  takes: [schemas.Several],
+  answers: [schemas.AllDecision],
+  example: { limits: [CLIENT] },
+  async run(body, file) {
+    const { limits } = checked(schemas.Several, body, decideAll.example);
+    return all(await file.limiter.limitAll(limits.map((limit, i) => file.requestOf(limit, `limits[${i}].`))));
+  },
+};
+
+/** `/v1/give` and `/v1/charge`. */
+function correcting(id: "give" | "charge", summary: string): Route {
+  const example = { ...CLIENT, count: 1 };
+  return {
+    method: "post",
+    path: `/v1/${id}`,
+    id,
+    summary,
+    admin: true,
+    takes: [schemas.Counted],
+    answers: [schemas.OneDecision],
+    example,
+    async run(body, file) {
+      const counted = checked(schemas.Counted, body, example);
+      const { name, ...call } = { ...file.targetOf(counted), count: counted.count ?? 1 };
+      return one(await file.limiter[id](name, call));
+    },
+  };
+}
+
+const block: Route = {
+  method: "post",
+  path: "/v1/block",
+  id: "block",
+  summary: "Denies every request on a limit and key for a time; reset ends it",
+  admin: true,
+  takes: [schemas.Block],
+  answers: [schemas.OneDecision],
+  example: { ...CLIENT, for: "15m" },
+  async run(body, file) {
+    const { for: length, ...target } = checked(schemas.Block, body, block.example);
+    const { name, ...call } = file.targetOf(target);
+    return one(await file.limiter.block(name, { ...call, for: length as BlockOptions["for"] }));
+  },
+};
+
+/** The state of a limit and key, which `/v1/state` reads and `/v1/reset` answers with. */
+async function stateOf(file: PolicyFile, target: KnownLimit): Promise<Answer> {
+  const { name, ...call } = target;
+  const { value, ts, config } = await file.limiter.getValue(name, call);
+  return { body: { name, value, ts, config }, headers: {} };
+}
+
+const reset: Route = {
+  method: "post",
+  path: "/v1/reset",
+  id: "reset",
+  summary: "Resets a limit on a key: it is full",
+  admin: true,
+  takes: [schemas.Target],
+  answers: [schemas.State],
+  example: CLIENT,
+  async run(body, file) {
+    const target = file.targetOf(checked(schemas.Target, body, CLIENT));
+    const { name, ...call } = target;
+    await file.limiter.reset(name, call);
+    return stateOf(file, target);
+  },
+};
+
+const state: Route = {
+  method: "get",
+  path: "/v1/state",
+  id: "state",
+  summary: "The state of a limit on a key; `key` is repeated for each part, and absent for none",
+  admin: true,
+  takes: [schemas.Target],
+  answers: [schemas.State],
+  example: CLIENT,
+  run: async (body, file) => stateOf(file, file.targetOf(checked(schemas.Target, body, CLIENT))),
+};
+
+/** Every route that takes and answers JSON. */
+export const ROUTES: readonly Route[] = [
+  deciding("decide", "Takes tokens, or returns when they can be taken. A denial is a decision too: its status is 200"),
+  deciding("check", "What decide would answer; takes nothing"),
+  decideAll,
+  reset,
+  correcting("give", "Returns unused tokens to a limit"),
+  correcting("charge", "Takes tokens that are already spent; never denied"),
+  block,
+  state,
+];

@@ -1,0 +1,139 @@
+/** The service in a process: listens, reloads its policies, and shuts down. */
+import { createAdaptorServer } from "@hono/node-server";
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { appOf } from "./app.ts";
+import type { Proxies } from "./forward-auth.ts";
+import type { Log } from "./log.ts";
+import { metricsOf } from "./metrics.ts";
+import { PolicyFile } from "./policies.ts";
+import { openStore } from "./store.ts";
+import { UsageError } from "./usage.ts";
+
+/** Settings of {@link serve}, checked. */
+export interface Settings {
+  /** The file of the policies. */
+  readonly policies: string;
+  /** The store's URL. */
+  readonly store: string;
+  readonly migrate: boolean;
+  readonly host: string;
+  readonly port: number;
+  readonly onStoreError: "deny" | "allow" | { readonly local: number };
+  /** How long a decision waits for the store, ms; default 250. */
+  readonly timeout: number | undefined;
+  readonly adminToken: string | undefined;
+  /** Bytes. */
+  readonly bodyLimit: number;
+  readonly headerLimit: number;
+  /** How long requests may take at the end, ms. */
+  readonly shutdownTimeout: number;
+  /** The port of Envoy's rate limit protocol; without one it is not served. */
+  readonly grpcPort: number | undefined;
+  readonly proxies: Proxies | undefined;
+  readonly logRequests: boolean;
+  readonly version: string;
+}
+
+/** A service that listens. */
+export interface Service {
+  readonly url: string;
+  /** Reads the policies again. */
+  reload(): void;
+  /** Stops accepting, waits for the requests under way, and closes the store. */
+  close(reason: string): Promise<void>;
+}
+
+/** Listens, or throws a {@link UsageError} where the address cannot be used. */
+async function listen(server: Server, { host, port }: Settings): Promise<AddressInfo> {
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const { message } = error as Error;
+    throw new UsageError(`--host ${host} --port ${port} cannot be used: ${message}; --port 0 takes a free port`);
+  }
+  return server.address() as AddressInfo;
+}
+
+/** Ends the connections: the idle ones, then each after its request, and all after the time. */
+async function drain(server: Server, within: number): Promise<boolean> {
+  const closed = once(server, "close");
+  server.close();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    server.closeAllConnections();
+  }, within);
+  await closed;
+  clearTimeout(timer);
+  return !late;
+}
+
+/**
+ * Starts the service. Throws a {@link UsageError} for a wrong setting, and a `PolicyError` where the policies have mistakes;
+ * then nothing is left open.
+ */
+export async function serve(settings: Settings, log: Log): Promise<Service> {
+  const { version, host, shutdownTimeout } = settings;
+  const opened = await openStore(settings.store, settings);
+  let stopping = false;
+  try {
+    const metrics = metricsOf(opened.stats);
+    const { onStoreError, timeout } = settings;
+    const { observer, reloaded } = metrics;
+    const file = new PolicyFile(settings.policies, {
+      store: opened.store,
+      onStoreError,
+      timeout,
+      log,
+      observer,
+      reloaded,
+    });
+    const app = appOf({ ...settings, file, metrics, log, accepting: () => !stopping });
+    const serverOptions = { maxHeaderSize: settings.headerLimit };
+    const server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server;
+    const { port } = await listen(server, settings);
+    const { grpcPort } = settings;
+    const grpc =
+      grpcPort === undefined
+        ? undefined
+        : await (await import("./grpc.ts")).serveGrpc(file, host, grpcPort).catch((error) => {
+            server.close();
+            throw error;
+          });
+    const unwatch = file.watch();
+    const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+    log.info("started", {
+      url,
+      port,
+      grpcPort: grpc?.port,
+      store: opened.shown,
+      rules: file.policies.names,
+      version,
+      pid: process.pid,
+    });
+    return {
+      url,
+      reload: () => file.reload("SIGHUP"),
+      close: async (reason) => {
+        if (stopping) return;
+        stopping = true;
+        const draining = Promise.all([drain(server, shutdownTimeout), grpc?.close(shutdownTimeout)]);
+        log.info("stopping", { reason });
+        unwatch();
+        const [drained] = await draining;
+        await file.policies.limiter.release();
+        await opened.close();
+        log.info(
+          "stopped",
+          drained ? {} : { message: `requests still ran after ${shutdownTimeout} ms and were cut off` },
+        );
+      },
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}

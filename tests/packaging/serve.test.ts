@@ -1,0 +1,80 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { start } from "../support/processes.ts";
+import { install, type Installed, type Manifest, output, root } from "./installed.ts";
+
+let user: Installed;
+let bin: string;
+let manifest: Manifest;
+/** What `tidegate serve` printed before the package was installed. */
+let without: string;
+
+beforeAll(() => {
+  user = install();
+  bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
+  without = spawnSync(process.execPath, [bin, "serve"], { cwd: user.folder, encoding: "utf8" }).stderr;
+  const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
+  output("npm", ["install", ...options, user.tarball, user.serve.tarball], { cwd: user.folder });
+  const text = readFileSync(join(user.folder, "node_modules/tidegate-serve/package.json"), "utf8");
+  manifest = JSON.parse(text) as Manifest;
+});
+afterAll(() => user.remove());
+
+describe("the tarball of tidegate-serve", () => {
+  test("contains its programs, their types, the list of bundled packages, the licences and the readme", () => {
+    const paths = user.serve.packed.files.map(({ path }) => path);
+    const besides = ["LICENSE", "README.md", "THIRD-PARTY-LICENSES", "dist/bundled.json", "package.json"];
+    expect(paths.filter((path) => !/^dist\/[\w-]+\.(js|d\.ts)$/.test(path)).sort()).toEqual(besides);
+    expect(paths).toEqual(expect.arrayContaining(["dist/bin.js", "dist/cli.js", "dist/cli.d.ts"]));
+  });
+
+  test("runs nothing when it is installed, and depends on tidegate of its own version alone", () => {
+    for (const field of ["scripts", "optionalDependencies", "os", "cpu"])
+      expect(manifest[field], field).toBeUndefined();
+    expect(manifest["dependencies"]).toEqual({ tidegate: manifest["version"] });
+    expect(manifest["peerDependencies"]).toEqual({ "@grpc/grpc-js": expect.any(String) });
+    expect(manifest["peerDependenciesMeta"]).toEqual({ "@grpc/grpc-js": { optional: true } });
+  });
+
+  test("publint finds nothing, and the types are right", async () => {
+    const data = readFileSync(user.serve.tarball);
+    const tarball = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
+    const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+    const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
+    const args = [attw, user.serve.tarball, "--profile", "esm-only", "--format", "json"];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
+    const { problems } = JSON.parse(stdout) as { problems: Record<string, { resolutionKind?: string }[]> };
+    const passedOver = ["node10", "node16-cjs"];
+    const all = Object.values(problems).flat();
+    expect(all.filter(({ resolutionKind }) => !passedOver.includes(resolutionKind ?? ""))).toEqual([]);
+  });
+
+  test("names the licence of each bundled package", () => {
+    const notices = output("tar", ["-xzOf", user.serve.tarball, "package/THIRD-PARTY-LICENSES"]);
+    const bundled = JSON.parse(output("tar", ["-xzOf", user.serve.tarball, "package/dist/bundled.json"])) as string[];
+    expect(bundled).toEqual(expect.arrayContaining(["hono", "ioredis", "pg", "prom-client", "zod"]));
+    for (const name of bundled) expect(notices).toMatch(new RegExp(`^${name.replace("/", "\\/")} [\\d.]+, `, "m"));
+  });
+
+  test("`tidegate serve` names the package where it is not installed, and is the same program where it is", async () => {
+    expect(without).toBe(
+      "tidegate: serve is the package tidegate-serve, which is not installed: npm install tidegate-serve\n",
+    );
+    const rule = { name: "all", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1, burst: 1 } };
+    user.write("policies.json", JSON.stringify({ rules: [rule] }));
+    for (const program of [[bin, "serve"], [join(user.folder, "node_modules/tidegate-serve/dist/bin.js")]]) {
+      const args = [...program, "policies.json", "--port", "0"];
+      const service = await start(process.execPath, args, /"event":"started".*\n/, { cwd: user.folder });
+      const { url } = JSON.parse(service.output()) as { url: string };
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(`${url}/v1/decide`, { method: "POST", headers, body: '{"name":"all"}' });
+      expect(await response.json()).toMatchObject({ ok: true, remaining: 0 });
+      await service.stop();
+    }
+  });
+});

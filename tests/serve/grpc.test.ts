@@ -1,0 +1,139 @@
+/** Envoy's rate limit protocol, by a client of @grpc/grpc-js that loads the protocol's own description. */
+import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import protobuf from "protobufjs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { PolicyDocument } from "tidegate/policies";
+import { root, type Served, serving } from "./service.ts";
+
+const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
+const [Request, Response] = ["RateLimitRequest", "RateLimitResponse"].map((name) => types.lookupType(name)) as [
+  protobuf.Type,
+  protobuf.Type,
+];
+const PATH = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+const bucket = (capacity: number, period: "1m" | "90s" | "1h" = "1m") =>
+  ({ algorithm: "token_bucket", algorithm_config: { rate: 1, period, capacity } }) as const;
+const RULES: PolicyDocument = {
+  rules: [
+    { name: "client", limit_keys: ["ip:address"], ...bucket(3) },
+    { name: "slow", match: { "header:generic_key": "slow" }, limit_keys: [], ...bucket(2, "90s") },
+    {
+      name: "key",
+      match: { "jwt:plan": "free", "header:domain": "shop" },
+      limit_keys: ["header:X-Api-Key"],
+      ...bucket(10, "1h"),
+    },
+  ],
+};
+
+type Entries = Readonly<Record<string, string>>;
+interface Descriptor {
+  readonly entries: readonly { readonly key: string; readonly value: string }[];
+  readonly hits_addend?: { readonly value: number };
+}
+interface Limited {
+  readonly overall_code: string;
+  readonly statuses: readonly {
+    readonly code: string;
+    readonly limit_remaining: number;
+    readonly current_limit: object | null;
+    readonly duration_until_reset: { readonly seconds: number } | null;
+  }[];
+  readonly response_headers_to_add: readonly { readonly key: string; readonly value: string }[];
+}
+
+let service: Served;
+let client: Client;
+beforeAll(async () => {
+  service = await serving(RULES, ["--grpc-port", "0"]);
+  client = new Client(`127.0.0.1:${service.log()[0]?.["grpcPort"]}`, credentials.createInsecure());
+});
+afterAll(async () => {
+  client.close();
+  await service[Symbol.asyncDispose]();
+});
+
+const of = (entries: Entries): Descriptor => ({
+  entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
+});
+const call = (request: {
+  domain?: string;
+  descriptors: readonly Descriptor[];
+  hits_addend?: number;
+}): Promise<Limited> =>
+  new Promise((resolve, reject) => {
+    const encode = (message: object) => Buffer.from(Request.encode(Request.fromObject(message)).finish());
+    const options = { enums: String, longs: Number, defaults: true };
+    const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), options);
+    const answered = (error: ServiceError | null, response?: object) =>
+      error === null ? resolve(response as Limited) : reject(error);
+    client.makeUnaryRequest(PATH, encode, decode, { domain: "envoy", ...request }, answered);
+  });
+const codes = ({ overall_code, statuses }: Limited) => [overall_code, ...statuses.map(({ code }) => code)];
+
+test("a descriptor with remote_address is limited as that client is over HTTP", async () => {
+  const descriptors = [of({ remote_address: "192.0.2.1" })];
+  const first = await call({ descriptors });
+  expect(first).toMatchObject({
+    overall_code: "OK",
+    statuses: [
+      { code: "OK", limit_remaining: 2, current_limit: { name: "client", requests_per_unit: 1, unit: "MINUTE" } },
+    ],
+  });
+  expect(first.response_headers_to_add).toContainEqual({ key: "RateLimit-Policy", value: '"client";q=3;w=180' });
+  await service.post("/v1/decide", { name: "client", key: "192.0.2.1", count: 2 });
+  const denied = await call({ descriptors });
+  expect(codes(denied)).toEqual(["OVER_LIMIT", "OVER_LIMIT"]);
+  const seconds = denied.statuses[0]?.duration_until_reset?.seconds ?? 0;
+  expect(seconds).toBeGreaterThan(50);
+  expect(denied.response_headers_to_add.map(({ key }) => key)).toContain("Retry-After");
+});
+
+test("hits_addend is the cost, and that of a descriptor goes before that of the request", async () => {
+  const one = of({ remote_address: "192.0.2.2" });
+  expect(codes(await call({ descriptors: [one], hits_addend: 4 }))).toEqual(["OVER_LIMIT", "OVER_LIMIT"]);
+  expect((await call({ descriptors: [one], hits_addend: 2 })).statuses[0]?.limit_remaining).toBe(1);
+  const own = { ...one, hits_addend: { value: 1 } };
+  expect((await call({ descriptors: [own], hits_addend: 3 })).statuses[0]?.limit_remaining).toBe(0);
+});
+
+test("the limits of all descriptors are taken, or none", async () => {
+  const descriptors = [of({ remote_address: "192.0.2.3" }), of({ generic_key: "slow" })];
+  expect(codes(await call({ descriptors }))).toEqual(["OK", "OK", "OK"]);
+  expect(codes(await call({ descriptors }))).toEqual(["OK", "OK", "OK"]);
+  const denied = await call({ descriptors });
+  expect(codes(denied)).toEqual(["OVER_LIMIT", "OK", "OVER_LIMIT"]);
+  // 90 s are no unit of the protocol.
+  expect(denied.statuses[1]?.current_limit).toBeNull();
+  const { body } = await service.post("/v1/check", { name: "client", key: "192.0.2.3", count: 0 });
+  expect(body.remaining).toBe(1);
+});
+
+test("entries are headers, parameters and claims by their prefix, and the domain is a header", async () => {
+  const entries = { "header:x-api-key": "k1", "jwt:plan": "free" };
+  expect((await call({ domain: "shop", descriptors: [of(entries)] })).statuses[0]).toMatchObject({
+    limit_remaining: 9,
+  });
+  expect((await call({ domain: "other", descriptors: [of(entries)] })).statuses[0]).toMatchObject({
+    current_limit: null,
+  });
+  expect((await service.post("/v1/check", { name: "key", key: "k1", count: 0 })).body.remaining).toBe(9);
+});
+
+test("a descriptor that lacks a key of a rule is not limited by it", async () => {
+  expect(
+    await call({ descriptors: [of({ "jwt:plan": "free" }), of({ generic_key: "fast" })], domain: "shop" }),
+  ).toMatchObject({
+    overall_code: "OK",
+    statuses: [{ code: "OK", current_limit: null }, { code: "OK" }],
+    response_headers_to_add: [],
+  });
+});
+
+test("ends with the service", async () => {
+  await using other = await serving(RULES, ["--grpc-port", "0"]);
+  const port = other.log()[0]?.["grpcPort"];
+  expect(port).toEqual(expect.any(Number));
+  expect(await other.end()).toBe(0);
+});

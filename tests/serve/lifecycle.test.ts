@@ -1,0 +1,146 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { Agent, get } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { remove, temporaryFolder } from "../support/folders.ts";
+import { BIN, POLICIES, serving } from "./service.ts";
+
+describe("the start", () => {
+  test("logs one line with the port that was free, and listens on the loopback address alone", async () => {
+    await using service = await serving();
+    const { pid } = service.running.child;
+    const [line, ...more] = service.log();
+    const port = Number(new URL(service.url).port);
+    expect(line).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      level: "info",
+      event: "started",
+      url: `http://127.0.0.1:${port}`,
+      port,
+      store: "memory",
+      rules: ["api"],
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      pid,
+    });
+    expect(more).toEqual([]);
+    expect((await service.request("/healthz")).body).toEqual({ ok: true });
+    expect((await service.request("/readyz")).body).toEqual({ ok: true });
+  });
+
+  test("no request is logged, unless --log-requests is given", async () => {
+    await using quiet = await serving();
+    await quiet.request("/healthz");
+    expect(await quiet.end()).toBe(0);
+    expect(quiet.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
+    await using loud = await serving(POLICIES, ["--log-requests"]);
+    await loud.request("/healthz?secret=1");
+    expect(await loud.logged("request")).toMatchObject({ method: "GET", path: "/healthz", status: 200 });
+  });
+
+  test("without a token the routes of the administrator do not exist", async () => {
+    await using service = await serving();
+    expect((await service.post("/v1/reset", { name: "api", key: "192.0.2.1" })).status).toBe(404);
+    expect(Object.keys((await service.request("/v1/openapi.json")).body.paths)).toEqual([
+      "/v1/decide",
+      "/v1/check",
+      "/v1/decide-all",
+    ]);
+  });
+});
+
+describe("the command line", () => {
+  const folder = temporaryFolder("serve-cli");
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return name;
+  };
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [BIN, ...args], { cwd: folder, encoding: "utf8", timeout: 60_000 });
+  write("policies.json", JSON.stringify(POLICIES));
+  write("token", "short");
+
+  test.each([
+    [[], "serve needs one file of policies; see tidegate-serve --help"],
+    [["none.json"], /^cannot read none\.json: ENOENT/],
+    [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
+    [["policies.json", "--port", "70000"], '--port must be a whole number from 0 to 65535; got "70000"'],
+    [["policies.json", "--timeout", "1"], '--timeout must be a time such as 250ms, 10s or 1m; got "1"'],
+    [["policies.json", "--on-store-error", "2"], /^--on-store-error must be deny, allow, or a fraction/],
+    [["policies.json", "--admin-token-file", "token"], /at least 16 characters .*; got 5 characters$/],
+    [["policies.json", "--store", "mysql://u:secret@h/d"], /^--store must be memory, file:<folder>, .*u:\*\*\*@h\/d"$/],
+    [["policies.json", "--store", "file:policies.json"], /^--store file:policies\.json cannot be opened: file: open/],
+    [["policies.json", "--migrate"], /^--migrate needs a store with a schema, postgres:\/\/…; got --store memory$/],
+    [["policies.json", "--host", "192.0.2.1"], /^--host 192\.0\.2\.1 --port 8080 cannot be used: .*EADDRNOTAVAIL/],
+  ] as const)("%j is a mistake: exit code 2, one line", (args, message) => {
+    const { status, stdout, stderr } = run(...args);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr.split("\n")).toHaveLength(2);
+    const text = stderr.replace(/^tidegate-serve: /, "").trim();
+    expect(text).toEqual(typeof message === "string" ? message : expect.stringMatching(message));
+  });
+
+  test("policies with mistakes: exit code 1, and every mistake in one line of the log", () => {
+    const [rule] = POLICIES.rules;
+    write("wrong.json", JSON.stringify({ rules: [{ ...rule, algorithm: "leaky_bucket", limit_keys: ["ip:adress"] }] }));
+    const { status, stdout, stderr } = run("wrong.json");
+    expect([status, stderr]).toEqual([1, ""]);
+    const line = JSON.parse(stdout);
+    expect(line).toMatchObject({ level: "error", event: "not started", file: "wrong.json" });
+    expect(line.mistakes).toEqual([expect.stringContaining("ip:adress"), expect.stringContaining("leaky_bucket")]);
+  });
+
+  test("--help lists every option, --version is the package's", () => {
+    expect(run("--help").stdout).toMatch(/^Usage: tidegate-serve <policies\.json>[\s\S]*--on-store-error/);
+    expect(run("--version").stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    remove(folder);
+  });
+});
+
+describe("SIGTERM", () => {
+  test("answers the request under way, accepts no other, closes idle connections, and exits with 0", async () => {
+    await using service = await serving();
+    const port = Number(new URL(service.url).port);
+    const agent = new Agent({ keepAlive: true });
+    const idle = await new Promise<number | undefined>((resolve, reject) =>
+      get(`${service.url}/healthz`, { agent }, (response) =>
+        response.resume().on("end", () => resolve(response.statusCode)),
+      ).on("error", reject),
+    );
+    expect(idle).toBe(200);
+    const body = JSON.stringify({ name: "api", key: "192.0.2.1" });
+    const slow = connect(port, "127.0.0.1");
+    await once(slow, "connect");
+    let answer = "";
+    slow.on("data", (data) => {
+      answer += data;
+    });
+    const head = `POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    // The rest of the body comes after the signal.
+    await new Promise((sent) => slow.write(head + body.slice(0, 5), sent));
+    await service.request("/healthz");
+    const exited = service.end();
+    await service.logged("stopping");
+    const [refused] = (await once(connect(port, "127.0.0.1"), "error")) as [NodeJS.ErrnoException];
+    expect(refused.code).toBe("ECONNREFUSED");
+    slow.write(body.slice(5));
+    await once(slow, "close");
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*"ok":true/i);
+    expect(await exited).toBe(0);
+    expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
+    agent.destroy();
+  });
+
+  test("cuts off what takes longer than --shutdown-timeout", async () => {
+    await using service = await serving(POLICIES, ["--shutdown-timeout", "100ms"]);
+    const slow = connect(Number(new URL(service.url).port), "127.0.0.1");
+    slow.on("error", () => {});
+    await once(slow, "connect");
+    await new Promise((sent) => slow.write("POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", sent));
+    await service.request("/healthz");
+    expect(await service.end()).toBe(0);
+    expect(service.log().at(-1)).toMatchObject({ event: "stopped", message: expect.stringContaining("cut off") });
+  });
+});

@@ -1,0 +1,127 @@
+/** The built service in a process of its own, on a free port, in a folder that goes with it. */
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { PolicyDocument } from "tidegate/policies";
+import { remove, temporaryFolder } from "../support/folders.ts";
+import { type Running, start } from "../support/processes.ts";
+
+export const root: string = fileURLToPath(new URL("../..", import.meta.url));
+export const BIN: string = join(root, "npm/tidegate-serve/dist/bin.js");
+export const TOKEN = "0123456789abcdef0123456789abcdef";
+
+/** A line of the log. */
+export interface Line {
+  readonly time: string;
+  readonly level: "info" | "error";
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+/** A response, with its body parsed where it is JSON. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test names the fields that it expects
+  readonly body: any;
+}
+
+export interface Served extends AsyncDisposable {
+  readonly url: string;
+  readonly folder: string;
+  /** The file of the policies. */
+  readonly policies: string;
+  readonly running: Running;
+  /** The lines of the log so far. */
+  log(): Line[];
+  /** Waits until the log has a line of this event, and returns it; with `count`, the line of that number. */
+  logged(event: string, count?: number): Promise<Line>;
+  request(path: string, options?: RequestInit): Promise<Reply>;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>;
+  /** Sends a signal, and returns the exit code once the process has ended. */
+  end(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Three tokens for each address, one a minute. */
+export const POLICIES: PolicyDocument = {
+  rules: [
+    {
+      name: "api",
+      limit_keys: ["ip:address"],
+      algorithm: "token_bucket",
+      algorithm_config: { rate: 1, period: "1m", capacity: 3 },
+    },
+  ],
+};
+
+async function reply(response: Response): Promise<Reply> {
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get("content-type") ?? "");
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}
+
+/** Starts the service on a free port, and waits until it listens. */
+export async function serving(
+  document: PolicyDocument = POLICIES,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const folder = temporaryFolder("serve");
+  const policies = join(folder, "policies.json");
+  writeFileSync(policies, JSON.stringify(document));
+  const running = await start(
+    process.execPath,
+    [BIN, "policies.json", "--port", "0", ...args],
+    /"event":"started".*\n/,
+    {
+      cwd: folder,
+      env: { ...process.env, ...env },
+    },
+  );
+  const log = (): Line[] =>
+    running
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as Line);
+  const url = log().find(({ event }) => event === "started")?.["url"] as string;
+  const request = async (path: string, options?: RequestInit) => reply(await fetch(url + path, options));
+  return {
+    url,
+    folder,
+    policies,
+    running,
+    log,
+    logged: async (event, count = 1) => {
+      for (;;) {
+        // The last line may be incomplete.
+        const whole = running.output().endsWith("\n");
+        const found = whole ? log().filter((line) => line.event === event)[count - 1] : undefined;
+        if (found !== undefined) return found;
+        const { child } = running;
+        const more = once(child.stdout as NodeJS.ReadableStream, "data");
+        const ended = once(child, "close").then(() => Promise.reject(new Error(`it ended\n${running.output()}`)));
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended\n${running.output()}`);
+        await Promise.race([more, ended]);
+      }
+    },
+    request,
+    post: (path, body, headers = {}) =>
+      request(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    end: async (signal = "SIGTERM") => {
+      const ended = once(running.child, "close");
+      running.child.kill(signal);
+      const [code] = (await ended) as [number | null];
+      return code;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await running.stop();
+      remove(folder);
+    },
+  };
+}

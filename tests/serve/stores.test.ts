@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startServer } from "../stores/postgres/server.ts";
+import { RedisServer } from "../stores/redis/server.ts";
+import { POLICIES, type Served, serving } from "./service.ts";
+
+const BODY = { name: "api", key: "192.0.2.1" };
+
+/** Both services decide on one state: of three tokens, each gets what the other left. */
+async function share(a: Served, b: Served): Promise<void> {
+  const left = [];
+  for (const service of [a, b, a, b]) {
+    const { body } = await service.post("/v1/decide", BODY);
+    left.push([body.ok, body.remaining, body.degraded]);
+  }
+  expect(left).toEqual([
+    [true, 2, undefined],
+    [true, 1, undefined],
+    [true, 0, undefined],
+    [false, 0, undefined],
+  ]);
+}
+
+/** The order in which a service ends, the store last. */
+async function endsCleanly(service: Served): Promise<void> {
+  expect(await service.end()).toBe(0);
+  expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
+}
+
+test("file: two services of a machine share a folder", async () => {
+  await using a = await serving(POLICIES, ["--store", "file:./limits"]);
+  await using b = await serving(POLICIES, ["--store", `file:${join(a.folder, "limits")}`]);
+  await share(a, b);
+  await endsCleanly(a);
+});
+
+test("postgres: --migrate makes the schema, the password is not logged", async () => {
+  await using server = await startServer({ fsync: "off" });
+  const url = `postgres://postgres:secret@127.0.0.1:${server.port}/postgres`;
+  await using before = await serving(POLICIES, ["--store", url]);
+  expect((await before.request("/readyz")).status).toBe(503);
+  await using a = await serving(POLICIES, ["--store", url, "--migrate"]);
+  await using b = await serving(POLICIES, ["--store", url]);
+  await share(a, b);
+  expect((await before.request("/readyz")).status).toBe(200);
+  expect(a.log()[0]).toMatchObject({ store: `postgres://postgres:***@127.0.0.1:${server.port}/postgres` });
+  await endsCleanly(a);
+});
+
+describe("redis", () => {
+  test("two services share a server", async () => {
+    const redis = await RedisServer.start();
+    await using a = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`]);
+    await using b = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/0`]);
+    await share(a, b);
+    await endsCleanly(a);
+    await redis.stop();
+  });
+
+  test("a server that fails is logged once with its cause, and once when it answers again", async () => {
+    const redis = await RedisServer.start();
+    await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`]);
+    expect((await service.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, remaining: 2 });
+    await redis.kill();
+    for (let i = 0; i < 5; i++) {
+      const { status, body } = await service.post("/v1/decide", BODY);
+      expect([status, body.ok, body.degraded]).toEqual([200, false, true]);
+      expect(body.cause).toMatch(/redis/);
+    }
+    const unready = await service.request("/readyz");
+    expect([unready.status, unready.body.detail]).toEqual([503, expect.stringMatching(/^The store failed: redis: /)]);
+    expect((await service.request("/healthz")).status).toBe(200);
+    await redis.up();
+    while ((await service.request("/readyz")).status !== 200);
+    await service.logged("store answers");
+    const events = service.log().map(({ level, event }) => `${level} ${event}`);
+    expect(events).toEqual(["info started", "error store failed", "info store answers"]);
+    const [, failed] = service.log();
+    expect(failed).toMatchObject({
+      message: expect.stringContaining("its calls are denied"),
+      cause: expect.any(String),
+    });
+    await redis.stop();
+  });
+
+  test("--on-store-error allow: decided without the store, and marked", async () => {
+    const redis = await RedisServer.start();
+    await redis.kill();
+    const store = `redis://127.0.0.1:${redis.port}`;
+    await using open = await serving(POLICIES, ["--store", store, "--on-store-error", "allow", "--timeout", "50ms"]);
+    expect((await open.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, degraded: true });
+    await using local = await serving(POLICIES, ["--store", store, "--on-store-error", "0.5", "--timeout", "50ms"]);
+    const { body } = await local.post("/v1/decide", BODY);
+    expect(body).toMatchObject({ ok: true, degraded: true, limit: 1.5 });
+    await redis.stop();
+  });
+});
