@@ -1,0 +1,114 @@
+/** The connection to the handler, and what came from it. */
+import { type Denial, type Denials, type Figures, type KeyState, type OperationRequest, SPAN } from "../src/wire.ts";
+
+/** The log's rows, and those that wait while it is paused. */
+const MOST_ROWS = 100;
+/** ms until a refused connection is tried again. */
+const RETRY = 5000;
+
+export interface Series {
+  readonly name: string | null;
+  readonly policy: string | undefined;
+  /** By second; the last one is that of `now`. */
+  readonly granted: readonly number[];
+  readonly denied: readonly number[];
+  readonly degraded: number;
+}
+
+export interface View {
+  readonly status: "connecting" | "live" | "lost";
+  readonly figures: Figures | undefined;
+  readonly series: readonly Series[];
+  /** Newest first. */
+  readonly denials: readonly Denial[];
+  readonly paused: boolean;
+  /** Denials that are not in the list: too many in a moment, or while it was paused. */
+  readonly skipped: number;
+  /** Whether several processes have answered. */
+  readonly several: boolean;
+}
+
+const EMPTY: readonly number[] = new Array<number>(SPAN).fill(0);
+const NOTHING = { figures: undefined, series: [], denials: [], skipped: 0 } as const;
+
+/** The numbers of ten minutes, moved on by `passed` seconds, with the new ones at the end. */
+export function advance(old: readonly number[], passed: number, fresh: readonly number[]): number[] {
+  const kept = [...old.slice(passed), ...EMPTY.slice(0, Math.min(passed, SPAN))].slice(-SPAN);
+  return [...kept.slice(0, SPAN - fresh.length), ...fresh];
+}
+
+export class Live {
+  #view: View = { ...NOTHING, status: "connecting", paused: false, several: false };
+  readonly #listeners = new Set<() => void>();
+
+  constructor() {
+    this.#connect();
+  }
+
+  readonly view = (): View => this.#view;
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly pause = (paused: boolean): void => this.#set({ paused });
+
+  #set(part: Partial<View>): void {
+    this.#view = { ...this.#view, ...part };
+    for (const listener of this.#listeners) listener();
+  }
+
+  #connect(): void {
+    const url = new URL(location.href);
+    url.hash = "";
+    url.searchParams.set("stream", "");
+    const source = new EventSource(url);
+    source.addEventListener("figures", ({ data }) => this.#figures(JSON.parse(data)));
+    source.addEventListener("denials", ({ data }) => this.#denials(JSON.parse(data)));
+    source.addEventListener("error", () => {
+      // A stream that ends is opened again by the browser, without a word; one that is refused is not.
+      if (source.readyState !== EventSource.CLOSED && this.#view.status !== "lost") return;
+      this.#set({ status: "lost" });
+      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.#connect(), RETRY);
+    });
+  }
+
+  #figures(figures: Figures): void {
+    const before = this.#view.figures;
+    const isOther = before !== undefined && before.process !== figures.process;
+    const old = new Map(isOther ? [] : this.#view.series.map((series) => [series.name, series]));
+    const passed = Math.floor(figures.now / 1000) - Math.floor((before?.now ?? 0) / 1000);
+    const series = figures.limits.map(({ granted, denied, ...rest }) => ({
+      ...rest,
+      granted: advance(old.get(rest.name)?.granted ?? EMPTY, passed, granted),
+      denied: advance(old.get(rest.name)?.denied ?? EMPTY, passed, denied),
+    }));
+    const forgotten = isOther ? { denials: [], skipped: 0, several: true } : {};
+    this.#set({ ...forgotten, figures, series, status: "live" });
+  }
+
+  #denials({ denials, skipped }: Denials): void {
+    const view = this.#view;
+    const listed = view.paused ? [] : denials.toReversed();
+    this.#set({
+      denials: [...listed, ...view.denials].slice(0, MOST_ROWS),
+      skipped: view.skipped + skipped + denials.length - listed.length,
+    });
+  }
+}
+
+/** Sends an operation to the handler. @throws with the handler's message */
+export async function send(request: OperationRequest): Promise<KeyState> {
+  const url = new URL(location.href);
+  url.hash = "";
+  const body = JSON.stringify(request);
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(
+    () => undefined,
+  );
+  if (response === undefined) throw new Error("The server does not answer.");
+  const text = await response.text();
+  if (!(response.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error(text.trim());
+  const answer = JSON.parse(text) as KeyState & { error?: string };
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}

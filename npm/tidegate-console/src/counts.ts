@@ -1,0 +1,191 @@
+/** What a limiter decided in the last ten minutes, in memory that no caller can grow. */
+import type { Config, Decision } from "tidegate";
+import type { DecisionEvent } from "tidegate/observe";
+import { leaders, Summary } from "./top.ts";
+import { type Denial, type Denials, type LimitFigures, SPAN, type TopKey } from "./wire.ts";
+
+/** Names of limits with counts of their own beside those that are defined; further ones are counted together. */
+const MOST_OTHER_NAMES = 100;
+/** Denials that are kept for the log. */
+const MOST_DENIALS = 200;
+/** Denials in one event of the stream, which sends four events a second. */
+const MOST_SENT = 50;
+/** Each minute has a summary of its own: old minutes are forgotten as a whole. */
+const MINUTES = SPAN / 60;
+/** Keys in a minute's summary: a count is too low by at most 1/256 of the minute's denials. */
+const ROOM = 512;
+const SHOWN_KEYS = 15;
+
+/** The denied keys of one epoch minute. */
+interface Minute {
+  minute: number;
+  summary: Summary;
+}
+
+/** The counts of one limit: a ring of seconds. */
+class Series {
+  readonly index: number;
+  readonly name: string | null;
+  #policy: string | undefined;
+  /** The epoch s of each place in the ring. */
+  readonly #seconds = new Float64Array(SPAN).fill(Number.NaN);
+  readonly #granted = new Uint32Array(SPAN);
+  readonly #denied = new Uint32Array(SPAN);
+  readonly #degraded = new Uint32Array(SPAN);
+
+  constructor(index: number, name: string | null) {
+    this.index = index;
+    this.name = name;
+  }
+
+  add(second: number, { ok, degraded, policy }: Decision): void {
+    const place = second % SPAN;
+    if (this.#seconds[place] !== second) {
+      this.#seconds[place] = second;
+      for (const counts of [this.#granted, this.#denied, this.#degraded]) counts[place] = 0;
+    }
+    const counts = ok ? this.#granted : this.#denied;
+    counts[place] = (counts[place] as number) + 1;
+    if (degraded) this.#degraded[place] = (this.#degraded[place] as number) + 1;
+    if (this.name !== null) this.#policy ??= policyText(policy);
+  }
+
+  /** The counts of these seconds; `degraded` is of the whole ring. */
+  figures(from: number, to: number): LimitFigures {
+    const of = (counts: Uint32Array, first: number): number[] =>
+      Array.from({ length: to - first + 1 }, (_, i) => {
+        const place = (first + i) % SPAN;
+        return this.#seconds[place] === first + i ? (counts[place] as number) : 0;
+      });
+    return {
+      name: this.name,
+      policy: this.#policy,
+      granted: of(this.#granted, from),
+      denied: of(this.#denied, from),
+      degraded: of(this.#degraded, to - SPAN + 1).reduce((sum, count) => sum + count, 0),
+    };
+  }
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
+
+function durationText(ms: number): string {
+  const [unit, size] = UNITS.find(([, size]) => ms >= size && ms % size === 0) ?? ["ms", 1];
+  return `${ms / size} ${unit}`;
+}
+
+/** A limit in a few words, from a decision's policy or a value's config. */
+export function policyText({ kind, rate, period, capacity = rate }: Config): string {
+  // A decision's policy has the period in ms; a config of `getValue` has it as well.
+  const per = typeof period === "number" ? durationText(period) : period;
+  return `${kind}: ${rate} per ${per}${capacity === rate ? "" : `, capacity ${capacity}`}`;
+}
+
+/** The calls that take tokens: a check is counted where it is followed by one of them. */
+const TAKES: ReadonlySet<DecisionEvent["operation"]> = new Set(["limit", "limitAll", "limitMany"]);
+
+/** Counts the events of a limiter. */
+export class Counts {
+  /** Epoch ms. */
+  readonly since: number;
+  readonly defined: readonly string[];
+  readonly #now: () => number;
+  readonly #series: Series[];
+  readonly #byName: Map<string, Series>;
+  readonly #mostNames: number;
+  #others: Series | undefined;
+  readonly #minutes: Minute[];
+  readonly #denials: Denial[] = [];
+  #denied = 0;
+
+  constructor(names: readonly string[], now: () => number) {
+    this.#now = now;
+    this.since = now();
+    this.defined = names;
+    this.#series = names.map((name, index) => new Series(index, name));
+    this.#byName = new Map(names.map((name, index) => [name, this.#series[index] as Series]));
+    this.#mostNames = names.length + MOST_OTHER_NAMES;
+    this.#minutes = Array.from({ length: MINUTES }, () => ({ minute: Number.NaN, summary: new Summary(ROOM) }));
+  }
+
+  /** The observer. */
+  readonly add = ({ operation, name, key, count, decision, all }: DecisionEvent): void => {
+    if (!TAKES.has(operation)) return;
+    // Nothing was taken, and not because of this limit.
+    if (all !== undefined && !all.ok && decision.ok) return;
+    const at = this.#now();
+    const series = this.#of(name);
+    series.add(Math.floor(at / 1000), decision);
+    if (decision.ok) return;
+    this.#summary(Math.floor(at / 60_000)).add(`${series.index}:${key ?? ""}`);
+    const { retryAfter = null, degraded = false } = decision;
+    const id = ++this.#denied;
+    this.#denials[id % MOST_DENIALS] = { id, at, name, key: key ?? null, count, retryAfter, degraded };
+  };
+
+  /** The number of denials so far, which is the id of the last one. */
+  get denied(): number {
+    return this.#denied;
+  }
+
+  #of(name: string): Series {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    if (this.#byName.size === this.#mostNames) {
+      this.#others ??= this.#add(null);
+      return this.#others;
+    }
+    const series = this.#add(name);
+    this.#byName.set(name, series);
+    return series;
+  }
+
+  #add(name: string | null): Series {
+    const series = new Series(this.#series.length, name);
+    this.#series.push(series);
+    return series;
+  }
+
+  #summary(minute: number): Summary {
+    const slot = this.#minutes[minute % MINUTES] as Minute;
+    if (slot.minute !== minute) Object.assign(slot, { minute, summary: new Summary(ROOM) });
+    return slot.summary;
+  }
+
+  /** The counts of each second since `after`, which is an epoch s, at most of the last ten minutes. */
+  figures(after: number): { now: number; from: number; limits: LimitFigures[]; top: TopKey[] } {
+    const now = this.#now();
+    const to = Math.floor(now / 1000);
+    const from = Math.max(to - SPAN + 1, Math.min(after, to));
+    return { now, from, limits: this.#series.map((series) => series.figures(from, to)), top: this.#top(now) };
+  }
+
+  #top(now: number): TopKey[] {
+    const minute = Math.floor(now / 60_000);
+    const recent = this.#minutes.filter((slot) => slot.minute > minute - MINUTES && slot.minute <= minute);
+    return leaders(
+      recent.map(({ summary }) => summary),
+      SHOWN_KEYS,
+    ).map(({ key: entry, atLeast, atMost }) => {
+      const colon = entry.indexOf(":");
+      const name = this.#series[Number(entry.slice(0, colon))]?.name ?? null;
+      return { name, key: entry.slice(colon + 1) || null, atLeast, atMost };
+    });
+  }
+
+  /** The newest denials after the one with this id. */
+  denials(after: number): Denials {
+    const first = Math.max(after + 1, this.#denied - MOST_SENT + 1);
+    const denials = Array.from(
+      { length: Math.max(this.#denied - first + 1, 0) },
+      (_, i) => this.#denials[(first + i) % MOST_DENIALS] as Denial,
+    );
+    return { denials, skipped: this.#denied - after - denials.length };
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * One page that shows who is limited and changes it live, as a fetch handler for any app.
+ *
+ * ```ts
+ * const { limits, fetch } = createConsole(
+ *   defineLimits({ api: { kind: "token bucket", rate: 10, period: "1s" } }),
+ *   { authorize: (request) => isAdmin(request) },
+ * );
+ * ```
+ *
+ * @module
+ */
+import { InputError, type Limiter, type Store } from "tidegate";
+import { observe } from "tidegate/observe";
+import { type Authorize, isSameOrigin, refusal, respond, text } from "./access.ts";
+import { Counts } from "./counts.ts";
+import { type ConsoleAction, operate, type OnAction } from "./operations.ts";
+import { Streams } from "./stream.ts";
+
+export type { Authorize, ConsoleAction, OnAction };
+
+/** Settings of {@link createConsole}. */
+export interface ConsoleOptions {
+  /**
+   * Whether a request may use the console: `true`, or a promise of it. A `Response`, such as one that requires a sign-in,
+   * is sent as it is. Anything else is answered with 403, and an error with 500 without its message. Called for the page, for each operation, and at least every 30 s while the page is open.
+   * It must not read the request's body.
+   */
+  authorize: Authorize;
+  /** Called before each reset, give, charge and block, to record who did what. An error prevents the operation. */
+  onAction?: OnAction | undefined;
+  /** The clock of the counts, epoch ms; default `Date.now`. Give one in tests. */
+  now?: (() => number) | undefined;
+}
+
+/** Made by {@link createConsole}. */
+export interface Console<N extends string, S extends Store> {
+  /** The limiter that the app uses: the same limits, on the same store, with counts. */
+  readonly limits: Limiter<N, S>;
+  /** Responds with the page and its data. Mount it at any path, for GET and POST. */
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+const OPTIONS: Readonly<Record<keyof ConsoleOptions, string>> = {
+  authorize: "a function (request) => boolean that decides who may use the console",
+  onAction: "a function of an action",
+  now: "a function that returns ms",
+};
+
+function checkOptions(options: unknown): asserts options is ConsoleOptions {
+  if (typeof options !== "object" || options === null) {
+    throw new InputError("options", "an object with authorize", options);
+  }
+  for (const [field, value] of Object.entries(options)) {
+    if (!Object.hasOwn(OPTIONS, field)) {
+      throw new InputError(field, `absent: createConsole has ${Object.keys(OPTIONS).join(", ")}`, value);
+    }
+  }
+  for (const [field, expects] of Object.entries(OPTIONS)) {
+    const value = (options as Record<string, unknown>)[field];
+    if (typeof value === "function" || (value === undefined && field !== "authorize")) continue;
+    throw new InputError(field, expects, value);
+  }
+}
+
+/**
+ * A limiter that counts its decisions, and a fetch handler that shows them on a page.
+ *
+ * The counts are of this process since it started, for at most ten minutes back; they take 12 kB per limit and at most
+ * a few MB for keys. Values and operations are the store's, so they are of all processes.
+ *
+ * ```ts
+ * const { limits, fetch } = createConsole(defineLimits({ … }, { store }), { authorize: (request) => isAdmin(request) });
+ * app.all("/limits", (c) => fetch(c.req.raw));
+ * ```
+ *
+ * Throws an `InputError` where `limiter` is no limiter, or `authorize` is no function: there is no console without one.
+ */
+export function createConsole<N extends string, S extends Store>(
+  limiter: Limiter<N, S>,
+  options: ConsoleOptions,
+): Console<N, S> {
+  checkOptions(options);
+  const { authorize, onAction = () => {}, now = Date.now } = options;
+  const counts = new Counts(limiter?.names ?? [], now);
+  const limits = observe(limiter, counts.add);
+  const streams = new Streams(counts);
+
+  /** What the console's own calls decide is not counted. */
+  const operations = limiter as unknown as Limiter<string, Store>;
+
+  async function fetch(request: Request): Promise<Response> {
+    const { method, headers } = request;
+    if (method !== "GET" && method !== "HEAD" && method !== "POST") {
+      return text(405, "The console takes GET and POST.", { allow: "GET, HEAD, POST" });
+    }
+    const refused = await refusal(request, authorize);
+    if (refused !== undefined) return refused;
+    const sameOrigin = isSameOrigin(request);
+    if (method === "POST") {
+      if (sameOrigin !== true) return text(403, "Only the console's own page may do this.");
+      return operate(request, operations, onAction);
+    }
+    if (!new URL(request.url).searchParams.has("stream")) return page(method);
+    if (sameOrigin === false) return text(403, "Only the console's own page may read this.");
+    if (method === "HEAD") return events(null);
+    const stream = streams.open(headers.get("last-event-id"));
+    return stream === undefined ? text(503, "Too many pages are open.", { "retry-after": "5" }) : events(stream);
+  }
+
+  /** The page is loaded with the first request for it, and has the names of all limits, those without decisions too. */
+  async function page(method: string): Promise<Response> {
+    const { PAGE, POLICY } = await import("./generated/page.ts");
+    const body = method === "HEAD" ? null : PAGE;
+    return respond(200, "text/html; charset=utf-8", body, { "content-security-policy": POLICY });
+  }
+
+  // Proxies that collect responses would delay events.
+  const events = (stream: ReadableStream | null): Response =>
+    respond(200, "text/event-stream", stream, { "x-accel-buffering": "no" });
+
+  return { limits, fetch };
+}

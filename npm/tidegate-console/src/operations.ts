@@ -1,0 +1,104 @@
+/** Reading and changing one key. */
+import {
+  type BlockOptions,
+  type Config,
+  isInputError,
+  isStoreError,
+  type Limiter,
+  project,
+  type Store,
+} from "tidegate";
+import { json } from "./access.ts";
+import { policyText } from "./counts.ts";
+import { type KeyState, type Operation, OPERATIONS } from "./wire.ts";
+
+/** A change that the console is about to make. */
+export interface ConsoleAction {
+  readonly operation: Exclude<Operation, "read">;
+  /** The limit's name. */
+  readonly name: string;
+  /** Absent for a limit that all share. */
+  readonly key: string | undefined;
+  /** Tokens to give or charge. */
+  readonly count: number;
+  /** Of a block, its length: ms, or a text such as `"15m"`. */
+  readonly for: BlockOptions["for"] | undefined;
+  /** Of the person who makes it, for a record of who did what. */
+  readonly request: Request;
+}
+
+export type OnAction = (action: ConsoleAction) => void | Promise<void>;
+
+/** By shape: names come from the page, and the limiter checks them. */
+type AnyLimiter = Limiter<string, Store>;
+type Target = { key: string } | { key?: never };
+
+const FIELDS = new Set(["operation", "name", "key", "count", "for"]);
+
+class BadRequest extends Error {}
+
+/** Performs what the request's body has, and responds with the key's state. */
+export async function operate(request: Request, limiter: AnyLimiter, onAction: OnAction): Promise<Response> {
+  try {
+    const { operation, name, target, count, length } = requestOf(await request.json().catch(() => undefined));
+    if (operation !== "read") {
+      await onAction({ operation, name, key: target.key, count, for: length, request });
+      if (operation === "reset") await limiter.reset(name, target);
+      // The limiter refuses a block without a length.
+      else if (operation === "block") await limiter.block(name, { ...target, for: length as BlockOptions["for"] });
+      else await limiter[operation](name, { ...target, count });
+    }
+    return json(200, await stateOf(limiter, name, target, count));
+  } catch (error) {
+    if (error instanceof BadRequest || isInputError(error)) return json(400, { error: (error as Error).message });
+    console.error("tidegate-console: an operation failed", error);
+    if (isStoreError(error)) return json(503, { error: (error as Error).message });
+    return json(500, { error: "The operation failed. The server's log has the reason." });
+  }
+}
+
+interface Requested {
+  readonly operation: Operation;
+  readonly name: string;
+  readonly target: Target;
+  readonly count: number;
+  readonly length: BlockOptions["for"] | undefined;
+}
+
+function requestOf(body: unknown): Requested {
+  if (typeof body !== "object" || body === null) throw new BadRequest("the body must be a JSON object");
+  const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
+  if (unknown !== undefined) throw new BadRequest(`the body has no field ${JSON.stringify(unknown)}`);
+  const { operation, name, key, count = 1, for: length } = body as Record<string, unknown>;
+  if (!OPERATIONS.includes(operation as Operation)) {
+    throw new BadRequest(`\`operation\` must be one of ${OPERATIONS.join(", ")}`);
+  }
+  if (typeof name !== "string") throw new BadRequest("`name` must be a string");
+  if (typeof key !== "string" && key !== undefined) throw new BadRequest("`key` must be a string, or absent");
+  if (typeof count !== "number") throw new BadRequest("`count` must be a number");
+  if (typeof length !== "number" && typeof length !== "string" && length !== undefined) {
+    throw new BadRequest("`for` must be a number of ms, or a text such as 15m");
+  }
+  // The limiter checks their values.
+  const target = key === undefined ? {} : { key };
+  return { operation: operation as Operation, name, target, count, length: length as BlockOptions["for"] | undefined };
+}
+
+/** The state of a key. It is two calls of the store: other requests may come between them. */
+async function stateOf(limiter: AnyLimiter, name: string, target: Target, count: number): Promise<KeyState> {
+  const [state, now, next] = await Promise.all([
+    limiter.getValue(name, target),
+    limiter.check(name, { ...target, count: 0 }),
+    limiter.check(name, { ...target, count }),
+  ]);
+  const config: Config = state.config;
+  return {
+    now: now.now,
+    value: project(state, config, Math.max(now.now, state.ts)).value,
+    capacity: now.limit,
+    policy: policyText(config),
+    resetAt: now.resetAt,
+    next: { count, ok: next.ok, retryAt: next.retryAt ?? null },
+    degraded: now.degraded === true || next.degraded === true,
+  };
+}

@@ -1,0 +1,141 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { type Config, defineLimits, MINUTE, SECOND } from "tidegate";
+import { observe } from "tidegate/observe";
+import { expect, test } from "vitest";
+import { Counts, policyText } from "../src/counts.ts";
+import { SPAN } from "../src/wire.ts";
+
+const START = 1_700_000_000_000;
+const API: Config = { kind: "token bucket", rate: 1, period: MINUTE, capacity: 2 };
+
+/** A limiter with counts, on a clock that the test sets. */
+function counted<N extends string>(configs: Record<N, Config>) {
+  const clock = { now: START };
+  const now = () => clock.now;
+  const plain = defineLimits(configs, { now });
+  const counts = new Counts(plain.names, now);
+  return { clock, counts, limits: observe(plain, counts.add) };
+}
+
+const sum = (numbers: readonly number[] = []): number => numbers.reduce((total, number) => total + number, 0);
+
+test("grants and denials are counted by second", () => {
+  const { clock, counts, limits } = counted({ api: API });
+  for (let i = 0; i < 3; i++) limits.limit("api", { key: "ann" });
+  clock.now += SECOND;
+  limits.limit("api", { key: "ann" });
+  const { from, limits: all } = counts.figures(0);
+  expect(from).toBe(START / 1000 + 1 - SPAN + 1);
+  expect(all).toHaveLength(1);
+  expect(all[0]?.policy).toBe("token bucket: 1 per 1 min, capacity 2");
+  expect(all[0]?.granted.slice(-3)).toEqual([0, 2, 0]);
+  expect(all[0]?.denied.slice(-3)).toEqual([0, 1, 1]);
+  expect([all[0]?.granted.length, sum(all[0]?.granted)]).toEqual([SPAN, 2]);
+  expect(counts.figures(START / 1000 + 1).limits[0]?.denied).toEqual([1]);
+});
+
+test("a count is forgotten after ten minutes, and not before", () => {
+  const { clock, counts, limits } = counted({ api: API });
+  limits.limit("api", { key: "ann", count: 9 });
+  clock.now += (SPAN - 1) * SECOND;
+  expect(counts.figures(0).limits[0]?.denied[0]).toBe(1);
+  clock.now += SECOND;
+  expect(sum(counts.figures(0).limits[0]?.denied)).toBe(0);
+  expect(counts.figures(0).top).toEqual([]);
+  // The same place in the ring.
+  limits.limit("api", { key: "bob", count: 9 });
+  expect(counts.figures(0).limits[0]?.denied.at(-1)).toBe(1);
+  expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["bob"]);
+});
+
+test("calls that take nothing are not counted, and a joint denial is that of the limits that deny", () => {
+  const { counts, limits } = counted({ api: API, wide: { kind: "fixed window", rate: 10, period: "1h" } });
+  limits.check("api", { key: "ann", count: 9 });
+  limits.give("api", { key: "ann" });
+  limits.charge("api", { key: "ann", count: 0 });
+  limits.limitMany("wide", ["a", "b"], { count: 6 });
+  limits.limitAll([
+    { name: "api", key: "ann", count: 3 },
+    { name: "wide", key: "ann" },
+  ]);
+  const [api, wide] = counts.figures(0).limits;
+  expect([sum(api?.granted), sum(api?.denied)]).toEqual([0, 1]);
+  expect([sum(wide?.granted), sum(wide?.denied)]).toEqual([2, 0]);
+});
+
+test("the keys that are denied most come first, with the limit; a shared limit has none", () => {
+  const { clock, counts, limits } = counted({ api: API, shared: { kind: "fixed window", rate: 1, period: "1h" } });
+  for (let i = 0; i < 2; i++) limits.limit("shared");
+  for (let i = 0; i < 5; i++) limits.limit("api", { key: "0:ann" });
+  clock.now += MINUTE;
+  for (let i = 0; i < 5; i++) limits.limit("api", { key: "0:ann" });
+  expect(counts.figures(0).top).toEqual([
+    { name: "api", key: "0:ann", atLeast: 7, atMost: 7 },
+    { name: "shared", key: null, atLeast: 1, atMost: 1 },
+  ]);
+});
+
+test("the log has the newest denials, and how many are left out", () => {
+  const { counts, limits } = counted({ api: API });
+  for (let i = 0; i < 62; i++) limits.limit("api", { key: "ann" });
+  const { denials, skipped } = counts.denials(0);
+  expect([denials.length, skipped, denials.at(-1)?.id, counts.denied]).toEqual([50, 10, 60, 60]);
+  expect(denials[0]).toEqual({
+    id: 11,
+    at: START,
+    name: "api",
+    key: "ann",
+    count: 1,
+    retryAfter: MINUTE,
+    degraded: false,
+  });
+  expect(counts.denials(58).denials.map(({ id }) => id)).toEqual([59, 60]);
+  expect(counts.denials(60)).toEqual({ denials: [], skipped: 0 });
+  limits.limit("api", { count: 3 });
+  expect(counts.denials(60).denials[0]).toMatchObject({ key: null, count: 3, retryAfter: null });
+});
+
+test("a decision without the store is counted as such", () => {
+  const { clock, counts } = counted({ api: API });
+  const decision = { ok: true, degraded: true, policy: { name: "api", kind: "fixed window", rate: 1, period: 1 } };
+  counts.add({ operation: "limit", name: "api", key: "a", count: 1, decision: decision as never });
+  expect(counts.figures(0).limits[0]).toMatchObject({ degraded: 1 });
+  clock.now += SPAN * SECOND;
+  expect(counts.figures(0).limits[0]).toMatchObject({ degraded: 0 });
+});
+
+test("names beyond the first hundred that are not defined are counted together", () => {
+  const { counts, limits } = counted({ api: API });
+  for (let i = 0; i < 150; i++) limits.limit(`n${i}`, { key: "ann", config: API });
+  const figures = counts.figures(0).limits;
+  expect(figures).toHaveLength(102);
+  expect(figures.at(-1)?.name).toBeNull();
+  expect(sum(figures.at(-1)?.granted)).toBe(50);
+});
+
+test("a million different keys take no more memory than a few thousand", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const { counts, limits } = counted({ api: API });
+  const used = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const deny = (from: number, to: number): void => {
+    // More than the capacity, so that the store has no state either.
+    for (let i = from; i < to; i++) limits.limit("api", { key: `${i}-${"x".repeat(100)}`, count: 3 });
+  };
+  deny(0, 5000);
+  const before = used();
+  deny(5000, 1_000_000);
+  expect(used() - before).toBeLessThan(1_000_000);
+  expect(sum(counts.figures(0).limits[0]?.denied)).toBe(1_000_000);
+  expect(counts.figures(0).top.every(({ atMost }) => atMost <= 1_000_000 / 256 + 1)).toBe(true);
+});
+
+test.each([
+  [{ kind: "token bucket", rate: 10, period: 1000, capacity: 10 }, "token bucket: 10 per 1 s"],
+  [{ kind: "token bucket", rate: 1, period: 1500, capacity: 4 }, "token bucket: 1 per 1500 ms, capacity 4"],
+  [{ kind: "fixed window", rate: 100, period: 86_400_000 }, "fixed window: 100 per 1 d"],
+] as const)("%j is shown as %s", (config, text) => expect(policyText(config)).toBe(text));
