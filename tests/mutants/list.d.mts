@@ -1,6 +1,10 @@
-export const MUTANTS: readonly {
+interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** Files, each with the name of one of its tests after `::` where only that has to fail. */
   readonly tests: readonly string[];
-}[];
+  /** The promise of reference/promises.md whose own test detects it. */
+  readonly promise?: string;
+}
+export const MUTANTS: readonly Mutant[];

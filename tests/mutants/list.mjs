@@ -1,10 +1,9 @@
-/** Each: a file of npm/tidegate/src, what stands in it once, what is put in its place, and the tests that must fail. */
-const one = (file, find, replace, ...tests) => ({
-  file,
-  find,
-  replace,
-  tests: tests.map((t) => `npm/tidegate/test/${t}`),
-});
+import { CALLERS } from "./callers.mjs";
+import { HTTP } from "./http.mjs";
+import { one } from "./mutant.mjs";
+import { PROMISES } from "./promises.mjs";
+import { RUST } from "./rust.mjs";
+import { STORES } from "./stores.mjs";
 
 const LEASE = ["lease/calls.test.ts", "lease/queue.test.ts", "lease/nodes.test.ts", "lease/laws.test.ts"];
 const CLOCK = ["server-clock.test.ts"];
@@ -99,7 +98,14 @@ export const MUTANTS = [
   one("limiter/resilience.ts", "      remaining: 0,\n", "      remaining: policy.capacity,\n", "resilience.test.ts"),
   one("http/quota.ts", "degraded !== true && reason", "reason", "resilience.test.ts"),
   one("limit/config.ts", '(field === "start" && !Number.isFinite(value))', "false", "mistakes.test.ts"),
-  one("limit/evaluate.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
+  one("limit/evaluator.ts", "policy.start === undefined ? at.start :", "true ? at.start :", "algebra.test.ts"),
+  one(
+    "client/source.ts",
+    "{ start: startOf(key) }) > now",
+    "{ start: startOf(key) }) > Number.POSITIVE_INFINITY",
+    "client/source.test.ts",
+  ),
+  one("limit/cached.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
   one("limiter/resilience.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
   one("limiter/resilience.ts", "(flags & RESERVE) !== 0", "false", "resilience.test.ts"),
   one(
@@ -157,4 +163,9 @@ export const MUTANTS = [
   ),
   one("limiter/options.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
   one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
+  ...CALLERS,
+  ...HTTP,
+  ...RUST,
+  ...STORES,
+  ...PROMISES,
 ];

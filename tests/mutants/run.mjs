@@ -1,41 +1,114 @@
-// Mutants of the TypeScript that decides, made by hand: each has to fail the tests beside it.
+// Applies each mutant of list.mjs to a copy of the tree: its tests have to fail.
 //
-//   node tests/mutants/run.mjs [word]     those whose file has the word
+//   node tests/mutants/run.mjs [word …]        those whose file has one of the words
+//   TIDEGATE_MUTANTS=../copy node …            in a copy of its own, so that a second run can go on beside
+//   node tests/mutants/run.mjs promises [word …]   those of promises, one for each; with words, those whose text has one
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { copy, makeCopy, withMutant } from "./copy.mjs";
 import { MUTANTS } from "./list.mjs";
 
-const root = join(import.meta.dirname, "../..");
-const vitest = join(root, "node_modules/vitest/vitest.mjs");
-const word = process.argv[2] ?? "";
-const config = join(import.meta.dirname, "vitest.config.ts");
+const words = process.argv.slice(2);
+const promises = words[0] === "promises" && words.shift() !== undefined;
+const chosen = MUTANTS.filter(({ file, promise }) => {
+  const text = promises ? promise : file;
+  return text !== undefined && (words.length === 0 || words.some((word) => text.includes(word)));
+});
 
-const chosen = MUTANTS.filter(({ file }) => file.includes(word));
+makeCopy();
 for (const { file, find } of chosen) {
-  const parts = readFileSync(join(root, "npm/tidegate/src", file), "utf8").split(find);
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${find}`);
+  const times = readFileSync(join(copy, file), "utf8").split(find).length - 1;
+  if (times !== 1) throw new Error(`${file} has ${times} times: ${find}`);
 }
-/** Whether a file's tests pass with the mutant, or without one. */
-const passes = (test, mutant) => {
-  const env = { ...process.env, TIDEGATE_MUTANT: mutant === undefined ? "" : JSON.stringify(mutant) };
-  const args = [vitest, "run", "--config", config, "--bail", "1", test];
-  // A mutant may never end: that is noticed, too.
-  return spawnSync(process.execPath, args, { cwd: root, env, timeout: 300_000, killSignal: "SIGKILL" }).status === 0;
-};
+
+/** A mutant may never end; that is a failure of its test, too. */
+const LONGEST = 1_200_000;
+
+function run(program, args, cwd = copy) {
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    cwd,
+    encoding: "utf8",
+    timeout: LONGEST,
+    killSignal: "SIGKILL",
+    maxBuffer: 2 ** 30,
+  });
+  return { ok: status === 0, output: `${stdout}${stderr}` };
+}
+
+/** A mutant that does not compile proves nothing. */
+const BROKEN = /could not compile|Transform failed|PARSE_ERROR|SyntaxError/;
+
+/** `crates/table/tests/table.rs`, or a module of the library that has tests. */
+function cargo(file, name) {
+  const [, crate, folder, module] = /^crates\/([^/]+)\/(src|tests)\/(.+)\.rs$/.exec(file);
+  const target = folder === "tests" ? ["--test", module] : ["--lib"];
+  const filter = name ?? (folder === "tests" ? [] : `${module}::`);
+  const args = ["test", "--quiet", "--profile", "mutants", "--package", `tidegate-${crate}`, ...target];
+  return run("cargo", [...args, "--", ...[filter].flat()]);
+}
+
+/** How to build what a test imports, after a change of this file; nothing, where it imports the source. */
+function buildOf(project, changed) {
+  if (changed.startsWith("crates/")) return ["npm/scripts/build.mjs"];
+  if (project === "unit" || project === "house") return undefined;
+  if (changed.startsWith("npm/site/.vitepress/")) return ["npm/scripts/docs.mjs"];
+  return changed.startsWith("npm/tidegate/src/") ? ["../../node_modules/tsdown/dist/run.mjs"] : undefined;
+}
+
+/** The build that has the last mutant in it. */
+let stale;
+
+function rebuild([script], cwd = script.startsWith("..") ? join(copy, "npm/tidegate") : copy) {
+  const { ok, output } = run(process.execPath, [script], cwd);
+  if (!ok) throw new Error(`${script} fails\n${output}`);
+}
+
+function vitest(file, name, { file: changed }) {
+  const project = /^tests\/([^/]+)\//.exec(file)?.[1] ?? "unit";
+  const build = buildOf(project, changed);
+  if (stale !== undefined && project !== "unit" && stale[0] !== build?.[0]) rebuild(stale);
+  if (build !== undefined) rebuild(build);
+  stale = build;
+  const only = name === undefined ? [] : ["-t", name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")];
+  const args = ["run", "--project", project, "--bail", "1", ...only, file];
+  return run(process.execPath, ["node_modules/vitest/vitest.mjs", ...args]);
+}
+
+/** Whether a test passes. A name after `::` selects from the file. */
+function passes(test, mutant) {
+  const [file, name] = test.split("::");
+  const { ok, output } = file.endsWith(".rs") ? cargo(file, name) : vitest(file, name, mutant);
+  if (BROKEN.test(output)) throw new Error(output);
+  return { ok, output };
+}
+
 const sound = new Map();
-/** Whether a file's tests fail of the mutant, and of nothing else. */
-const fails = (test, mutant) => {
-  if (passes(test, mutant)) return false;
-  if (!sound.has(test)) sound.set(test, passes(test));
-  if (!sound.get(test)) throw new Error(`${test} fails without a mutant`);
+/** Whether a test fails with the mutant, and passes without. */
+function fails(test, mutant) {
+  if (withMutant(mutant, () => passes(test, mutant).ok)) return false;
+  if (!sound.has(test)) sound.set(test, passes(test, mutant));
+  const { ok, output } = sound.get(test);
+  if (!ok) throw new Error(`${test} fails without a mutant\n${output}`);
   return true;
-};
-const missed = [];
-for (const mutant of chosen) {
-  const caught = mutant.tests.some((test) => fails(test, mutant));
-  if (!caught) missed.push(mutant);
-  console.log(`${caught ? "caught" : "MISSED"} ${mutant.file}: ${mutant.find} -> ${mutant.replace}`);
 }
-console.log(`${chosen.length} mutants: ${chosen.length - missed.length} caught, ${missed.length} missed`);
-process.exitCode = missed.length === 0 ? 0 : 1;
+
+/** `caught`, `MISSED`, or `BROKEN` with the reason: it proves nothing. */
+function outcome(mutant) {
+  try {
+    return [mutant.tests.some((test) => fails(test, mutant)) ? "caught" : "MISSED"];
+  } catch (error) {
+    return ["BROKEN", error.message];
+  }
+}
+
+const counts = { caught: 0, MISSED: 0, BROKEN: 0 };
+for (const mutant of chosen) {
+  const [result, why = ""] = outcome(mutant);
+  counts[result]++;
+  const what = promises ? `${mutant.promise}: ` : "";
+  const [find, replace] = [mutant.find, mutant.replace].map((text) => JSON.stringify(text));
+  console.log(`${result} ${what}${mutant.file}: ${find} -> ${replace}${why && `\n${why}`}`);
+}
+console.log(`${chosen.length} mutants: ${counts.caught} caught, ${counts.MISSED} missed, ${counts.BROKEN} broken`);
+process.exitCode = counts.caught === chosen.length ? 0 : 1;

@@ -1,0 +1,96 @@
+// What calls a limiter, or watches one: the limiter's adaptive rates and budgets, clients, react, observe, the command line.
+import { one } from "./mutant.mjs";
+
+const [ADAPTIVE, BUDGET, OBSERVE] = ["adaptive.test.ts", "budget.test.ts", "observe.test.ts"];
+const client = (...names) => names.map((name) => `client/${name}.test.ts`);
+const [FETCH, FIELDS, THROTTLE] = [
+  client("fetch", "fetch-server"),
+  client("rate-limit-fields"),
+  client("throttle", "laws"),
+];
+const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
+const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
+const cli = (name) => `cli/${name}.test.ts`;
+
+/** A mutant that tests/simulation finds: a defect that was there once. */
+const simulated = (file, find, replace) => ({
+  file,
+  find,
+  replace,
+  tests: ["tests/simulation/faults.test.ts"],
+});
+
+export const CALLERS = [
+  // Rates that adapt, and budgets.
+  one("limiter/adaptive.ts", "Math.max(floor, this.#rate * decrease)", "this.#rate * decrease", ADAPTIVE),
+  one("limiter/adaptive.ts", "Math.min(ceiling, this.#rate + increase)", "this.#rate + increase", ADAPTIVE),
+  one(
+    "limiter/adaptive.ts",
+    "      this.#rate = Math.max(floor, this.#rate * decrease);\n      this.#sent.clear();",
+    "      this.#rate = Math.max(floor, this.#rate * decrease);",
+    ADAPTIVE,
+  ),
+  one("limiter/adaptive.ts", "this.#tokens >= (this.#rate * lasted) / period / 2", "true", ADAPTIVE),
+  one("limiter/adaptive.ts", "this.#bad > tolerance * this.#ended", "this.#bad >= tolerance * this.#ended", ADAPTIVE),
+  one("limiter/adaptive.ts", "Math.max((rate * burst) / period, 1)", "(rate * burst) / period", ADAPTIVE),
+  one("limiter/adaptive.ts", "if (lasted < 0) this.#sent.clear();\n    else ", "", ADAPTIVE),
+  one("limiter/budget.ts", "await settle(actual ?? 0);", "await settle(actual ?? estimate);", BUDGET),
+  one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
+  one("limiter/budget.ts", "    await settle(0);\n", "", BUDGET),
+  one("limiter/budget.ts", "    signal?.throwIfAborted();\n    value", "    value", BUDGET),
+  one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
+  // A `fetch` that waits.
+  one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),
+  one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
+  one("client/fetch.ts", "      restraint.hold(at);\n", "", FETCH),
+  one("client/fetch.ts", "      await response.body?.cancel();\n", "", FETCH),
+  one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
+  one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
+  one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),
+  one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
+  one("client/restraint.ts", "Math.max(0, remaining - this.#flying)", "remaining", FETCH),
+  one("client/restraint.ts", "if (sent < this.#learned) return;", "", FETCH),
+  one("client/restraint.ts", "this.#most.size >= MOST_LIMITS && !this.#most.has(name)", "false", FETCH),
+  one("client/rate-limit-fields.ts", '(numberIn(fields.get("Age")) ?? 0) > 0', "false", FIELDS),
+  one("client/rate-limit-fields.ts", "number < EPOCH_MS ? number * 1000 : number", "number * 1000", FIELDS),
+  one("client/rate-limit-fields.ts", 'dateOf(fields.get("Date")) ?? now', "now", FIELDS),
+  one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
+  // Queues.
+  one("client/slots.ts", "last.state.value += dropped;", "", THROTTLE),
+  one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
+  one("client/reserve.ts", "this.#spare <= 0) return;", "false) return;", THROTTLE),
+  one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
+  one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
+  one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
+  one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),
+  one("client/streams.ts", "    cancel: (reason) => gate.close(reason),\n", "", STREAMS),
+  // Pages.
+  one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
+  one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
+  one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
+  one("react/server-clock.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
+  one(
+    "react/server-clock.ts",
+    "    this.#error = Number.POSITIVE_INFINITY;\n    return true;",
+    "    return true;",
+    CLOCK,
+  ),
+  // Logs and commands.
+  one(
+    "observe/observer.ts",
+    "key: keys[i], count: options.count ?? 1",
+    "key: keys[0], count: options.count ?? 1",
+    OBSERVE,
+  ),
+  one("observe/observer.ts", "found.has(name) || typeof", "typeof", OBSERVE),
+  one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
+  one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
+  one("cli/commands/headers.ts", "config: tier.limit.config", "config: rule.limit.config", cli("headers")),
+  one("cli/commands/migrate.ts", "if (!/^postgres(ql)?:\\/\\//.test(url)) {", "if (false) {", cli("migrate")),
+  one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
+  // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose
+  // deadline has passed are sent, a clock that swings mints tokens.
+  simulated("npm/tidegate/src/limiter/resilience.ts", 'isStoreError(error) && error.scope === "key"', "false"),
+  simulated("npm/tidegate/src/stores/postgres/request.ts", "if (pending.deadline > now) return true;", "return true;"),
+  simulated("crates/table/src/segment.rs", "        self.dropped(if was_full { full_at } else { ts }, now);\n", ""),
+];

@@ -1,0 +1,146 @@
+/** A mutant of a file of crates/<crate>/src, and tests that must fail: a file of its tests, or a module of its source. */
+const one = (crate, file, find, replace, ...tests) => ({
+  file: `crates/${crate}/src/${file}`,
+  find,
+  replace,
+  tests: tests.map((test) => `crates/${crate}/${test}`),
+});
+const file = (...rest) => one("file", ...rest);
+const table = (...rest) => one("table", ...rest);
+const policy = (path, find, replace) => one("policy", path, find, replace, "tests/documents.rs");
+
+const [FAULTS, SYNCS, STORE, CLOCK] = ["faults", "syncs", "store", "clock"].map((name) => `tests/${name}.rs`);
+const [TABLE, SHARED, SWINGS, FLOOD] = ["table", "shared", "clock", "flood"].map((name) => `tests/${name}.rs`);
+
+const block = (find, replace) => one("core", "block.rs", find, replace, "tests/laws_block.rs", "tests/vectors.rs");
+
+export const RUST = [
+  // Blocks.
+  block("from + ms - 1.0", "from + ms"),
+  block("max(now, held.ts)", "now"),
+  block("if denies { None }", "if false { None }"),
+  block("        value += ulps;\n", ""),
+  block("        value -= ulps;\n", ""),
+  block("min(most, self.refill(Some(held), until).value)", "most"),
+  block("index(self, self.start, until - 1.0) + 1.0", "index(self, self.start, until)"),
+  block("min(self.one, self.capacity)", "1.0"),
+  // The folder on LMDB.
+  file("open.rs", "if sync != Sync::Always {", "if true {", SYNCS),
+  file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),
+  file("store.rs", "Duration::from_secs(1);", "Duration::ZERO;", "src/store.rs"),
+  file("store.rs", "        self.alive()?;\n", "", FAULTS),
+  file("snapshot.rs", "TICKS: u32 = 3", "TICKS: u32 = 1", "src/snapshot.rs"),
+  file("snapshot.rs", "    file.sync_all().map_err(fail)?;\n", "", SYNCS),
+  file(
+    "snapshot.rs",
+    "        file.sync_all()?;\n        fs::rename(&copy, &data)?;",
+    "        fs::rename(&copy, &data)?;",
+    SYNCS,
+  ),
+  file("snapshot.rs", "let due = last ||", "let due =", SYNCS),
+  file("snapshot.rs", "data.exists() && !doubtful(folder)", "data.exists()", FAULTS),
+  file(
+    "transaction.rs",
+    "map(|(state, _)| Stored::Present(state)).ok_or(Fault::Row)",
+    "map_or(Ok(Stored::Absent { fresh_from: 0.0 }), |(state, _)| Ok(Stored::Present(state)))",
+    FAULTS,
+  ),
+  file(
+    "transaction.rs",
+    "row::read(&other, bytes).ok_or(Fault::Row)?",
+    "row::read(&other, bytes).unwrap_or((tidegate_core::State::new(0.0, 0.0).unwrap(), 0.0))",
+    FAULTS,
+  ),
+  file("transaction.rs", "self.max_keys + OWN_ROWS - 1", "self.max_keys + OWN_ROWS", STORE),
+  file("transaction.rs", "full_at < least", "full_at > least", STORE),
+  file("transaction.rs", "        self.evicted += 1;\n", "", STORE),
+  file("transaction.rs", "!broken(at) && (at > before || broken(before))", "!broken(at) && broken(before)", CLOCK),
+  file("private.rs", "mode(&mut builder, 0o700)", "mode(&mut builder, 0o777)", "tests/private.rs"),
+  file("private.rs", "from_mode(0o700)", "from_mode(0o777)", "tests/private.rs"),
+  file(
+    "private.rs",
+    "truncate(truncate);\n    #[cfg(unix)]\n    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);",
+    "truncate(truncate);",
+    "tests/private.rs",
+  ),
+  file("verify.rs", "if !self.taken.insert(number) {", "if false {", FAULTS),
+  file("verify.rs", "number < 2 || number > self.last", "number < 2", FAULTS),
+  file("verify.rs", "{ row::opened(key, value).is_some() }", "{ true }", FAULTS),
+  file("verify.rs", "{ row::read(key, value).is_some() }", "{ true }", FAULTS),
+  file("row.rs", "number(key.get(..8).unwrap_or_default())", "0", "src/row.rs"),
+  // The table of states in memory, and the one that threads share.
+  table("table.rs", "self.keys + 1 - dropped as usize", "self.keys + 1", TABLE),
+  table("table.rs", "self.keys >= self.max_keys", "self.keys > self.max_keys", TABLE),
+  table(
+    "table.rs",
+    "            segment.remove(place);\n            self.keys -= 1;",
+    "            segment.remove(place);",
+    TABLE,
+  ),
+  table("table.rs", "if was_full {\n", "if !was_full {\n", TABLE),
+  table("table.rs", "        self.expired += u64::from(dropped);\n", "", TABLE),
+  table("table.rs", "                self.write(change, now);\n", "", "tests/take_all.rs"),
+  table("shared.rs", "        self.keys.fetch_sub(dropped as usize, Relaxed);\n", "", SHARED),
+  table("shared.rs", ">= self.max_keys", "> self.max_keys", SHARED),
+  table(
+    "shared.rs",
+    "            segment.remove(place);\n            self.keys.fetch_sub(1, Relaxed);",
+    "            segment.remove(place);",
+    SHARED,
+  ),
+  table(
+    "shared.rs",
+    "            self.keys.fetch_sub(1, Relaxed);\n            if was_full",
+    "            if was_full",
+    SHARED,
+  ),
+  table(
+    "shared.rs",
+    "self.expired.fetch_add(u64::from(dropped), Relaxed)",
+    "self.expired.fetch_add(0, Relaxed)",
+    SHARED,
+  ),
+  table("segment.rs", "self.dropped(fresh_from, now);", "", SWINGS),
+  table("segment.rs", "if was_full { full_at } else { ts }", "ts", SWINGS),
+  table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
+  table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
+  table("segment.rs", "entry.full_at() > now;", "true;", TABLE),
+  table(
+    "call.rs",
+    "                count += other.count;",
+    "                count = other.count;",
+    "tests/take_all.rs",
+  ),
+  table("call.rs", "        changes.clear();\n", "", "tests/take_all.rs"),
+  table(
+    "call.rs",
+    "decision.ok == ok && latest.is_none_or(|latest| at > latest)",
+    "decision.ok == ok",
+    "tests/take_all.rs",
+  ),
+  // Policy documents.
+  policy(
+    "cost.rs",
+    "&bounds, default.min(1.0), report);\n                Cost { stated",
+    "&bounds, 0.0, report);\n                Cost { stated",
+  ),
+  policy("cost.rs", "Bounds::up_to(max.unwrap_or(most).min(most))", "Bounds::up_to(max.unwrap_or(most))"),
+  policy("cost.rs", "Bounds { granted: true, ..Bounds::up_to(most) }", "Bounds::up_to(Bound::of(Field::Count).max)"),
+  policy(
+    "cost.rs",
+    "Cost { stated, default, min: default.min(1.0), max: None }",
+    "Cost { stated, default, min: 0.0, max: None }",
+  ),
+  policy("cost.rs", "above_least: true", "above_least: false"),
+  policy("tiers.rs", "Limit::new(policy, reserve)", "Limit::new(policy, false)"),
+  policy("tiers.rs", "if limit.grantable < cost.default {", "if false {"),
+  policy("tiers.rs", 'if name == "__proto__" {', "if false {"),
+  policy("limit.rs", "if reserve { policy.max_reserved() }", "if false { policy.max_reserved() }"),
+  policy("descriptor.rs", " && !name.chars().any(char::is_control)", ""),
+  policy("descriptor.rs", "name.to_ascii_lowercase()", "name.to_owned()"),
+  policy("descriptor.rs", "name.chars().count() <= LONGEST", "true"),
+  policy("tree.rs", "if value.is_finite() => ", "=> "),
+  policy("tree.rs", "control if control < ' ' =>", "control if false =>"),
+  policy("rule.rs", "if found.contains(&key) {", "if false {"),
+  policy("rule.rs", "list.len() <= MAX_KEYS", "true"),
+];

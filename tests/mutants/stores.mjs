@@ -1,0 +1,137 @@
+/**
+ * Mutants of `src/stores`, as in `list.mjs`. Those of Lua and SQL, and of code that a server's replies exercise, fail tests
+ * of `tests/stores`, which start that server.
+ */
+const of =
+  (file, ...tests) =>
+  (find, replace) => ({ file: `npm/tidegate/src/stores/${file}`, find, replace, tests });
+const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
+const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
+
+const swap = of("swap.ts", ...unit("swap"));
+const steps = of("steps.ts", ...unit("swap", "transactional"));
+const turns = of("turns.ts", ...unit("turns", "transactional"));
+const transactional = of("transactional.ts", ...unit("transactional"));
+const level = of("level.ts", ...unit("spread"));
+const spread = of("spread.ts", ...unit("spread"));
+const record = of("record.ts", ...server("dynamodb/suite"));
+const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
+const table = of("table.ts", ...server("mysql/rows", "mysql/faults"));
+const mysql = of("mysql.ts", ...server("mysql/rows", "mysql/faults", "mysql/concurrency"));
+const dynamodb = of("dynamodb.ts", ...server("dynamodb/faults"));
+const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
+const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
+const lua = redis("tidegate.lua", "suite", "store", "differential");
+const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
+
+export const STORES = [
+  swap("if (open !== undefined) return void open.push(call);", ""),
+  swap("if (ids.length === 1) this.#open.delete(ids[0] as string);", ""),
+  swap("deadline > began", "deadline >= began"),
+  swap("Math.max(...calls.map", "Math.min(...calls.map"),
+  swap("Math.min(deadline, limit)", "deadline"),
+  swap("?? STEP_TIMEOUT", "?? 2 * STEP_TIMEOUT"),
+  swap("if (this.#database.isBusy?.(error) !== true) throw error;", ""),
+  swap("reason = messageOf(error);", ""),
+  swap("Math.min(PAUSE_MOST, 2 ** attempts)", "2 ** attempts"),
+  swap("performance.now() + pause >= until", "performance.now() >= until"),
+  swap("if (!seen.has(id)) await load([id]);", "await load([id]);"),
+  swap("if (written !== undefined) return written.state;", ""),
+  swap("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
+  swap("dropIn: SLACK }", "dropIn: 0 }"),
+  swap("if (ids.length > 1 && database.random === undefined) await load(ids);", ""),
+  swap("if (lost !== undefined) throw lost.error;", ""),
+  swap("writes.size === 0 && reads < 2", "writes.size === 0"),
+  swap('if (performance.now() >= until) throw new Error("not stored before the deadline");', ""),
+  swap("database.comparesAll === true", "false"),
+  swap("? ends : undefined", "? ends : ends"),
+  swap("void this.#turns.run(ids, () => this.#step(ids, batch));", "void this.#step(ids, batch);"),
+
+  steps("if (all.ok) for (const [i, call]", "for (const [i, call]"),
+  steps("state === null || state === before ? [] : [[shard, state]]", "state === null ? [] : [[shard, state]]"),
+  steps("Number.isFinite(state?.value) && Number.isFinite(state?.ts)", "Number.isFinite(state?.value)"),
+  steps("!(ts - now > MAX_SKEW_MS)", "!(now < 0 * ts)"),
+  steps("Math.max(...sound.map", "Math.min(...sound.map"),
+  steps("Math.max(capacity - value, 0)", "(capacity - value)"),
+  steps("(shard === undefined ? 1 : limit.policy.shards)", "1"),
+  steps('error instanceof NotAState ? "key" : "store"', '"store"'),
+  steps("!ok && defined.length < times.length", "false"),
+  steps("Math.max(...defined)", "Math.min(...defined)"),
+  steps("this.#states.delete(limit.identity(key, each))", "this.#states.delete(limit.identity(key, 0))"),
+
+  turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
+  turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
+  transactional("() => transaction(step), deadline)", "() => transaction(step))"),
+  transactional("turnsOf(within)", "new Turns()"),
+  transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
+
+  level("b.value - a.value", "a.value - b.value"),
+  level("order[i + 1]?.value ?? Number.NEGATIVE_INFINITY", "Number.NEGATIVE_INFINITY"),
+  spread("(taken.get(shard) ?? 0) + part", "part"),
+  spread("        left -= part;\n", ""),
+  spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
+  spread("const part = count / limit.policy.shards;", "const part = count;"),
+  spread("left > this.#tolerance) decision", "false) decision"),
+
+  record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
+  memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),
+  memcachedClient('.padStart(2, "0")', ""),
+  memcachedClient("if (wait <= WAIT_MOST) return wait;", "return wait;"),
+  memcachedClient("wait + SLACK_OF_TIMES", "wait"),
+  memcachedClient("time <= TIME_MOST ? time : 0", "time"),
+
+  table("++writes % SWEEP_EVERY === 0", "false"),
+  table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
+  table("if (!statements.isMissing(error)) throw error;", "throw error;"),
+  mysql("} < ?, ?, $", "} > 0 * ?, ?, $"),
+  mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();", ""),
+  mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),
+  mysql('if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");', ""),
+  dynamodb("ConsistentRead: true", "ConsistentRead: false"),
+  dynamodb('"attribute_not_exists(#state)" : "#state = :state"', '"attribute_not_exists(#none)" : "#state = :state"'),
+  mongodb("{ $inc: { touched: 1 } as never }", "{ $set: {} }"),
+  mongodb("row?.state === undefined ? row : (row.state ?? undefined)", "row?.state ?? undefined"),
+  mongodb("if (result !== false) await session.commitTransaction();", ""),
+
+  redis("store.ts", "suite", "store")("latest?.is(op, count, reserve, start, shard) === true", "latest !== undefined"),
+  redis(
+    "store.ts",
+    "suite",
+    "store",
+    "denials",
+  )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
+  redis("pipeline.ts", "suite", "store")("now === undefined ? slot :", "true ? slot :"),
+  redis(
+    "pipeline.ts",
+    "store",
+    "faults",
+  )("/^(?:(?![A-Z]{2,} )[\\w[\\] ]*(?:failed|Error): )*NOSCRIPT(?: |$)|", "/NOSCRIPT|"),
+  redis("denials.ts", "denials")("if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;", ""),
+  redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
+  lua(
+    "if after < 0 or capacity < count then return",
+    "if held and (after < 0 or capacity < count) then call('SET', key, held, 'KEEPTTL') end\n  if after < 0 or capacity < count then return",
+  ),
+  lua(" and at < END and after + ((at - t) * rate) / period >= capacity then", " and at < END then"),
+  lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
+  lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
+  lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
+
+  of("postgres.ts", ...server("postgres/connecting"))(
+    "transaction ? () => undefined : connectingBy",
+    "true ? () => undefined : connectingBy",
+  ),
+  postgres("queue.ts", "concurrency", "locks")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
+  postgres(
+    "statements.ts",
+    "locks",
+    "concurrency",
+  )("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  postgres("executor.ts", "serializable", "faults")('"40001": "conflict",', ""),
+  postgres(
+    "executor.ts",
+    "faults",
+    "locks",
+  )("const scope = fault.undone !== undefined || fault.ofRow", "const scope = fault.undone !== undefined"),
+  postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),
+];
