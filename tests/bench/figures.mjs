@@ -16,6 +16,7 @@ const SUITES = {
   lease: "Leases",
   postgres: "PostgreSQL on loopback",
   http: "In front of a handler",
+  serve: "A decision over HTTP",
   sizes: "Sizes",
 };
 

@@ -45,7 +45,7 @@ test("every suite prints tables with all contenders, if its server is installed"
   try {
     const json = join(folder, "figures.json");
     const all = fileURLToPath(new URL("run.mjs", import.meta.url));
-    const names = ["file", "redis", "lease", "postgres", "http", "sizes"];
+    const names = ["file", "redis", "lease", "postgres", "http", "serve", "sizes"];
     const bench = spawnSync(process.execPath, [all, "--quick", "--suite", names.join(","), "--json", json], {
       encoding: "utf8",
       maxBuffer: 2 ** 26,

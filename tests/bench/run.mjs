@@ -18,6 +18,7 @@ const SUITES = {
   lease: { needs: "redis-server" },
   postgres: { needs: "postgres" },
   http: {},
+  serve: {},
   sizes: {},
 };
 

@@ -1,5 +1,6 @@
-/** A program that runs beside a test, and ends with it. */
+/** Programs that run beside a test, and end with it. */
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export interface Running {
   readonly child: ChildProcess;
@@ -36,4 +37,56 @@ export async function start(
   };
   await waited;
   return { child, output: () => output, stop };
+}
+
+/** Whether all threads of a process are stopped: on a loaded machine that takes a moment. Known on Linux alone. */
+function isStopped(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  if (!existsSync(threads)) return true;
+  return readdirSync(threads).every((id) => {
+    const stat = readFileSync(`${threads}/${id}/stat`, "utf8");
+    return /\) [TZX]/.test(stat.slice(stat.lastIndexOf(")")));
+  });
+}
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** A server without output, which is killed at the latest when the test's process ends. */
+export class ServerProcess {
+  readonly #child: ChildProcess;
+  readonly #gone: Promise<unknown>;
+
+  constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
+    const child = spawn(command, args, { ...options, stdio: "ignore" });
+    running.add(child);
+    this.#gone = new Promise((resolve) => child.once("exit", resolve)).then(() => running.delete(child));
+    this.#child = child;
+  }
+
+  /** Calls `probe` until it succeeds; throws its error if the server has ended. */
+  async answers<T>(probe: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await probe();
+      } catch (error) {
+        if (this.#child.exitCode !== null || this.#child.signalCode !== null) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  /** Sends a signal; after SIGSTOP no thread of it runs any more. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+    if (signal === "SIGSTOP") while (!isStopped(this.#child.pid as number));
+  }
+
+  /** Kills it as a crash would, and waits until it is gone. */
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.#gone;
+  }
 }

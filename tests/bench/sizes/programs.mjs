@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 // The workspace's esbuild, not a peer's.
 const { build } = createRequire(new URL("../../../package.json", import.meta.url))("esbuild");
 
-const BROWSER = { conditions: ["browser"], platform: "neutral", mainFields: [] };
+const BROWSER = { conditions: ["browser"], platform: "neutral", mainFields: [], external: ["react"] };
 const WORKERD = {
   conditions: ["workerd", "worker", "browser"],
   platform: "neutral",
@@ -13,16 +13,18 @@ const WORKERD = {
 };
 const NODE = { platform: "node" };
 
+const program = (text, options = BROWSER) => ({ text, options });
+const uses = (from, ...names) =>
+  program(`import { ${names.join(", ")} } from "${from}"; globalThis.used = [${names.join(", ")}];`);
+
 /** The wasm files beside a program's script, if the bundler keeps them as modules. */
 export const OURS = {
-  "a page, in memory": {
-    text: 'import { defineLimits } from "tidegate"; globalThis.used = defineLimits;',
-    options: BROWSER,
-  },
-  "a page, the algebra alone": {
-    text: 'import { evaluate, project } from "tidegate"; globalThis.used = [evaluate, project];',
-    options: BROWSER,
-  },
+  "a page, header fields": uses("tidegate/http", "rateLimitHeaders"),
+  "a page, all of tidegate/http": program('import * as http from "tidegate/http"; globalThis.used = http;'),
+  "a page, the algebra alone": uses("tidegate", "evaluate", "project"),
+  "a React page": uses("tidegate/react", "useRateLimit", "remoteLimits"),
+  "a page, throttled calls": uses("tidegate/client", "throttle"),
+  "a page, in memory": uses("tidegate", "defineLimits"),
   "a Worker with Durable Objects": {
     text: `import { defineLimits } from "tidegate";
       import { durableObject } from "tidegate/durable-object";
@@ -31,10 +33,12 @@ export const OURS = {
     options: WORKERD,
     wasm: "small.wasm",
   },
+  "a page without WebAssembly": uses("tidegate/pure", "defineLimits"),
   "an app on React Native, in memory": {
-    text: 'import { defineLimits } from "tidegate/pure"; globalThis.used = defineLimits;',
+    ...uses("tidegate/pure", "defineLimits"),
     options: { ...BROWSER, conditions: ["react-native"] },
   },
+  "a page that checks policies": program('import * as policies from "tidegate/policies"; globalThis.used = policies;'),
 };
 
 const peer = (name, what) => ({

@@ -2,7 +2,7 @@
  * Amazon's DynamoDB Local on a free loopback port. Its jar is in the npm package amplify-dynamodb-simulator, which is
  * unpacked without its dependencies.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 import { remove } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
+import { ServerProcess } from "../../support/processes.ts";
 
 const run = promisify(execFile);
 const PACKAGE = "amplify-dynamodb-simulator@2.9.30";
@@ -36,38 +37,25 @@ async function emulator(): Promise<string> {
   return join(folder, "emulator");
 }
 
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
-
 export class DynamoDbServer {
   readonly endpoint: string;
   readonly client: DynamoDB;
-  readonly #child: ChildProcess;
+  readonly #process: ServerProcess;
 
-  private constructor(port: number, child: ChildProcess) {
+  private constructor(port: number, process: ServerProcess) {
     this.endpoint = `http://127.0.0.1:${port}`;
     this.client = this.connect();
-    this.#child = child;
+    this.#process = process;
   }
 
   static async start(): Promise<DynamoDbServer> {
     const port = await freePort();
     const jar = ["-Djava.library.path=DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"];
     const args = [...jar, "-inMemory", "-sharedDb", "-disableTelemetry", "-port", `${port}`];
-    const child = spawn("java", args, { cwd: await emulator(), stdio: "ignore" });
-    running.add(child);
-    const server = new DynamoDbServer(port, child);
-    for (;;) {
-      try {
-        await server.client.listTables({});
-        return server;
-      } catch (error) {
-        if (child.exitCode !== null) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    }
+    const process = new ServerProcess("java", args, { cwd: await emulator() });
+    const server = new DynamoDbServer(port, process);
+    await process.answers(() => server.client.listTables({}));
+    return server;
   }
 
   connect(config: DynamoDBClientConfig = {}): DynamoDB {
@@ -94,12 +82,11 @@ export class DynamoDbServer {
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+    this.#process.signal(signal);
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.client.destroy();
-    this.#child.kill("SIGKILL");
-    running.delete(this.#child);
+    await this.#process.kill();
   }
 }

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamodb } from "../../../npm/tidegate/src/stores/dynamodb.ts";
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { grantedTo, OPERATIONS } from "../takers.ts";
 import { vectors } from "../vectors.ts";
 import { DynamoDbServer } from "./server.ts";
 
@@ -21,17 +22,14 @@ storeSuite({
   vectors,
   create: async () => dynamodb(server.client, { table: await server.createTable(`suite${++tables}`) }),
   stored: () => server.stored(`suite${tables}`),
+  corrupt: () => (id) =>
+    server.client.putItem({ TableName: `suite${tables}`, Item: { id: { S: id }, state: { B: new Uint8Array(3) } } }),
 });
 
-test.each([
-  ["limit", 300],
-  ["limitAll", 200],
-])("two processes grant exactly the capacity (%s)", async (operation, capacity) => {
+test.each(OPERATIONS)("two processes grant exactly the capacity (%s)", async (operation, capacity) => {
   const table = await server.createTable(`processes-${operation}`);
-  const program = fileURLToPath(new URL("taker.mjs", import.meta.url));
-  const takers = [1, 2].map(() => run(process.execPath, [program, server.endpoint, table, "240", operation]));
-  const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
-  expect(granted.reduce((sum, one) => sum + one, 0)).toBe(capacity);
+  const taker = ["dynamodb", "@aws-sdk/client-dynamodb", server.endpoint, table, "240", operation];
+  expect(await grantedTo([taker, taker])).toBe(capacity);
 });
 
 test("examples/dynamodb: two logins are allowed, the third is not", async () => {

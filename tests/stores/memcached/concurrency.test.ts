@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { memcached } from "tidegate/memcached";
+import { grantedTo } from "../takers.ts";
 import { clients, type Open } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
@@ -78,12 +79,9 @@ test("limitAll answers one request, and refuses several before anything is taken
 });
 
 test("three processes grant exactly what there is", async () => {
-  const program = fileURLToPath(new URL("taker.mjs", import.meta.url));
-  const takers = ["memcached", "memcache-client", "memcached"].map((client) =>
-    run(process.execPath, [program, server.address, client, "160"]),
-  );
-  const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
-  expect(granted.reduce((sum, one) => sum + one, 0)).toBe(300);
+  const clients = ["memcached", "memcache-client", "memcached"];
+  const takers = clients.map((client) => ["memcached", client, server.address, "processes", "160", "limit"]);
+  expect(await grantedTo(takers)).toBe(300);
 });
 
 test("examples/memcached: searches until there is nothing left", async () => {

@@ -1,21 +1,16 @@
 /** A memcached of a test's own on a free loopback port, and a look into it past every client. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import type { State } from "tidegate/store";
 import { keyOf } from "../../../npm/tidegate/src/stores/memcached/client.ts";
 import type { Stored } from "tidegate/testing";
 import { freePort } from "../../support/ports.ts";
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
+import { ServerProcess } from "../../support/processes.ts";
 
 export class MemcachedServer {
   readonly port: number;
   readonly #args: readonly string[];
-  #child: ChildProcess | undefined;
+  #process: ServerProcess | undefined;
 
   private constructor(port: number, args: readonly string[]) {
     this.port = port;
@@ -37,31 +32,17 @@ export class MemcachedServer {
     // As root it requires the name of another user.
     const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
     const own = ["-p", `${this.port}`, "-l", "127.0.0.1", "-U", "0", ...user];
-    const child = spawn("memcached", [...own, ...this.#args], { stdio: "ignore" });
-    running.add(child);
-    child.on("exit", () => running.delete(child));
-    this.#child = child;
-    for (;;) {
-      try {
-        return void (await this.say("version\r\n", /^VERSION/));
-      } catch (error) {
-        if (child.exitCode !== null || child.signalCode !== null) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    }
+    this.#process = new ServerProcess("memcached", [...own, ...this.#args]);
+    await this.#process.answers(() => this.say("version\r\n", /^VERSION/));
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+    this.#process?.signal(signal);
   }
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async stop(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.on("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
+    await this.#process?.kill();
   }
 
   /** Sends this on a connection of its own, and returns what came once that matches. */

@@ -29,6 +29,7 @@ describe.each(Object.entries(clients))("%s", (name, make) => {
     vectors: name.includes(" ") ? {} : vectors,
     create: () => memcached(open.client, { prefix: `test${++tests}`, stepTimeout: 60_000 }),
     stored: () => server.stored(`${open.namespace}test${tests}`),
+    corrupt: () => (id) => server.say(`set ${open.namespace}test${tests}:${id} 0 0 7\r\ngarbage\r\n`, /^STORED/),
     refusesLimitAll: "memcached has no atomic step on several keys",
     shardsApart: "shards have keys of their own, and are taken from in parts, not spread evenly in one step",
   });

@@ -2,7 +2,7 @@
  * A server that speaks MongoDB's protocol, on a free loopback port: NX-27017, a Python package, in a virtual environment.
  * No package of a registry contains `mongod`. It has one transaction at a time for all connections.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,6 +15,7 @@ import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
 import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
 import { remove } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
+import { ServerProcess } from "../../support/processes.ts";
 
 const run = promisify(execFile);
 const PACKAGES = ["nx-27017==0.8.1", "neosqlite==1.17.2", "pymongo==4.20.0"];
@@ -32,21 +33,16 @@ async function program(): Promise<string> {
   return join(bin, "nx-27017");
 }
 
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
-
 export class MongoServer {
   readonly url: string;
   readonly client: MongoClient;
-  readonly #child: ChildProcess;
+  readonly #process: ServerProcess;
   readonly #folder: string;
 
-  private constructor(port: number, child: ChildProcess, folder: string) {
+  private constructor(port: number, process: ServerProcess, folder: string) {
     this.url = `mongodb://127.0.0.1:${port}/?directConnection=true`;
     this.client = this.connect();
-    this.#child = child;
+    this.#process = process;
     this.#folder = folder;
   }
 
@@ -55,9 +51,7 @@ export class MongoServer {
     const folder = await mkdtemp(join(tmpdir(), "tidegate-mongodb-"));
     const files = ["--log-file", join(folder, "log"), "--pid-file", join(folder, "pid")];
     const args = ["--db", join(folder, "data.db"), "--host", "127.0.0.1", "-p", `${port}`, ...files];
-    const child = spawn(await program(), args, { cwd: folder, stdio: "ignore" });
-    running.add(child);
-    const server = new MongoServer(port, child, folder);
+    const server = new MongoServer(port, new ServerProcess(await program(), args, { cwd: folder }), folder);
     await server.client.connect();
     return server;
   }
@@ -78,15 +72,12 @@ export class MongoServer {
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+    this.#process.signal(signal);
   }
 
   async stop(): Promise<void> {
     await this.client.close(true);
-    const gone = new Promise((resolve) => this.#child.on("exit", resolve));
-    this.#child.kill("SIGKILL");
-    await gone;
-    running.delete(this.#child);
+    await this.#process.kill();
     await remove(this.#folder);
   }
 }

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mongodb } from "../../../npm/tidegate/src/stores/mongodb.ts";
 import { storeSuite } from "../../../npm/tidegate/src/testing/index.ts";
+import { grantedTo } from "../takers.ts";
 import { vectors } from "../vectors.ts";
 import { MongoServer } from "./server.ts";
 
@@ -21,13 +22,15 @@ storeSuite({
   vectors,
   create: () => mongodb(server.client, { database: "limits", collection: `suite${++collections}` }),
   stored: () => server.stored(`suite${collections}`),
+  corrupt: () => (id) => {
+    const rows = server.client.db("limits").collection<{ _id: string }>(`suite${collections}`);
+    return rows.updateOne({ _id: id }, { $set: { state: "garbage" } });
+  },
 });
 
 test("two processes grant exactly the capacity", async () => {
-  const program = fileURLToPath(new URL("taker.mjs", import.meta.url));
-  const takers = [1, 2].map(() => run(process.execPath, [program, server.url, "240"]));
-  const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
-  expect(granted.reduce((sum, one) => sum + one, 0)).toBe(300);
+  const taker = ["mongodb", "mongodb", server.url, "processes", "240", "limit"];
+  expect(await grantedTo([taker, taker])).toBe(300);
 });
 
 test("examples/mongodb: two logins are allowed, the third is not", async () => {

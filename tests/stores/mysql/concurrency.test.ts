@@ -5,11 +5,11 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { grantedTo, OPERATIONS } from "../takers.ts";
 import { clients, type Open } from "./clients.ts";
 import { withServer } from "./fixture.ts";
 
 const run = promisify(execFile);
-const program = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const fixture = withServer();
 const CALL = { op: "take", count: 1, reserve: false } as const;
 
@@ -62,20 +62,16 @@ describe("stores on pools of their own", () => {
 });
 
 describe("two processes", () => {
-  test.each([
-    ["one", 300],
-    ["all", 200],
-  ])("grant exactly the capacity (%s)", async (kind, capacity) => {
-    const takers = ["mysql2/promise", "mariadb"].map((client) =>
-      run(process.execPath, [program("taker.mjs"), client, fixture.server.uri, "240", kind]),
-    );
-    const granted = (await Promise.all(takers)).map(({ stdout }) => Number(stdout));
-    expect(granted.reduce((sum, one) => sum + one, 0)).toBe(capacity);
+  test.each(OPERATIONS)("grant exactly the capacity (%s)", async (operation, capacity) => {
+    const clients = ["mysql2/promise", "mariadb"];
+    const takers = clients.map((client) => ["mysql", client, fixture.server.uri, operation, "240", operation]);
+    expect(await grantedTo(takers)).toBe(capacity);
   });
 });
 
 test("examples/mysql: two logins are allowed, the third is not", async () => {
   const env = { ...process.env, DATABASE_URL: fixture.server.uri };
-  const { stdout } = await run(process.execPath, [program("../../../examples/mysql/main.mjs")], { env });
+  const program = fileURLToPath(new URL("../../../examples/mysql/main.mjs", import.meta.url));
+  const { stdout } = await run(process.execPath, [program], { env });
   expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
 });

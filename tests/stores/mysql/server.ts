@@ -1,18 +1,14 @@
 /** A MariaDB server of a test's own, on a free loopback port, in a folder that goes when it stops. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { delimiter, join } from "node:path";
 import { createConnection } from "mysql2/promise";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
+import { ServerProcess } from "../../support/processes.ts";
 
 // Debian keeps the server in /usr/sbin, which is not in the PATH of every user.
 const env = { ...process.env, PATH: [process.env["PATH"], "/usr/sbin"].join(delimiter) };
 const OWN = ["--no-defaults", ...(process.getuid?.() === 0 ? ["--user=root"] : [])];
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 /** A running server, without a password for root. */
 export class Server {
@@ -21,7 +17,7 @@ export class Server {
   readonly database = "test";
   readonly port: number;
   readonly #folder = temporaryFolder("mysql");
-  #child: ChildProcess | undefined;
+  #process: ServerProcess | undefined;
 
   private constructor(port: number) {
     this.port = port;
@@ -51,34 +47,22 @@ export class Server {
   async up(...options: string[]): Promise<void> {
     const files = [`--datadir=${this.#data}`, `--socket=${join(this.#folder, "s")}`, `--pid-file=${this.#data}/pid`];
     const net = [`--port=${this.port}`, `--bind-address=${this.host}`, "--skip-name-resolve"];
-    const child = spawn("mariadbd", [...OWN, ...files, ...net, ...options], { env, stdio: "ignore" });
-    running.add(child);
-    child.on("exit", () => running.delete(child));
-    this.#child = child;
-    const { database, ...options_ } = this.options;
-    for (;;) {
-      try {
-        const connection = await createConnection(options_);
-        await connection.query(`CREATE DATABASE IF NOT EXISTS ${database}`);
-        return await connection.end();
-      } catch (error) {
-        if (child.exitCode !== null || child.signalCode !== null) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    }
+    this.#process = new ServerProcess("mariadbd", [...OWN, ...files, ...net, ...options], { env });
+    const { database, ...withoutDatabase } = this.options;
+    await this.#process.answers(async () => {
+      const connection = await createConnection(withoutDatabase);
+      await connection.query(`CREATE DATABASE IF NOT EXISTS ${database}`);
+      await connection.end();
+    });
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+    this.#process?.signal(signal);
   }
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async stop(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.on("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
+    await this.#process?.kill();
   }
 
   async close(): Promise<void> {

@@ -41,5 +41,6 @@ describe.each(["mysql2/promise", "mariadb"] as const)("%s", (name) => {
       const state: string | null = rows[0]?.["state"] ?? null;
       return state === null ? null : decodeText(state);
     },
+    corrupt: () => (identity) => admin.query(`UPDATE t${tests} SET state = 'garbage' WHERE id = ?`, [identity]),
   });
 });

@@ -96,9 +96,11 @@ test(`${STEPS} random steps, in statements of many calls, are the core's to the 
       const { capacity } = limit.policy;
       const count =
         random() < 0.1 ? 0 : random() < 0.5 ? Math.floor(random() * 4) : Math.min(random() * capacity, 2 ** 38);
-      const ops: Op[] = ["take", "take", "take", "check", "give", "charge"];
+      const ops: Op[] = ["take", "take", "take", "check", "give", "charge", "block"];
       const op = plain ? "take" : (ops[Math.floor(random() * ops.length)] as Op);
       const key = keys[Math.floor(random() * keys.length)];
+      if (op === "block")
+        return take(limit, key, Math.min(1 + Math.floor(random() * limit.policy.period * 3), 2 ** 40), { op });
       return take(limit, key, count, { op, reserve: !plain && (op === "take" || op === "check") && random() < 0.3 });
     };
     for (let i = 0; i < many; i++) {

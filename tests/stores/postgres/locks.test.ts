@@ -209,7 +209,9 @@ describe("calls that are still in this process at their deadline", () => {
     const gate = new Promise<void>((resolve) => {
       open = resolve;
     });
-    const store = postgres({ query: (text, values) => gate.then(() => pool.query(text, values)) }, { statements: 1 });
+    // The one statement stays out, also while the limiter waits for the connection.
+    const settings = { statements: 1, statementTimeout: 60_000 };
+    const store = postgres({ query: (text, values) => gate.then(() => pool.query(text, values)) }, settings);
     const blocked = store.getValue(stock("other", 1), "k");
     await expired(store, "queued", async () => open());
     await blocked;

@@ -41,14 +41,15 @@ test("decide in SQL returns what the core does, with an exact retry_at", async (
     { kind: "fixed window", rate: 0.3, period: 7, capacity: 9.9, start: 0 },
     { kind: "fixed window", rate: 5, period: 700, capacity: 9.5, maxReserved: 12, start: "first request" },
   ];
-  const ops: Op[] = ["take", "take", "check", "give", "charge"];
+  const ops: Op[] = ["take", "take", "check", "give", "charge", "block"];
   let now = 1_763_640_000_000;
   let retries = 0;
   for (let i = 0; i < 1500; i++) {
     const config = configs[i % configs.length] as Config;
     const limit = new Limit(`sql${i % configs.length}`, config);
     const op = ops[Math.floor(Math.random() * ops.length)] as Op;
-    const count = Math.random() < 0.5 ? Math.floor(Math.random() * 6) : Math.random() * 9;
+    const length = Math.min(Math.ceil(Math.random() * limit.policy.period * 3), 2 ** 40);
+    const count = op === "block" ? length : Math.random() < 0.5 ? Math.floor(Math.random() * 6) : Math.random() * 9;
     const reserve = (op === "take" || op === "check") && Math.random() < 0.4;
     const before = await store.decide(take(limit, "k", 0, { op: "check", reserve: true }), now);
     const [stored] = await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = tidegate.id($1, 'k')", [
@@ -80,7 +81,9 @@ test("in SQL too, an argument that is wrong is an error that names it, before an
     [{ capacity: -1 }, 1, "take", '"capacity" must be'],
     [{ capacity: Number.NaN }, 1, "take", '"capacity" must be'],
     [{ maxReserved: Number.NaN }, 1, "take", '"max_reserved" must be'],
-    [{}, 1, "steal", "\"op\" must be 'take', 'check', 'give' or 'charge'; got 'steal'"],
+    [{}, 1, "steal", "\"op\" must be 'take', 'check', 'give', 'charge' or 'block'; got 'steal'"],
+    [{}, 0, "block", "the length of a block must be a whole number of ms from 1 to 1099511627776; got 0"],
+    [{}, 1.5, "block", "the length of a block must be a whole number of ms"],
   ];
   for (const [change, count, op, message] of bad) {
     await expect(decide(op as Op, "bad", "k", { ...bucket, ...change } as Config, count, false, null)).rejects.toThrow(
@@ -123,6 +126,19 @@ test("(decide(...)).* is an error that names what to write, and takes nothing", 
   }
   const [row] = await fixture.rows("SELECT value FROM tidegate.states WHERE id = 'five:k'");
   expect(row?.["value"]).toBeCloseTo(8, 1);
+});
+
+test("block and unblock in SQL", async () => {
+  const at = 1_763_640_000_000;
+  const take = (now: number) =>
+    fixture.rows(`SELECT ok, retry_at FROM tidegate.decide('take', 'sin', 'k', 10, 60000, at => ${now})`);
+  const [blocked] = await fixture.rows(`SELECT * FROM tidegate.block('sin', 'k', 900000, 10, 60000, at => ${at})`);
+  expect(blocked).toEqual({ value: -149, ts: at, retry_at: at + 900_000, now: at });
+  expect(await take(at + 899_999)).toEqual([{ ok: false, retry_at: at + 900_000 }]);
+  expect(await take(at + 900_000)).toEqual([{ ok: true, retry_at: null }]);
+  await fixture.rows(`SELECT * FROM tidegate.block('sin', 'k', 900000, 10, 60000, at => ${at + 900_000})`);
+  await fixture.rows("SELECT tidegate.unblock('sin', 'k')");
+  expect(await take(at + 900_001)).toEqual([{ ok: true, retry_at: null }]);
 });
 
 test("a call by SQL that is denied writes nothing", async () => {

@@ -7,6 +7,7 @@ import { type Server, startServer } from "./server.ts";
 import { type Rows, stateOf } from "./stored.ts";
 import { vectors } from "../vectors.ts";
 
+const DAMAGE = "UPDATE tidegate.states SET value = 'NaN' WHERE id = convert_to($1, 'UTF8')";
 const EMPTY = "DELETE FROM tidegate.states";
 
 describe("PostgreSQL, through pg", () => {
@@ -31,6 +32,7 @@ describe("PostgreSQL, through pg", () => {
       return postgres(pool);
     },
     stored: () => (identity) => stateOf(rows, identity),
+    corrupt: () => (identity) => rows(DAMAGE, [identity]),
   });
 });
 
@@ -51,5 +53,6 @@ describe("PGlite", () => {
       return postgres(client);
     },
     stored: () => (identity) => stateOf(rows, identity),
+    corrupt: () => (identity) => rows(DAMAGE, [identity]),
   });
 });

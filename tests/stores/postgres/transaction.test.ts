@@ -54,6 +54,25 @@ describe.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])("in a trans
   });
 });
 
+test("parallel calls in one transaction take exactly what there is, and all of it comes back with a rollback", async () => {
+  const store = fixture.store();
+  const [limit, other] = [stock("parallel", 5), stock("beside", 10)];
+  const body = async (bound: PostgresStore): Promise<void> => {
+    const singles = await Promise.all([
+      ...Array.from({ length: 4 }, () => bound.decide(take(limit, "k"))),
+      ...Array.from({ length: 4 }, (_, i) => bound.decide(take(limit, `k${i}`, 5))),
+      bound.decideAll([take(limit, "k"), take(other, "k")]),
+      bound.decideAll([take(other, "k"), take(limit, "k")]),
+    ]);
+    expect(singles.map(({ ok }) => ok)).toEqual([...Array(9).fill(true), false]);
+    expect((await bound.getValue(other, "k")).value).toBeCloseTo(9, 6);
+  };
+  await inTransaction(store, "BEGIN", body, "ROLLBACK");
+  await inTransaction(store, "BEGIN", body, "COMMIT");
+  expect((await store.getValue(limit, "k")).value).toBeCloseTo(0, 6);
+  expect((await store.getValue(other, "k")).value).toBeCloseTo(9, 6);
+});
+
 test("a conflict inside the user's transaction rejects and is not retried: 40001 in the cause", async () => {
   const store = fixture.store();
   const limit = stock("conflict", 10);

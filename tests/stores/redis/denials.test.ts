@@ -1,7 +1,7 @@
 /** Denials that are remembered: what they save, and what ends them. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { restLike } from "./clients.ts";
@@ -62,6 +62,41 @@ describe("remembered denials", () => {
     expect((await take("f", 10)).ok).toBe(true);
   });
 
+  test("a denial that arrives after a give, by another connection, is not remembered", async () => {
+    const rest = restLike(client);
+    let arrive = (): void => {};
+    let isHeld = false;
+    const held = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const late = redis({
+      ...rest,
+      evalsha: async (sha, keys, args) => {
+        const isFirst = isHeld;
+        isHeld = false;
+        const reply = await rest.evalsha(sha, keys, args);
+        if (isFirst) await held;
+        return reply;
+      },
+    } satisfies RestRedisLike);
+    const takes = (count: number) => late.decide(callOn("take", "late", count), undefined);
+    await takes(10);
+    isHeld = true;
+    const denied = takes(1);
+    await new Promise((resolve) => setImmediate(resolve)); // the denied call is sent
+    await late.decide(callOn("give", "late", 5), undefined);
+    arrive();
+    expect((await denied).ok).toBe(false);
+    expect((await takes(1)).ok).toBe(true);
+  });
+
+  test.each(["charge", "block"] as const)("after a %s the denial is that of the server", async (op) => {
+    await take(op, 10);
+    const remembered = await take(op);
+    await store.decide(callOn(op, op, 60_000), undefined);
+    expect((await take(op)).retryAt).toBeGreaterThanOrEqual((remembered.retryAt as number) + 30_000);
+  });
+
   test("a denial that was sent before a give is not remembered", async () => {
     await take("g", 10);
     const denied = take("g");
@@ -73,6 +108,9 @@ describe("remembered denials", () => {
   });
 
   test("of more than 10,000 denied keys the oldest is evicted", async () => {
+    // The steady clock alone: however long the calls take, no denial expires.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const keys = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
     await Promise.all(keys.map((key) => take(key, 10)));
     await Promise.all(keys.map((key) => take(key)));

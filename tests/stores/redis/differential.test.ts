@@ -67,7 +67,11 @@ function clock(random: Random, now: number, config: Config): number {
 }
 
 function request(random: Random, limit: Limit, key: string): Call {
-  const op = random.pick(["take", "take", "take", "take", "check", "give", "charge"] as const);
+  const op = random.pick(["take", "take", "take", "take", "check", "give", "charge", "block"] as const);
+  if (op === "block") {
+    const longest = Math.min(limit.policy.period * 5, MOST);
+    return { op, limit, key, count: Math.ceil(amount(random, 1, longest)), reserve: false };
+  }
   const size = limit.policy.capacity + limit.policy.rate;
   const count = random.chance(0.1) ? 0 : random.chance(0.3) ? 1 : Math.min(amount(random, 1e-3, size * 1.2 + 1), MOST);
   return { op, limit, key, count, reserve: (op === "take" || op === "check") && random.chance(0.3) };

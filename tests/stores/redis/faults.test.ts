@@ -7,7 +7,7 @@ import { defineLimits, type Limiter } from "tidegate";
 import { redis, type RedisStore } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";
-import { LossyProxy } from "./proxy.ts";
+import { LossyProxy } from "../../support/proxy.ts";
 import { freePort } from "../../support/ports.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import type { Open } from "./clients.ts";
-import { LossyProxy } from "./proxy.ts";
+import { LossyProxy } from "../../support/proxy.ts";
 import { RedisServer } from "./server.ts";
 
 const cleanups: (() => unknown)[] = [];

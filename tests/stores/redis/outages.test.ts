@@ -7,7 +7,7 @@ import { redis } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
 import { clustered, type Open, single } from "./clients.ts";
-import { LossyProxy } from "./proxy.ts";
+import { LossyProxy } from "../../support/proxy.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 /** A thousandth of a token comes back in a second. */

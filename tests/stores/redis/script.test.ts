@@ -63,7 +63,8 @@ function plan(file: string): Expected[] {
     for (const [index, step] of (vector.steps ?? []).entries()) {
       config = step.config ?? config;
       const about = `${file}: ${vector.name}, step ${index}`;
-      const alone = { ...step, limit: vector.limit, key: vector.key, config } as VectorRequest;
+      const count = step.for ?? step.count;
+      const alone = { ...step, count, limit: vector.limit, key: vector.key, config } as VectorRequest;
       const requests = step.requests ?? [alone];
       if (requests.length === 0 || requests.some((request) => (request.config?.shards ?? 1) > 1)) continue;
       const prefix = `${file}:${vector.name.replaceAll(/[{}]/g, "")}:`;

@@ -1,16 +1,12 @@
 /** Real servers on free loopback ports, in folders of their own; all are gone when the test process is. */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Redis } from "ioredis";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
+import { ServerProcess } from "../../support/processes.ts";
 
 interface Probe {
   retryStrategy?: () => number;
@@ -25,7 +21,7 @@ export class RedisServer {
   readonly port: number;
   readonly #folder: string;
   readonly #args: readonly string[];
-  #child: ChildProcess | undefined;
+  #process: ServerProcess | undefined;
 
   private constructor(port: number, folder: string, args: readonly string[]) {
     this.port = port;
@@ -61,10 +57,7 @@ export class RedisServer {
     // A configuration file comes first; a Sentinel has no snapshots to turn off.
     const [first = "", ...rest] = this.#args;
     const args = first.endsWith(".conf") ? [first, ...own, ...rest] : [...own, "--save", "", ...this.#args, ...extra];
-    const child = spawn(process.env["TIDEGATE_REDIS_SERVER"] ?? "redis-server", args, { stdio: "ignore" });
-    running.add(child);
-    child.on("exit", () => running.delete(child));
-    this.#child = child;
+    this.#process = new ServerProcess(process.env["TIDEGATE_REDIS_SERVER"] ?? "redis-server", args);
   }
 
   client(options: Probe = {}): Redis {
@@ -74,16 +67,12 @@ export class RedisServer {
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+    this.#process?.signal(signal);
   }
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.on("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
+    await this.#process?.kill();
   }
 
   async stop(): Promise<void> {

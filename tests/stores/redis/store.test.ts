@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
-import { redis } from "tidegate/redis";
+import { redis, type RestRedisLike } from "tidegate/redis";
 import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
+import { restLike } from "./clients.ts";
 import { callOn, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
 import { Random } from "./random.ts";
 import { RedisServer } from "./server.ts";
@@ -270,6 +271,35 @@ describe("SCRIPT FLUSH", () => {
     expect(Math.abs(1e6 - granted - value)).toBeLessThan(0.01);
     flusher.disconnect();
   });
+});
+
+test("calls of one turn with clocks of their own are decided by these, each in a script call", async () => {
+  const times = [1_700_000_000_000, 1_700_000_005_000];
+  const decisions = await Promise.all(times.map((now, i) => store.decide(callOn("take", `own ${i}`), now)));
+  expect(decisions.map(({ now }) => now)).toEqual(times);
+  expect(await scriptCalls()).toBe(2);
+});
+
+test("only the server's own error sends a script again, and not a key or a message that quotes its code", async () => {
+  let sent = 0;
+  let message = "";
+  const rest = restLike(client);
+  const counting = redis({
+    eval: (script, keys, args) => {
+      sent++;
+      return rest.eval(script, keys, args);
+    },
+    evalsha: () => Promise.reject(new Error(message)),
+  } satisfies RestRedisLike);
+  await counting.decide(callOn("take", "sent"), undefined); // the first call sends the script whole
+  for (message of ["NOSCRIPT No matching script.", "Command failed: NOSCRIPT No matching script."]) {
+    expect((await counting.decide(callOn("take", "sent"), undefined)).ok).toBe(true);
+  }
+  expect(sent).toBe(3);
+  for (message of ["ERR the key NOSCRIPT is too long", "WRONGTYPE of ReplyError: NOSCRIPT"]) {
+    await expect(counting.decide(callOn("take", "sent"), undefined)).rejects.toThrow(message);
+  }
+  expect(sent).toBe(3);
 });
 
 test("a fractional clock is floored", async () => {

@@ -19,13 +19,26 @@ export function storedOn(probe: Redis, before = ""): Stored {
   return async (identity) => stateOf(await probe.getBuffer(before + placeOf(identity, undefined)));
 }
 
-/** What the nodes of a cluster hold; `probes` are clients of each. */
+/** The node of a cluster that owns this place; `probes` are clients of each. */
+async function ownerOf(probes: readonly Redis[], place: string): Promise<Redis | undefined> {
+  const slots = (await probes[0]?.cluster("SLOTS")) as unknown as [number, number, [string, number]][];
+  const port = slots.find(([from, to]) => slotOf(place) >= from && slotOf(place) <= to)?.[2][1];
+  return probes.find((probe) => probe.options.port === port);
+}
+
+/** What the nodes of a cluster hold. */
 export function storedIn(probes: readonly Redis[], tag: string | undefined): Stored {
   return async (identity) => {
     const place = placeOf(identity, tag);
-    const slots = (await probes[0]?.cluster("SLOTS")) as unknown as [number, number, [string, number]][];
-    const port = slots.find(([from, to]) => slotOf(place) >= from && slotOf(place) <= to)?.[2][1];
-    const owner = probes.find((probe) => probe.options.port === port);
+    const owner = await ownerOf(probes, place);
     return stateOf((await owner?.getBuffer(place)) ?? null);
+  };
+}
+
+/** Overwrites what a cluster holds under an identity with what is no state. */
+export function corruptIn(probes: readonly Redis[], tag: string | undefined) {
+  return async (identity: string): Promise<void> => {
+    const place = placeOf(identity, tag);
+    await (await ownerOf(probes, place))?.set(place, "garbage");
   };
 }

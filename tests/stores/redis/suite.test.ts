@@ -6,7 +6,7 @@ import { redis, type RedisOptions } from "tidegate/redis";
 import { storeSuite } from "tidegate/testing";
 import { clustered, glideCluster, type Open, sentinels, single } from "./clients.ts";
 import { RedisCluster, RedisServer, startSentinel } from "./server.ts";
-import { storedIn, storedOn } from "./stored.ts";
+import { corruptIn, storedIn, storedOn } from "./stored.ts";
 import { vectors } from "../vectors.ts";
 
 /** Many callers on one limit, by the server's own clock, through two stores: how many were granted of 100. */
@@ -58,6 +58,7 @@ describe("one server", () => {
         return redis(open.client, options);
       },
       stored: () => storedOn(probe, name.includes("keyPrefix") ? "mine:" : ""),
+      corrupt: () => (id) => probe.set(`${name.includes("keyPrefix") ? "mine:" : ""}tidegate:${id}`, "garbage"),
     });
 
     test("grants exactly what there is by the server's clock", async () => {
@@ -97,6 +98,7 @@ describe("a cluster of three", () => {
         vectors,
         create: create({ tag: () => "t" }),
         stored: () => storedIn(probes, "t"),
+        corrupt: () => corruptIn(probes, "t"),
       });
     });
     describe("each key in its own slot", () => {
@@ -106,6 +108,7 @@ describe("a cluster of three", () => {
         vectors,
         create: create({}),
         stored: () => storedIn(probes, undefined),
+        corrupt: () => corruptIn(probes, undefined),
         refusesLimitAll: "no atomic step reaches across slots without a tag",
         shardsApart: "shards in different slots are taken from in parts, not spread evenly in one step",
       });

@@ -46,7 +46,7 @@ const clients: Readonly<Record<string, () => RestRedisLike>> = {
 describe("the contract of a store, through @upstash/redis", () => {
   const connect = clients["@upstash/redis"] as () => RestRedisLike;
   const create = async () => redis(connect(), { rememberDenials: 0 });
-  storeSuite({ test, describe, create });
+  storeSuite({ test, describe, create, corrupt: () => (id) => probe.set(`tidegate:${id}`, "garbage") });
 });
 
 describe.each(Object.entries(clients))("%s", (_, connect) => {

@@ -12,9 +12,11 @@ const vectors = Object.fromEntries(
 );
 const { client, close } = await clients[name](path);
 let stores = 0;
+const execute = (on, sql) => ("execute" in on ? on.execute(sql) : on.prepare(sql).run());
 const results = await report({
   vectors,
   create: () => sqlite(client, { table: `t${++stores}` }),
+  corrupt: () => (id) => execute(client, `UPDATE t${stores} SET state = 'garbage' WHERE id = '${id}'`),
 });
 console.log(JSON.stringify(results));
 await close();

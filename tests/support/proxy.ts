@@ -11,6 +11,8 @@ export class LossyProxy {
   lost = 0;
   /** ms by which each direction delays what it carries. */
   delay = 0;
+  /** All that it carries from now on waits for this. */
+  gate: Promise<void> | undefined;
 
   private constructor(server: Server, port: number) {
     this.#server = server;
@@ -50,7 +52,8 @@ export class LossyProxy {
   }
 
   #carry(data: Buffer, to: Socket): void {
-    if (this.delay === 0) to.write(data);
+    if (this.gate !== undefined) void this.gate.then(() => to.write(data));
+    else if (this.delay === 0) to.write(data);
     else setTimeout(() => to.write(data), this.delay);
   }
 
