@@ -2,7 +2,8 @@
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { install, type Installed } from "../packaging/installed.ts";
+import { here as machine, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
+import { install, type Installed, root } from "../packaging/installed.ts";
 import { invalidJson, vectorFiles } from "./vectors.ts";
 
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
@@ -14,6 +15,7 @@ export function project(runtime: string): Installed {
   for (const folder of ["program", runtime]) {
     cpSync(join(here, folder), user.folder, { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
   }
+  cpSync(join(here, "../threads/worker.mjs"), join(user.folder, "threads.mjs"));
   user.write("vectors.js", `export default ${JSON.stringify(vectorFiles())};\n`);
   const [valid, invalid] = ["valid", "invalid"].map((name) => readFileSync(join(documents, `${name}.json`), "utf8"));
   // As JSON text: in an object literal `__proto__` would not be a field.
@@ -24,4 +26,11 @@ export function project(runtime: string): Installed {
   user.write("documents.js", `${lines.join("\n")}\n`);
   user.write("invalid-vectors.js", `export default JSON.parse(${JSON.stringify(invalidJson())});\n`);
   return user;
+}
+
+/** Adds this machine's addon, as npm would install it. */
+export function addAddon(user: Installed): void {
+  const addon = packageOf(machine());
+  const built = join(root, "npm", addon.replace("@tidegate/", ""));
+  cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
 }

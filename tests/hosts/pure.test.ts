@@ -1,8 +1,15 @@
-/** Every history of one state, without a store: `evaluate`, `project` and the limit's own calls are pure. */
+/** Every history of one state, without a store, in the whole engine and in the modules without tables. */
 import { describe, expect, test } from "vitest";
+import { Algebra } from "../../npm/tidegate/src/engine/algebra.ts";
+import { loadAlgebra as inline } from "../../npm/tidegate/src/engine/host-inline.ts";
+import { loadAlgebra as pure } from "../../npm/tidegate/src/engine/host-pure.ts";
 import { type Config, evaluate, project, type State } from "../../npm/tidegate/src/index.ts";
+import { Evaluator } from "../../npm/tidegate/src/limit/evaluator.ts";
 import { Limit } from "../../npm/tidegate/src/stores/index.ts";
 import { vectorFiles } from "./vectors.ts";
+
+/** What a page has that shows limits, with and without WebAssembly. */
+const ALGEBRAS = [inline, pure].map((load) => new Algebra(load));
 
 const bits = (state: State | null): string | null =>
   state === null ? null : Buffer.from(new Float64Array([state.value, state.ts]).buffer).toString("hex");
@@ -20,7 +27,8 @@ describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
         const limit = new Limit(vector.limit ?? "chat", config);
         const start = limit.start(vector.key);
         const whole: Config = config.kind === "fixed window" ? { ...config, start: config.start ?? start } : config;
-        const { count = 1, reserve = false, now, op } = step;
+        const { reserve = false, now, op } = step;
+        const count = step.for ?? step.count ?? 1;
         const before: State | null = state === null ? null : Object.freeze(state);
         if (op === "reset") state = null;
         else if (op === "project") {
@@ -28,6 +36,10 @@ describe.each(Object.entries(vectorFiles()))("%s", (_file, { vectors }) => {
           expect(limit.project(before, now, start), about).toEqual(step.expect);
         } else {
           const own = limit.evaluate(before, { op, count, reserve }, now, { start });
+          for (const algebra of ALGEBRAS) {
+            const small = new Evaluator(limit.name, config, algebra);
+            expect(small.evaluate(before, { op, count, reserve }, now, { start }), about).toEqual(own);
+          }
           expect(own.decision, about).toMatchObject(step.expect as object);
           expect(own.decision.retryAt, about).toBe(step.expect?.["retryAt"]);
           if (op === "take") {

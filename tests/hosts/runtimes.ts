@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as chromium from "../support/chromium.ts";
 
 const here = fileURLToPath(new URL("./", import.meta.url));
@@ -22,6 +22,12 @@ const inPath = (...names: string[]): string[] =>
 
 const FROM_NPM = "npm install --no-save --ignore-scripts --prefix tests/hosts";
 
+/** A line of Node.js, on Linux x64. */
+const line = (major: number) => ({
+  places: [join(here, `node/node_modules/node${major}/bin/node`)],
+  install: `${FROM_NPM}/node`,
+});
+
 const RUNTIMES = {
   workerd: { places: inModules("wrangler/bin/wrangler.js"), install: FROM_NPM },
   deno: { places: inModules(`@deno/${platform}-${arch}${libc}/deno${exe}`), install: FROM_NPM },
@@ -29,8 +35,12 @@ const RUNTIMES = {
     places: inModules(`@oven/bun-${system}-${arch === "arm64" ? "aarch64" : arch}/bin/bun${exe}`),
     install: FROM_NPM,
   },
-  // Node.js 22, for `node:sqlite`.
+  // For `node:sqlite`.
   node22: { places: inModules(`node-${platform}-${arch}/bin/node${exe}`), install: FROM_NPM },
+  "Node.js 20.19": line(20),
+  "Node.js 22": line(22),
+  "Node.js 24": line(24),
+  "Node.js 26": line(26),
   // Run by this Node.js; the first has a native part, which its install script builds.
   "better-sqlite3": {
     places: inInstalled("better-sqlite3/build"),
@@ -75,12 +85,32 @@ export async function inRuntime(
   });
 }
 
+export interface Result {
+  name: string;
+  error?: string;
+}
+
 /** Repeats the results of a suite that ran inside a runtime as tests of this runner. */
-export function replay(results: readonly { name: string; error?: string }[]): void {
+export function replay(results: readonly Result[]): void {
   test.each(results)("$name", ({ error }) => {
     if (error !== undefined) throw new Error(error);
   });
   test("the suite was run in full", () => {
     if (results.length < 20) throw new Error(`only ${results.length} tests ran`);
+  });
+}
+
+/** The same for what `program/shared.js` prints. */
+export function replayShared(printed: unknown): void {
+  const { results, threads } = printed as {
+    results: Result[];
+    threads: { store: string; one: number; all: number }[];
+  };
+  describe("shared(), on the addon", () => replay(results));
+
+  test("four threads on one table of the addon take exactly its tokens", () => {
+    expect(threads.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
+    expect(threads.reduce((sum, { one }) => sum + one, 0)).toBe(1000);
+    expect(threads.reduce((sum, { all }) => sum + all, 0)).toBe(500);
   });
 }

@@ -19,7 +19,7 @@ afterAll(() => user.remove());
 /** Files that package.json does not name: parts that entries share, and what the hosts load. */
 const BESIDES = [
   /^(LICENSE|README\.md|THIRD-PARTY-LICENSES|package\.json)$/,
-  /^dist\/engine\/generated\/((small|policy_bg)\.wasm|pure\.js)$/,
+  /^dist\/engine\/generated\/((small|policy_bg)\.wasm|(small|algebra)-pure\.js)$/,
   /^dist\/(policy\.schema\.json|postgres\.sql|stores\/redis\/tidegate\.lua)$/,
   /^dist\/[\w/-]+\.(js|cjs|d\.c?ts)$/,
   /^dist\/bundled\/[@\w/.-]+\.c?js$/,

@@ -31,8 +31,10 @@ export interface Installed {
   /** The tarball as published. */
   readonly tarball: string;
   readonly packed: Packed;
-  /** The package `tidegate-replay`, packed and not installed. */
+  /** The packages `tidegate-replay`, `tidegate-serve` and `tidegate-console`, packed and not installed. */
   readonly replay: { readonly tarball: string; readonly packed: Packed };
+  readonly serve: { readonly tarball: string; readonly packed: Packed };
+  readonly console: { readonly tarball: string; readonly packed: Packed };
   /** The packages of the locally built addons, if requested. */
   readonly addons: readonly { readonly name: string; readonly tarball: string; readonly packed: Packed }[];
   /** An empty project with only the tarball installed. */
@@ -52,8 +54,15 @@ export function install({ addons: wanted = false } = {}): Installed {
   const all = JSON.parse(output(process.execPath, args, { cwd: root })) as Packed[];
   const pathOf = ({ filename }: Packed) => join(folder, filename);
   const packed = all.find(({ name }) => name === "tidegate") as Packed;
-  const replayed = all.find(({ name }) => name === "tidegate-replay") as Packed;
-  const replay = { tarball: pathOf(replayed), packed: replayed };
+  const beside = (of: string) => {
+    const one = all.find(({ name }) => name === of) as Packed;
+    return { tarball: pathOf(one), packed: one };
+  };
+  const tools = {
+    replay: beside("tidegate-replay"),
+    serve: beside("tidegate-serve"),
+    console: beside("tidegate-console"),
+  };
   const tarball = pathOf(packed);
   const addons = all
     .filter(({ name }) => name.startsWith("@tidegate/"))
@@ -65,7 +74,7 @@ export function install({ addons: wanted = false } = {}): Installed {
   };
   write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
   output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
-  return { tarball, packed, replay, addons, folder, write, remove: () => remove(folder) };
+  return { tarball, packed, ...tools, addons, folder, write, remove: () => remove(folder) };
 }
 
 interface Manifest {

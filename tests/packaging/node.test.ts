@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
@@ -108,6 +108,29 @@ describe("the installed package in Node.js", () => {
   test("an entry that package.json does not name cannot be reached", () => {
     const text = 'import("tidegate/dist/index.js").catch((error) => console.log(error.code));';
     expect(run(user.write("inside.mjs", text))).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  test("an error's stack names functions, where they are in files that have the path of their source", () => {
+    const text = `import { defineLimits, MINUTE } from "tidegate";
+      import { redis } from "tidegate/redis";
+      const stacks = [];
+      const bucket = (rate) => ({ kind: "token bucket", rate, period: MINUTE });
+      const mistakes = [() => defineLimits({ a: bucket(-1) }), () => defineLimits({ a: bucket(1) }).limit("a", { count: -1 }), () => redis(3)];
+      for (const mistake of mistakes) try { mistake(); } catch ({ stack }) { stacks.push(stack); }
+      console.log(JSON.stringify(stacks));`;
+    const stacks = JSON.parse(run(user.write("stacks.mjs", text))) as string[];
+    for (const stack of stacks) {
+      const frames = [...stack.matchAll(/at (?:new |Object\.)?(\S+) \(.*\/tidegate\/dist\/(.+)\.cjs:(\d+):\d+\)/g)];
+      expect(frames.length, stack).toBeGreaterThan(1);
+      for (const [frame, called = "", path, line] of frames) {
+        expect(existsSync(join(root, `npm/tidegate/src/${path}.ts`)), frame).toBe(true);
+        const lines = readFileSync(join(user.folder, `node_modules/tidegate/dist/${path}.cjs`), "utf8").split("\n");
+        expect((lines[Number(line) - 1] as string).length, frame).toBeLessThan(300);
+        const name = called.split(".").at(-1) as string;
+        const defined = lines.slice(0, Number(line)).some((text) => new RegExp(`(^|\\s)${name}\\b.*[{>]`).test(text));
+        expect(defined, frame).toBe(true);
+      }
+    }
   });
 
   test("a worker thread has its own copy", () => {

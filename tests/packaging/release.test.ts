@@ -2,7 +2,16 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { output, root } from "./installed.ts";
+
+interface Job {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly { readonly run?: string }[];
+}
+interface Workflow {
+  readonly jobs: Readonly<Record<string, Job>>;
+}
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
@@ -28,7 +37,7 @@ describe("the version", () => {
   test("is the same in every crate and package, as `npm run bump` reports", () => {
     expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
     expect(new Set(packages.map((crate) => crate.version))).toEqual(new Set([version]));
-    for (const folder of ["tidegate", "tidegate-replay", ...platforms]) {
+    for (const folder of ["tidegate", "tidegate-replay", "tidegate-serve", "tidegate-console", ...platforms]) {
       expect((JSON.parse(read(`npm/${folder}/package.json`)) as Crate).version, folder).toBe(version);
     }
   });
@@ -106,6 +115,38 @@ describe("the workflows", () => {
     for (const [, name] of text.matchAll(/npm (?:run (?:--silent )?)([\w:]+)/g)) expect(scripts).toContain(name);
     for (const [, file] of text.matchAll(/node \/?(npm\/scripts\/[\w-]+\.mjs)/g))
       expect(read(file as string)).not.toBe("");
+  });
+
+  test("a job that may ask for a token of the release runs no code that is installed or compiled there", () => {
+    const jobs = files.flatMap((file) => Object.values((parse(read(file)) as Workflow).jobs));
+    const trusted = jobs.filter(({ permissions }) => permissions?.["id-token"] !== undefined);
+    expect(trusted).toHaveLength(1);
+    const [{ steps }] = trusted as [Job];
+    expect(steps.flatMap(({ run }) => run ?? [])).toEqual([
+      expect.stringMatching(/^rustup toolchain install /),
+      "node npm/scripts/publish.mjs packages",
+      "cargo publish --workspace --locked --no-verify",
+    ]);
+    // Node.js' own modules only: an import of another package would fail there, and must not be installed.
+    for (const script of ["publish", "run", "linked"]) {
+      const imports = [...read(`npm/scripts/${script}.mjs`).matchAll(/^import .* from "([^"]+)"/gm)];
+      expect(
+        imports.map(([, from = ""]) => from).filter((from) => !/^(node:|\.\/(run|linked)\.mjs)/.test(from)),
+      ).toEqual([]);
+    }
+  });
+
+  test("toolchains, images and tools have a version", () => {
+    const text = files.map(read).join("\n");
+    for (const file of files)
+      expect(read(file), file).toMatch(/^env:\n(?: {2}#.*\n)* {2}RUSTUP_TOOLCHAIN: 1\.\d+\.\d+$/m);
+    expect([...text.matchAll(/cargo install (.*)$/gm)].map(([, args]) => args)).toEqual(
+      files.map(() => expect.stringMatching(/^--locked cargo-deny@\d+\.\d+\.\d+$/)),
+    );
+    for (const [, image = ""] of text.matchAll(/image: "([^"]+)"/g)) {
+      expect(image).toMatch(/^node:\d+\.\d+\.\d+-(bullseye|alpine3\.\d+)$/);
+    }
+    expect(text).not.toMatch(/-latest\b/);
   });
 
   test("the release builds the addon of every platform", () => {

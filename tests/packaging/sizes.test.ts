@@ -16,7 +16,7 @@ afterAll(() => user.remove());
 const ceilings = new Map(
   [
     ...readFileSync(join(root, "npm/site/reference/figures.md"), "utf8").matchAll(
-      /^\| (an? [^|]*?) \|.*\| (\d+) kB \|$/gm,
+      /^\| (an? [^|]*?) \|.*\| ([\d.]+) kB \|$/gm,
     ),
   ].map(([, name = "", kB]) => [name, Number(kB) * 1000]),
 );

@@ -2,7 +2,6 @@
 import { execFile } from "node:child_process";
 import { copyFileSync, cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { output, root } from "../packaging/installed.ts";
 import { project } from "../hosts/project.ts";
@@ -33,13 +32,14 @@ export function foreign(platform: string, as: string = platform): Foreign {
   const place = join(user.folder, "node_modules", "@tidegate", as);
   cpSync(join(root, "npm", as, "package.json"), join(place, "package.json"), { recursive: true });
   copyFileSync(addon, join(place, `tidegate.${as}.node`));
-  copyFileSync(fileURLToPath(new URL("../threads/worker.mjs", import.meta.url)), join(user.folder, "threads.mjs"));
   const env = {
     ...process.env,
     NODE_OPTIONS: "",
     // Wine's own folder, its messages off; Node.js does not support the version of Windows that it reports.
     WINEPREFIX: join(root, "target/foreign/wine"),
     WINEDEBUG: "-all",
+    // Where npm/scripts/foreign.mjs puts the library that Wine lacks.
+    WINEPATH: `Z:${join(root, "target/foreign/win32-x64-gnu")}`.replaceAll("/", "\\"),
     NODE_SKIP_PLATFORM_CHECK: "1",
   };
   return {

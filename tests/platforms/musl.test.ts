@@ -2,17 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { replay } from "../hosts/runtimes.ts";
+import { replay, replayShared, type Result } from "../hosts/runtimes.ts";
 import { addonOf, foreign } from "./foreign.ts";
-
-interface Result {
-  name: string;
-  error?: string;
-}
-interface Shared {
-  results: Result[];
-  threads: { store: string; one: number; all: number }[];
-}
 
 const PLATFORMS = ["linux-x64-musl", "linux-arm64-musl"].filter(
   (platform) => platform === "linux-x64-musl" || existsSync(addonOf(platform)),
@@ -23,7 +14,7 @@ for (const platform of PLATFORMS) {
   afterAll(() => node.remove());
   const emulated = platform !== "linux-x64-musl";
   const memory = (await node.run("print-memory.js")) as Result[];
-  const shared = (await node.run("shared.js")) as Shared;
+  const shared = await node.run("shared.js");
   // qemu lacks the robust mutexes that LMDB locks with.
   const inFile = emulated ? undefined : ((await node.run("file.js", node.folder)) as Result[]);
 
@@ -37,13 +28,7 @@ for (const platform of PLATFORMS) {
     });
 
     describe("in memory, on the wasm", () => replay(memory));
-    describe("shared(), on the addon", () => replay(shared.results));
-
-    test("four threads on one table of the addon take exactly its tokens", () => {
-      expect(shared.threads.map(({ store }) => store)).toEqual(Array(4).fill("shared"));
-      expect(shared.threads.reduce((sum, { one }) => sum + one, 0)).toBe(1000);
-      expect(shared.threads.reduce((sum, { all }) => sum + all, 0)).toBe(500);
-    });
+    replayShared(shared);
 
     if (inFile === undefined) return;
     describe("file(), on the addon", () => replay(inFile));

@@ -75,7 +75,7 @@ describe("runs", () => {
 describe("shell commands use existing programs and options", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const lines = all
-    .filter(({ language }) => language === "sh")
+    .filter(({ language, mark }) => language === "sh" && !mark.startsWith("is "))
     .flatMap(({ code, ...where }) =>
       code
         .trimEnd()
@@ -89,7 +89,7 @@ describe("shell commands use existing programs and options", () => {
     npx: ([program = "", command = ""]) =>
       program === "tidegate"
         ? COMMANDS.some(({ name }) => name === command)
-        : ["wrangler", "convex", "expo", "tidegate-replay"].includes(program),
+        : ["wrangler", "convex", "expo", "tidegate-replay", "tidegate-serve"].includes(program),
     node: ([file = ""]) => existsSync(join(root, file)),
     cargo: ([command = ""]) => ["add", "run", "doc"].includes(command),
     bun: ([command = ""]) => ["add", "run"].includes(command),

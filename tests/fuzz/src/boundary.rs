@@ -1,6 +1,6 @@
 use crate::draw::Draw;
 use std::sync::{Mutex, PoisonError};
-use tidegate_core::{MAX_KEY_BYTES, MAX_NOW_MS, check_now};
+use tidegate_core::{Kind, MAX_KEY_BYTES, MAX_NOW_MS, check_now};
 use tidegate_oracle::key::bytes;
 use tidegate_table::wire::{self, BROKEN, INPUT_ERROR, OK};
 use tidegate_table::{Call, Limit, Table};
@@ -192,12 +192,12 @@ impl Host {
     }
 
     fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
-        let (number, _) = self.limit(draw);
+        let (number, limit) = self.limit(draw);
         let (start, value, ts, part) = (draw.double(), draw.double(), draw.double(), u32::from(draw.byte() & 1));
         // With an illegal start, the only promise is that the call returns.
         let legal = start.abs() <= MAX_NOW_MS && start.floor() == start;
         let statuses = [
-            engine::evaluate(number, part, start, value, ts, now, count, flags),
+            self.evaluate(limit.as_ref(), part, start, [value, ts, now, count], flags),
             engine::lease_spend(number, start, value, ts, f64::from(draw.below(100)), now, count),
         ];
         if legal {
@@ -208,6 +208,19 @@ impl Host {
         let own = engine::start(number, 0);
         assert!(own.is_finite() || own == tidegate_core::FIRST_REQUEST);
         let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
+    }
+
+    /// The algebra on the limit's numbers; without a limit, on numbers that no policy has.
+    fn evaluate(&self, limit: Option<&Limit>, part: u32, start: f64, call: [f64; 4], flags: u32) -> u32 {
+        let [value, ts, now, count] = call;
+        let Some(policy) = limit.map(Limit::policy) else {
+            return engine::evaluate(0, 0.0, now, count, value, start, ts, part, value, ts, now, count, flags);
+        };
+        let kind = Kind::ALL.iter().position(|kind| *kind == policy.kind()).unwrap_or(0) as u32;
+        let most = if policy.max_reserved().is_finite() { policy.max_reserved() } else { f64::NAN };
+        let (rate, period, capacity) = (policy.rate(), policy.period(), policy.capacity());
+        let shards = f64::from(policy.shards());
+        engine::evaluate(kind, rate, period, capacity, most, start, shards, part, value, ts, now, count, flags)
     }
 
     fn forget(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>) {

@@ -77,7 +77,7 @@ fn fill(folder: &Path) -> heed::Result<()> {
     let state = State::new(-2.5, 1e12).expect("a state");
     let mut txn = env.write_txn()?;
     let rows: Rows = env.create_database(&mut txn, None)?;
-    rows.put(&mut txn, b"settings", &[7; 40])?;
+    rows.put(&mut txn, b"settings", &row::sealed(b"settings", &[7; 32]))?;
     for i in 0..300 {
         rows.put(&mut txn, &key(i), &row::write(&key(i), state, 2e12))?;
     }

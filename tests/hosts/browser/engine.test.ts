@@ -1,24 +1,17 @@
 /** The engine in browsers, on a plain page with an import map, and under content security policies. */
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { browse } from "../../support/site.ts";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
 import { browsers } from "./browsers.ts";
-import { serve } from "./server.ts";
 
 const INLINE = "script-src 'self' 'unsafe-inline'";
 for (const [name, launch] of browsers) {
   await inRuntime(name, async (program) => {
-    const user = project("browser");
-    const site = await serve(user.folder);
-    const browser = await launch(program);
-    afterAll(async () => {
-      await browser.close();
-      site.stop();
-      user.remove();
-    });
+    const { origin, browser } = await browse(project("browser"), launch(program));
     const open = async (path: string) => {
       const page = await (await browser.newContext()).newPage();
-      await page.goto(site.origin + path);
+      await page.goto(origin + path);
       return page;
     };
     /** The page's result under this policy. */

@@ -1,23 +1,16 @@
 /** One limit for all tabs of an origin, in each browser. */
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { browse } from "../../support/site.ts";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
 import { browsers, type Page, type Profile } from "./browsers.ts";
-import { serve } from "./server.ts";
 
 for (const [name, launch] of browsers) {
   await inRuntime(name, async (program) => {
-    const user = project("browser");
-    const site = await serve(user.folder);
-    const browser = await launch(program);
-    afterAll(async () => {
-      await browser.close();
-      site.stop();
-      user.remove();
-    });
+    const { origin, browser } = await browse(project("browser"), launch(program));
     const open = async (context: Profile): Promise<Page> => {
       const page = await context.newPage();
-      await page.goto(`${site.origin}/page.html`);
+      await page.goto(`${origin}/page.html`);
       return page;
     };
     const evaluate = <T>(page: Page, call: string): Promise<T> =>

@@ -1,9 +1,9 @@
 /** The packed tarball through widely used bundlers, and their output in Chromium. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { launch } from "../../support/chromium.ts";
-import { serve } from "../browser/server.ts";
+import { browse } from "../../support/site.ts";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
 import { BUNDLERS } from "./bundlers.ts";
@@ -11,13 +11,7 @@ import { BUNDLERS } from "./bundlers.ts";
 await inRuntime("bundlers", () =>
   inRuntime("chromium", async (program) => {
     const user = project("bundlers");
-    const site = await serve(user.folder);
-    const browser = await launch(program);
-    afterAll(async () => {
-      await browser.close();
-      site.stop();
-      user.remove();
-    });
+    const { origin, browser } = await browse(user, launch(program));
 
     describe.each(Object.entries(BUNDLERS))("%s", (name, bundle) => {
       test("bundles the package without configuration, and its output decides on a page", async () => {
@@ -29,7 +23,7 @@ await inRuntime("bundlers", () =>
         const page = await browser.newPage();
         const errors: string[] = [];
         page.on("pageerror", (error) => errors.push(`${error}`));
-        await page.goto(`${site.origin}/${folder}/page.html`);
+        await page.goto(`${origin}/${folder}/page.html`);
         expect(errors).toEqual([]);
         expect(await page.evaluate("globalThis.answers")).toBe("[true,true,false,true]");
         await page.close();

@@ -1,13 +1,10 @@
 /** Deno: the engine without permissions, and the store on Deno KV. */
 import { execFile } from "node:child_process";
-import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
-import { root } from "../../packaging/installed.ts";
-import { project } from "../project.ts";
-import { inRuntime, replay } from "../runtimes.ts";
+import { addAddon, project } from "../project.ts";
+import { inRuntime, replay, type Result } from "../runtimes.ts";
 
 const exec = promisify(execFile);
 
@@ -25,12 +22,11 @@ await inRuntime("deno", async (deno) => {
   const database = (name: string) => join(user.folder, `${name}.sqlite`);
   const onKv = ["--unstable-kv", `--allow-read=${user.folder}`, `--allow-write=${user.folder}`];
 
-  const memory = (await run("print-memory.js", [])) as { name: string; error?: string }[];
+  const memory = (await run("print-memory.js", [])) as Result[];
   describe("in memory, with no permission at all", () => replay(memory));
 
   describe("shared()", () => {
     const loads = ["--allow-ffi", "--allow-read", "--allow-env"];
-    const addon = packageOf(here());
     const result = { granted: [true, true, false], warnings: [] };
     const alone = (reason: RegExp) => {
       const warning = new RegExp(`^TIDEGATE_ADDON .* shared\\(\\) is this thread's own memory: ${reason.source}`);
@@ -44,14 +40,13 @@ await inRuntime("deno", async (deno) => {
     });
 
     test("with the addon requires no --allow-sys; without --allow-ffi it is memory, and the warning names the permission", async () => {
-      const built = join(root, "npm", addon.replace("@tidegate/", ""));
-      cpSync(built, join(user.folder, "node_modules", addon), { recursive: true });
+      addAddon(user);
       expect(await run("shared.js", loads)).toEqual({ ...result, name: "shared" });
       expect(await run("shared.js", ["--allow-read", "--allow-env"])).toEqual(alone(/Requires ffi access/));
     });
   });
 
-  const kv = (await run("kv.js", onKv, [database("suite")])) as { name: string; error?: string }[];
+  const kv = (await run("kv.js", onKv, [database("suite")])) as Result[];
   describe("Deno KV", () => replay(kv));
 
   describe("Deno KV, several processes on one file", () => {

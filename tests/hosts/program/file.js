@@ -1,4 +1,5 @@
 // The file store: every vector and the store suite, each on a folder of its own below the one in the first argument.
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { file } from "tidegate/file";
 import { report } from "./report.js";
@@ -10,12 +11,22 @@ const [, , place] = process.argv;
 const each = Object.entries(vectors).flatMap(([name, all]) =>
   all.vectors.filter(({ steps }) => steps).map((vector, i) => [`${name} ${i}`, { ...all, vectors: [vector] }]),
 );
-let folders = 0;
+let made = 0;
+const folders = new WeakMap();
 
 const results = await report({
   vectors: Object.fromEntries(each),
-  create: () => file(join(place, `folder-${folders++}`), { maxKeys: 1000 }),
-  destroy: (store) => store.close(),
+  create() {
+    const folder = join(place, `folder-${made++}`);
+    const store = file(folder, { maxKeys: 1000 });
+    folders.set(store, folder);
+    return store;
+  },
+  destroy(store) {
+    store.close();
+    // 17 MB each, and there are hundreds.
+    rmSync(folders.get(store), { recursive: true });
+  },
 });
 const histories = results.filter(({ name }) => name.startsWith("vectors > "));
 const wrong = histories.filter(({ error }) => error).map(({ name, error }) => `${name}: ${error}`);

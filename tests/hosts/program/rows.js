@@ -37,4 +37,5 @@ export const onRows = () =>
     shardsApart: "each shard has a row of its own",
     create,
     stored: (store) => (id) => kept.get(store).get(id) ?? null,
+    corrupt: (store) => (id) => kept.get(store).set(id, { value: Number.NaN, ts: 0 }),
   });

@@ -34,9 +34,9 @@ export class Watched extends TidegateObject {
     return this.#writes;
   }
 
-  ask(request) {
+  handle(request) {
     this.#calls++;
-    return super.ask(request);
+    return super.handle(request);
   }
 
   calls() {
@@ -72,12 +72,12 @@ export class Classic extends Watched {}
 export class Late extends TidegateObject {
   #loading;
 
-  async ask(request) {
+  async handle(request) {
     this.#loading ??= scheduler.wait(50).then(() => {
       this.#loading = undefined;
     });
     await this.#loading;
-    return super.ask(request);
+    return super.handle(request);
   }
 }
 
@@ -187,9 +187,9 @@ async function rpcs(namespace, shards) {
   const counting = {
     idFromName: (name) => namespace.idFromName(name),
     get: (id) => ({
-      ask(request) {
+      handle(request) {
         made++;
-        return namespace.get(id).ask(request);
+        return namespace.get(id).handle(request);
       },
     }),
   };

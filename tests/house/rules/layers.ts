@@ -63,7 +63,10 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages and Node.js's own modules, by who may name them. */
 const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
-  [/^#engine-host$|^#policy-host$|^#durable-object$/, /^(engine\/engine|policies\/check|stores\/durable-object)\.ts$/],
+  [
+    /^#engine-host$|^#policy-host$|^#durable-object$/,
+    /^(engine\/(engine|algebra)|policies\/check|stores\/durable-object)\.ts$/,
+  ],
   [/^#durable-object$|^cloudflare:workers$/, /^stores\/durable-object\//],
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],
   [/^node:url$/, /^stores\/file\.ts$/],
@@ -71,9 +74,6 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^@opentelemetry\/api$/, /^observe\/metrics\.ts$/],
   [/^node:/, /^cli\//],
   [/^react$/, /^react\/index\.ts$/],
-  // Bundled by the build.
-  [/^ipaddr\.js$/, /^http\/address\.ts$/],
-  [/^@noble\/hashes\//, /^http\/sha256\.ts$/],
   [/^node:http$/, /^middleware\/node\.ts$/],
   // Optional peers: all but Nest's for their types alone.
   [/^express$/, /^middleware\/express\.ts$/],
@@ -119,9 +119,30 @@ function strangers(tree: Tree): string[] {
   });
 }
 
+/** Packages that the service may name, by file. It reaches tidegate by its entries alone, as any user. */
+const OF_SERVICE: readonly (readonly [module: RegExp, files: RegExp])[] = [
+  [/^tidegate(\/[\w-]+)?$|^node:/, /./],
+  [/^hono(\/|$)|^@hono\/node-server$/, /^(app|context|forward-auth|problem|server)\.ts$/],
+  [/^zod$/, /^(schemas|routes|openapi|policies)\.ts$/],
+  [/^prom-client$/, /^metrics\.ts$/],
+  [/^protobufjs\/light\.js$/, /^rls\.ts$/],
+  // Loaded where they are needed.
+  [/^@grpc\/grpc-js$/, /^grpc\.ts$/],
+  [/^(ioredis|pg)$/, /^store\.ts$/],
+];
+
+function strangersOfService(tree: Tree): string[] {
+  return matching(tree, /^npm\/tidegate-serve\/src\/.*\.ts$/).flatMap(([path, text]) => {
+    const file = posix.basename(path);
+    const outside = importsOf(text).filter((name) => !/^\.\/[\w-]+\.ts$/.test(name));
+    const known = (name: string) => OF_SERVICE.some(([module, files]) => module.test(name) && files.test(file));
+    return outside.filter((name) => !known(name)).map((name) => `${path} imports ${name}`);
+  });
+}
+
 /** Files that import each other, directly or through others; types count. */
 function cycles(tree: Tree): string[] {
-  const files = matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/);
+  const files = matching(tree, /^npm\/tidegate(-serve)?\/src\/.*\.tsx?$/);
   const imports = new Map(
     files.map(([path, text]) => [
       path,
@@ -188,6 +209,15 @@ export const layers: readonly Rule[] = [
       at("client/queue.ts", "lodash"),
       at("attic.ts", "./limit/limit.ts"),
       { [`${SOURCE}http/key.ts`]: 'export type Late = typeof import("../limiter/limiter.ts");\n' },
+    ],
+  },
+  {
+    name: "the service uses the package's entries, and each library in its files",
+    check: strangersOfService,
+    broken: [
+      { "npm/tidegate-serve/src/policies.ts": 'import { select } from "../../tidegate/src/policies/policies.ts";\n' },
+      { "npm/tidegate-serve/src/policies.ts": 'import { Hono } from "hono";\n' },
+      { "npm/tidegate-serve/src/store.ts": 'const pg = await import("postgres");\n' },
     ],
   },
   {

@@ -1,16 +1,29 @@
 /** A mutant replaces a text that its file has once, and names tests that exist: otherwise it proves nothing. */
 import { MUTANTS } from "../../mutants/list.mjs";
+import { promisesIn } from "../../mutants/promises.mjs";
 import type { Rule, Tree } from "../tree.ts";
 
 function everyMutantApplies(tree: Tree): string[] {
   return MUTANTS.flatMap(({ file, find, tests }) => {
-    const path = `npm/tidegate/src/${file}`;
-    const times = (tree.get(path) ?? "").split(find).length - 1;
+    const times = (tree.get(file) ?? "").split(find).length - 1;
+    const missing = tests.filter((test) => !tree.has(test.split("::", 1)[0] as string));
     return [
-      ...(times === 1 ? [] : [`${path} has ${times} times what a mutant replaces: ${find}`]),
-      ...tests.filter((test) => !tree.has(test)).map((test) => `${test}, which a mutant of ${path} names, is missing`),
+      ...(times === 1 ? [] : [`${file} has ${times} times what a mutant replaces: ${find}`]),
+      ...(tests.length > 0 ? [] : [`a mutant of ${file} names no test: ${find}`]),
+      ...missing.map((test) => `${test}, which a mutant of ${file} names, is missing`),
     ];
   });
+}
+
+const PAGE = "npm/site/reference/promises.md";
+
+function everyPromiseHasAMutant(tree: Tree): string[] {
+  const detected = MUTANTS.flatMap(({ promise }) => promise ?? []);
+  const promised = promisesIn(tree.get(PAGE) ?? "").map(({ promise }) => promise);
+  return [
+    ...promised.filter((promise) => !detected.includes(promise)).map((promise) => `${PAGE}: no mutant of: ${promise}`),
+    ...detected.filter((promise) => !promised.includes(promise)).map((promise) => `${PAGE} has no promise: ${promise}`),
+  ];
 }
 
 export const mutants: readonly Rule[] = [
@@ -18,5 +31,10 @@ export const mutants: readonly Rule[] = [
     name: "every mutant applies to its file",
     check: everyMutantApplies,
     broken: [{ "npm/tidegate/src/stores/turns.ts": "export {};\n" }],
+  },
+  {
+    name: "every promise has a mutant that its test detects",
+    check: everyPromiseHasAMutant,
+    broken: [{ [PAGE]: "" }, { [PAGE]: "| no promise is empty | `a test` in [a.ts](../a.ts) |\n" }],
   },
 ];

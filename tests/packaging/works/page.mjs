@@ -25,6 +25,9 @@ keep the package outside the bundle, for example \`serverExternalPackages: ["tid
 it, \`shared()\` uses the thread's own memory and warns once.
 
 On the edge runtime of Next.js and Vercel, which allows no WebAssembly from bytes, the engine is plain JavaScript.
+
+A stack trace leads to readable code without source maps: the files are not minified, and each has the path of its source, so
+\`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
 `;
 
 export function page(rows = results()) {

@@ -82,6 +82,11 @@ export const GROUPS = {
   nodes: { "node-20.9": NODES["20.9"], "node-22.11": NODES["22.11"] },
   astro: { "@astrojs/node": "11.1.6", astro: "7.3.5", "node-22.20": NODES["22.20"] },
   nuxt: { nuxt: "4.5.2", "node-22.20": NODES["22.20"] },
+  functions: {
+    "@netlify/zip-it-and-ship-it": "16.2.3",
+    "@vercel/nft": "1.11.5",
+    "node-22.20": NODES["22.20"],
+  },
   managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
 };
 
@@ -94,9 +99,10 @@ const bundler = (name: string, does: string, run: readonly string[], more: Parti
   ...more,
 });
 const program = (name: string, does: string, ...run: string[]): Tool => bundler(name, does, run);
-/** A bundle that is moved to a folder without `node_modules`, as a function's archive is. */
-const alone = (file: string): string =>
-  `mkdir -p /tmp/tidegate-alone && mv ${file} /tmp/tidegate-alone/ && node /tmp/tidegate-alone/${file}`;
+/** What was made is moved to a folder without `node_modules`, as a function's archive is. */
+const apart = (made: string, file: string): string =>
+  `d=$(mktemp -d) && trap "rm -r $d" EXIT && mv ${made} $d && node $d/${file}`;
+const alone = (file: string): string => apart(file, file);
 
 const next = (version: 15 | 16, builder: string, run: string): Tool => ({
   name: `Next.js ${version}, ${builder}`,
@@ -163,6 +169,28 @@ export const TOOLS: readonly Tool[] = [
     "esbuild lambda.mjs --bundle --minify --platform=node --target=node20 --outfile=lambda.cjs",
     "node -e 'require(\"./lambda.cjs\").handler().then(console.log)'",
   ),
+  {
+    name: "@vercel/nft 1.11",
+    does: "the files of a function as Vercel traces them, run apart",
+    group: "functions",
+    app: "plain",
+    node: "22.20",
+    // It traces from the folder where node_modules is.
+    run: [
+      `app=$(basename $PWD) && cd .. && rm -rf dist && nft build $app/server.mjs && ${apart("dist", "dist/$app/server.mjs")}`,
+    ],
+  },
+  {
+    name: "@netlify/zip-it-and-ship-it 16",
+    does: "a function as Netlify packs it, run apart",
+    group: "functions",
+    app: "plain",
+    node: "22.20",
+    run: [
+      "mkdir functions && mv server.mjs functions && zip-it-and-ship-it --archive-format none functions out",
+      apart("out", "out/server/server.js"),
+    ],
+  },
   bundler("esbuild, browser", "script of a page", ["esbuild program.mjs --bundle --minify --outfile=built.js"], {
     page: "built.js",
   }),

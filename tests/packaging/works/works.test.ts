@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
 import { freePort } from "../../support/ports.ts";
-import { serve } from "../../hosts/browser/server.ts";
+import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
 import { LAST_RUN, type Row, rowOf } from "./results.ts";
 import { ANSWERS, GROUPS, type Tool, TOOLS } from "./tools.ts";

@@ -9,7 +9,7 @@ const configs = {
   other: { kind: "token bucket", rate: 1, period: 1000 * HOUR, capacity: 100 },
   wide: { kind: "token bucket", rate: 1, period: 1000 * HOUR, capacity: 100, shards: 4 },
 } as const;
-type Reply = Awaited<ReturnType<TidegateObject["ask"]>>;
+type Reply = Awaited<ReturnType<TidegateObject["handle"]>>;
 const timeout = 60_000;
 const times = <T>(n: number, call: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: n }, (_, i) => call(i)));
@@ -61,7 +61,7 @@ describe.each(["LIMITS", "LATE", "CLASSIC"] as const)("%s", (binding) => {
     const sound = { op: "take", name: "hot", config: configs.hot, key: undefined, count: 1, reserve: false } as const;
     const replies = await times<Reply>(
       40,
-      async (i) => await stub.ask({ ...broken, calls: i % 2 === 0 ? [] : [sound] }),
+      async (i) => await stub.handle({ ...broken, calls: i % 2 === 0 ? [] : [sound] }),
     );
     expect(replies.filter((_, i) => i % 2 === 0)).toEqual(
       Array(20).fill({ failure: { what: "a call is missing", identity: "", scope: "store" } }),

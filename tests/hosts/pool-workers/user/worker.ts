@@ -6,9 +6,9 @@ export { TidegateObject };
 export class Late extends TidegateObject {
   #loading: Promise<void> | undefined;
 
-  override async ask(request: Parameters<TidegateObject["ask"]>[0]): ReturnType<TidegateObject["ask"]> {
+  override async handle(request: Parameters<TidegateObject["handle"]>[0]): ReturnType<TidegateObject["handle"]> {
     await this.#load();
-    return super.ask(request);
+    return super.handle(request);
   }
 
   override async alarm(): Promise<void> {

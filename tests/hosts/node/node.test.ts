@@ -1,0 +1,59 @@
+/** Each line of Node.js from the oldest that `engines` allows: the suite on each store that needs no server, and every entry. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { addAddon, project } from "../project.ts";
+import { inRuntime, replay, replayShared, type Result } from "../runtimes.ts";
+
+const exec = promisify(execFile);
+
+for (const version of ["20.19", "22", "24", "26"] as const) {
+  await inRuntime(`Node.js ${version}`, async (node) => {
+    const user = project("node");
+    afterAll(() => user.remove());
+    addAddon(user);
+    user.write("package.json", '{ "private": true, "type": "module" }');
+    /** What a program prints, as JSON. It may print no warning, such as one of a deprecation. */
+    const run = async (program: string, ...args: string[]): Promise<unknown> => {
+      const options = { cwd: user.folder, env: { ...process.env, NODE_OPTIONS: "" }, maxBuffer: 2 ** 26 };
+      const { stdout, stderr } = await exec(node, ["--pending-deprecation", program, ...args], options);
+      if (stderr !== "") throw new Error(stderr);
+      return JSON.parse(stdout);
+    };
+    const memory = (await run("print-memory.js")) as Result[];
+    const shared = await run("shared.js");
+    const inFile = (await run("file.js", join(user.folder, "folders"))) as Result[];
+
+    describe(`Node.js ${version}`, () => {
+      test("is that version; the oldest is the one that `engines` names", async () => {
+        user.write("version.js", "console.log(JSON.stringify(process.versions.node));");
+        const own = (await run("version.js")) as string;
+        expect(own.startsWith(`${version}.`)).toBe(true);
+        const manifest = readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8");
+        const { engines } = JSON.parse(manifest) as { engines: { node: string } };
+        if (version === "20.19") expect([engines.node, own]).toEqual([">=20.19", "20.19.0"]);
+      });
+
+      test("loads every entry with `import` and `require`, but those of peers that are not installed", async () => {
+        expect(await run("entries.js")).toEqual([
+          expect.stringMatching(/^tidegate\/nest: Cannot find module '@nestjs\/common'/),
+          expect.stringMatching(/^tidegate\/nest: Cannot find module '@nestjs\/common'/),
+          expect.stringMatching(/^tidegate\/react: Cannot find module 'react'/),
+          expect.stringMatching(/^tidegate\/react: Cannot find module 'react'/),
+        ]);
+      });
+
+      describe("in memory, on the wasm", () => replay(memory));
+      replayShared(shared);
+      describe("file(), on the addon", () => replay(inFile));
+
+      test("three processes on one folder take exactly its tokens", async () => {
+        const place = join(user.folder, "together");
+        const granted = await Promise.all([1, 2, 3].map(() => run("file-taker.js", place, "500")));
+        expect((granted as number[]).reduce((sum, one) => sum + one, 0)).toBe(1000);
+      });
+    });
+  });
+}
