@@ -26,12 +26,13 @@ export default defineConfig({
         resolve: { alias: hosts },
         test: {
           name: "unit",
-          include: ["npm/{tidegate,tidegate-replay}/{src,test}/**/*.test.ts"],
+          include: ["npm/{tidegate,tidegate-replay,tidegate-console}/{src,test}/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },
       ...[
+        "console",
         "convex",
         "threads",
         "hosts",
@@ -44,6 +45,7 @@ export default defineConfig({
         "house",
         "simulation",
         "bench",
+        "serve",
       ].map((name) => ({
         plugins: [programs],
         resolve: { alias: hosts },

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { consolePage } from "./console.mjs";
 import { installStart, installWorkspace } from "./install.mjs";
 import { env, once, output, root, run, stop } from "./run.mjs";
 import { GENERATED, optimizeReplay, optimizeWasm, REPLAY, writeBare } from "./wasm.mjs";
@@ -38,11 +39,11 @@ export async function setup() {
 const xtask = (...task) => run("cargo", ["run", "--quiet", "-p", "tidegate-xtask", "--", ...task]);
 
 /** tsdown, into an empty `dist`. With `only`, these entries alone, and no declarations. */
-function javascript(name, only) {
+function javascript(name, only, output = "index") {
   const folder = `npm/${name}`;
   const paths = ["src", "package.json", "tsdown.config.ts", "tsconfig.json"].map((path) => `${folder}/${path}`);
   const inputs = [...paths, "tsconfig.base.json", "package-lock.json"];
-  const made = { inputs, outputs: [`${folder}/dist/index.js`], extra: only?.join(" ") };
+  const made = { inputs, outputs: [`${folder}/dist/${output}.js`], extra: only?.join(" ") };
   const more = only === undefined ? {} : { env: { ...env, TIDEGATE_ENTRIES: only.join(" ") } };
   return once(`tsdown-${name}`, made, () => {
     rmSync(join(root, folder, "dist"), { recursive: true, force: true });
@@ -116,9 +117,12 @@ export async function build() {
   await Promise.all([wasm, installed]);
   await optimizeWasm();
   await javascript("tidegate");
+  await consolePage();
+  await javascript("tidegate-console");
   await replay;
   await optimizeReplay();
   await javascript("tidegate-replay");
+  await javascript("tidegate-serve", undefined, "cli");
   await addon;
   linkAddons();
   documents();

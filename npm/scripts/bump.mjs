@@ -19,6 +19,12 @@ const places = () => [
   { file: "Cargo.toml", pattern: /^(tidegate-[\w-]+ = \{.*\bversion = ")([^"]+)(")/gm },
   { file: "Cargo.lock", pattern: /^(name = "tidegate-[\w-]+"\nversion = ")([^"]+)(")/gm },
   ...MANIFESTS.map((file) => ({ file, pattern: /^( {2}"version": ")([^"]+)(")/gm })),
+  // The service requires the package of its own version.
+  { file: "npm/tidegate-serve/package.json", pattern: /^( {4}"tidegate": ")([^"]+)(")/gm },
+  {
+    file: "package-lock.json",
+    pattern: /^( {4}"npm\/tidegate-serve": \{\n(?: {6}.*\n)*? {8}"tidegate": ")([^"]+)(")/gm,
+  },
   ...MAIN.map((name) => ({
     file: "package-lock.json",
     pattern: new RegExp(`^( {4}"npm/${name}": \\{\\n(?: {6}"name": .*\\n)? {6}"version": ")([^"]+)(")`, "gm"),

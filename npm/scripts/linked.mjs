@@ -23,12 +23,14 @@ export const PLATFORMS = {
 };
 
 const WASM = "wasm32-unknown-unknown";
-/** The WebAssembly packages, named like their folders, and their crates. */
+/** The packages without an addon, named like their folders, and the crates of their WebAssembly. */
 const OF_WASM = {
   "tidegate-replay": ["tidegate-replay"],
   tidegate: ["tidegate-wasm", "tidegate-policy-wasm"],
+  "tidegate-serve": [],
+  "tidegate-console": [],
 };
-/** Every published package that is not a platform's. */
+/** Every published package that is not a platform's, each after those that it depends on. */
 export const MAIN = Object.keys(OF_WASM);
 
 /** The crates that are linked into a package, and their target. */
@@ -101,28 +103,25 @@ function standard() {
   return { name: "the Rust standard library", version, licence: "MIT OR Apache-2.0", about, authors, files: [] };
 }
 
-/** The npm packages that the build bundled: it copies their files to `dist/bundled/<package>`. */
-function bundled(name) {
+/** The names of the npm packages that the build bundled: of files in `dist/bundled/<package>`, or those that it lists. */
+function namesBundled(name) {
   const folder = join(root, "npm", name, "dist", "bundled");
+  if (existsSync(`${folder}.json`)) return JSON.parse(read(`${folder}.json`));
   if (!existsSync(folder)) return [];
   const scoped = (one) =>
     one.startsWith("@") ? readdirSync(join(folder, one)).map((inner) => `${one}/${inner}`) : [one];
-  return readdirSync(folder)
-    .flatMap(scoped)
-    .map((one) => {
-      const { version, license, homepage } = JSON.parse(read(join(root, "node_modules", one, "package.json")));
-      const about = homepage ?? `https://www.npmjs.com/package/${one}`;
-      const purl = `pkg:npm/${one.replace("@", "%40")}@${version}`;
-      return {
-        name: one,
-        version,
-        licence: license,
-        about,
-        purl,
-        authors: [],
-        files: texts(join(root, "node_modules", one)),
-      };
-    });
+  return readdirSync(folder).flatMap(scoped);
+}
+
+/** The npm packages that the build bundled. */
+function bundled(name) {
+  return namesBundled(name).map((one) => {
+    const { version, license, homepage } = JSON.parse(read(join(root, "node_modules", one, "package.json")));
+    const about = homepage ?? `https://www.npmjs.com/package/${one}`;
+    const purl = `pkg:npm/${one.replace("@", "%40")}@${version}`;
+    const files = texts(join(root, "node_modules", one));
+    return { name: one, version, licence: license, about, purl, authors: [], files };
+  });
 }
 
 /**
@@ -146,7 +145,7 @@ export function linked(name) {
   }
   for (const one of bundled(name)) found.set(`${one.name} ${one.version}`, one);
   const sorted = [...found.values()].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
-  return [standard(), ...sorted];
+  return CRATES(name).length === 0 ? sorted : [standard(), ...sorted];
 }
 
 export const read = (file) => readFileSync(file, "utf8").trim();

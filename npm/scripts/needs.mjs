@@ -4,6 +4,9 @@ import { delimiter, join } from "node:path";
 import { SERVERS } from "./stores.mjs";
 
 const INSTALL = {
+  nginx: "apt-get install -y nginx   (macOS: brew install nginx)",
+  haproxy: "apt-get install -y haproxy   (macOS: brew install haproxy)",
+  caddy: "apt-get install -y caddy   (macOS: brew install caddy)",
   "c++": "apt-get install -y g++   (macOS: xcode-select --install)",
   ...Object.fromEntries(
     SERVERS.map(({ program, apt, brew }) => [program, `apt-get install -y ${apt}   (macOS: brew install ${brew})`]),

@@ -66,7 +66,11 @@ export function packAll(folder, platforms = built()) {
   const json = output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...staged]);
   if (json === undefined) stop("npm pack failed");
   rmSync(join(folder, "staged"), { recursive: true });
-  return JSON.parse(json);
+  const packed = JSON.parse(json);
+  // For publish.mjs, in the order in which to publish them.
+  const listed = packed.map(({ name, version, filename }) => ({ name, version, filename }));
+  writeFileSync(join(folder, "packages.json"), `${JSON.stringify(listed, undefined, 2)}\n`);
+  return packed;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

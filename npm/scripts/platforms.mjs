@@ -27,7 +27,7 @@ const host = output(RUSTC, ["-vV"])
   ?.slice(6);
 
 /** Installs zig and cargo-zigbuild, and returns the PATH with them. */
-async function zigPath() {
+export async function zigPath() {
   if (output("cargo-zigbuild", ["--version"]) !== undefined) return env.PATH;
   const bin = join(ZIG, "bin");
   await once("zig", { inputs: ["npm/scripts/platforms.mjs"], outputs: ["target/zig/bin/cargo-zigbuild"] }, async () => {

@@ -1,24 +1,46 @@
-// Publishes every npm package. `node npm/scripts/publish.mjs --dry-run` prints what it would do with the current build.
-// Without `--dry-run` all platforms must be built; only the release workflow may publish.
+// `node npm/scripts/publish.mjs <folder>` publishes the tarballs that packages.mjs made there. Only the release workflow
+// may, in a job that can prove who it is to npm: so this imports no installed package, and runs nothing but npm.
+// `node npm/scripts/publish.mjs --dry-run` prints what npm would do with the current build.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { built, stageAll } from "./packages.mjs";
-import { PLATFORMS } from "./linked.mjs";
+import { join, resolve } from "node:path";
+import { MAIN, PLATFORMS } from "./linked.mjs";
 import { output, root, run, stop } from "./run.mjs";
 
-const dry = process.argv.includes("--dry-run");
-const absent = Object.keys(PLATFORMS).filter((name) => !built().includes(name));
-if (!dry && absent.length > 0) stop(`these addons are not built: ${absent.join(", ")}`);
-
-for (const folder of stageAll(join(root, "target", "staged"))) {
-  const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  // Continues a release that stopped half way.
-  if (!dry && output("npm", ["view", `${name}@${version}`, "version"])) {
-    console.log(`${name} ${version} is there already`);
-    continue;
+/** Every package, with the folder or tarball to publish. */
+async function dryRun() {
+  const { built, stageAll } = await import("./packages.mjs");
+  const absent = Object.keys(PLATFORMS).filter((name) => !built().includes(name));
+  for (const folder of stageAll(join(root, "target", "staged"))) {
+    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    await run("npm", ["publish", ...options(version), "--dry-run"], { cwd: folder });
   }
-  const tag = version.includes("-") ? "next" : "latest";
-  const options = ["--access", "public", "--ignore-scripts", "--tag", tag, dry ? "--dry-run" : "--provenance"];
-  await run("npm", ["publish", ...options], { cwd: folder });
+  if (absent.length > 0) console.log(`Left out, for they are not built here: ${absent.join(", ")}`);
 }
-if (absent.length > 0) console.log(`Left out, for they are not built here: ${absent.join(", ")}`);
+
+const options = (version) => [
+  "--access",
+  "public",
+  "--ignore-scripts",
+  "--tag",
+  version.includes("-") ? "next" : "latest",
+];
+
+async function publish(folder) {
+  const packed = JSON.parse(readFileSync(join(folder, "packages.json"), "utf8"));
+  const names = packed.map(({ name }) => name);
+  const absent = [...Object.keys(PLATFORMS).map((name) => `@tidegate/${name}`), ...MAIN].filter(
+    (name) => !names.includes(name),
+  );
+  if (absent.length > 0) stop(`these packages are not in ${folder}: ${absent.join(", ")}`);
+  for (const { name, version, filename } of packed) {
+    // Continues a release that stopped half way.
+    if (output("npm", ["view", `${name}@${version}`, "version"])) {
+      console.log(`${name} ${version} is there already`);
+      continue;
+    }
+    await run("npm", ["publish", resolve(folder, filename), ...options(version), "--provenance"]);
+  }
+}
+
+const [word = "--dry-run"] = process.argv.slice(2);
+await (word === "--dry-run" ? dryRun() : publish(word));

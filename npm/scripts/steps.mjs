@@ -62,6 +62,17 @@ const programsOf = ({ server }) => (server === undefined ? [] : [server.program]
 const PACKAGE = ["contents", "node", "bundles"].map((name) => `tests/packaging/${name}.test.ts`);
 const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.includes(file) && !/works/.test(file));
 
+/** The service: what starts no server, its stores, and the proxies in front of it. */
+const serve = () => {
+  const needs = { stores: ["redis-server", "postgres"], proxies: ["nginx", "haproxy", "caddy"] };
+  const fileOf = (name) => `tests/serve/${name}.test.ts`;
+  const rest = testsIn("tests/serve").filter((file) => !Object.keys(needs).map(fileOf).includes(file));
+  const others = Object.entries(needs).map(([name, programs]) =>
+    vitest("serve", { needs: programs, ...OUTSIDE }, `serve: ${name}`, [fileOf(name)]),
+  );
+  return [vitest("serve", {}, "serve", rest), ...others];
+};
+
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
 /** Other platforms whose addon the full run builds. `npm run build:platforms` builds the rest, which takes minutes. */
@@ -116,12 +127,16 @@ export const nodeSteps = () => [
   check("types", "tsc", EVERYDAY),
   check("types of the package", "tsc --project npm/tidegate"),
   check("types of the replay", "tsc --project npm/tidegate-replay"),
+  check("types of the service", "tsc --project npm/tidegate-serve"),
+  check("types of the console", "tsc --project npm/tidegate-console"),
+  check("types of the console's page", "tsc --project npm/tidegate-console/page"),
   check("types of the playground", "tsc --project examples/playground"),
   vitest("unit", EVERYDAY),
   vitest("hosts", EVERYDAY, "builds", ["tests/hosts/builds"]),
   vitest("threads", EVERYDAY),
   vitest("packaging", EVERYDAY, "package", PACKAGE),
   vitest("readme", { ...EVERYDAY, prepare: playground }),
+  vitest("console"),
   vitest("convex"),
   vitest("react"),
   vitest(
@@ -137,6 +152,7 @@ export const nodeSteps = () => [
   vitest("simulation"),
   vitest("packaging", { prepare: installStranger }, "packaging", packaging()),
   ...stores(),
+  ...serve(),
   vitest("bench", { prepare: installPeers }),
   vitest("works", {}, "works with other tools"),
   check("biome", "biome check --error-on-warnings"),

@@ -17,13 +17,22 @@ const FEATURES = [
   "multivalue",
   "reference-types",
 ].map((feature) => `--enable-${feature}`);
-/** For servers, and for hosts that download it. */
-const BUILDS = { speed: ["-O3"], small: ["-Oz", "--converge"] };
+const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];
+const OZ = ["-Oz", "--converge"];
+/**
+ * The engine for servers, the one for hosts that download it, and the exports of that which need no table: pages that only
+ * show or project a limit download nothing else.
+ */
+const BUILDS = {
+  speed: { raw: "speed", how: ["-O3"] },
+  small: { raw: "small", how: OZ },
+  algebra: { raw: "small", how: OZ, only: ["memory", "numbers_at", "evaluate"] },
+};
 
 const write = (name, text) => writeFileSync(join(root, folder, name), FROM + text);
 const MODULE_TYPE = "declare const module: WebAssembly.Module;\nexport default module;\n";
 
-/** Bytes as text: decoded, and explained, in src/engine/host-inline.ts. */
+/** Bytes as text: decoded, and explained, in src/engine/text.ts. */
 function text(bytes) {
   const character = (digit) => String.fromCharCode(digit + (digit < 57 ? 35 : 36));
   const two = (rest) => character(89 + Math.floor(rest / 91)) + character(rest % 91);
@@ -35,14 +44,25 @@ function writeBase64(name, bytes = readFileSync(join(root, folder, `${name}.wasm
   write(`${name}-inline.ts`, `export const WASM_BASE64: string =\n  "${bytes.toString("base64")}";\n`);
 }
 
-const writeText = (bytes) => write("inline.ts", `export const WASM_TEXT: string =\n  "${text(bytes)}";\n`);
+const writeText = (name, bytes = readFileSync(join(root, folder, `${name}.wasm`))) =>
+  write(`${name}-inline.ts`, `export const WASM_TEXT: string =\n  "${text(bytes)}";\n`);
 
+const exportsOf = (file) =>
+  WebAssembly.Module.exports(new WebAssembly.Module(readFileSync(join(root, file)))).map(({ name }) => name);
+
+const GLUE_TYPE =
+  'import type { Exports } from "../exports.ts";\nexport declare const instantiate: (module: WebAssembly.Module | BufferSource) => Exports;\n';
+/** The module has no imports without wasm-bindgen's own exports, which serve objects and strings: the engine has only numbers. */
+const GLUE = `
+export const instantiate = (module) =>
+  new WebAssembly.Instance(module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module)).exports;
+`;
 /**
  * Glue of a module that wasm-bindgen has not processed. Its exports have a hash at the end of their names; its imports serve
  * only the descriptions of the exports, which nothing calls.
  */
 const BARE_GLUE = `
-export function initSync({ module }) {
+export function instantiate(module) {
   const compiled = new WebAssembly.Module(module);
   const imports = {};
   for (const one of WebAssembly.Module.imports(compiled)) (imports[one.module] ??= {})[one.name] = () => 0;
@@ -54,83 +74,80 @@ export function initSync({ module }) {
 /** The engine as cargo leaves it, for `npm start`: neither wasm-bindgen's own build nor binaryen's programs are needed. */
 export function writeBare(module) {
   const bytes = readFileSync(module);
-  write("engine.js", BARE_GLUE);
+  write("glue.js", BARE_GLUE);
   writeBase64("speed", bytes);
-  writeText(bytes);
+  for (const name of ["small", "algebra"]) writeText(name, bytes);
+}
+
+/** The module with these exports and what they reach. */
+async function keep(exports, from, to) {
+  const graph = [
+    { name: "package", root: true, reaches: exports.map((name) => `export ${name}`) },
+    ...exports.map((name) => ({ name: `export ${name}`, export: name })),
+  ];
+  const file = `${folder}/exports.graph.json`;
+  writeFileSync(join(root, file), JSON.stringify(graph));
+  await run("wasm-metadce", [from, ...FEATURES, "--graph-file", file, "-o", to], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
 }
 
 async function optimize() {
-  for (const [name, how] of Object.entries(BUILDS)) {
-    const strip = ["--strip-debug", "--strip-producers", "--strip-target-features"];
-    await run("wasm-opt", [
-      ...how,
-      ...strip,
-      ...FEATURES,
-      `${folder}/${name}.raw.wasm`,
-      "-o",
-      `${folder}/${name}.wasm`,
-    ]);
-    console.log(`${name}: ${readFileSync(join(root, folder, `${name}.wasm`)).length} bytes`);
+  for (const [name, { raw, how, only }] of Object.entries(BUILDS)) {
+    const [from, to] = [`${folder}/${raw}.raw.wasm`, `${folder}/${name}.wasm`];
+    await keep(only ?? exportsOf(from).filter((one) => !one.startsWith("__")), from, to);
+    await run("wasm-opt", [...how, ...STRIP, ...FEATURES, to, "-o", to]);
+    console.log(`${name}: ${readFileSync(join(root, to)).length} bytes`);
   }
+  write("glue.js", GLUE);
+  write("glue.d.ts", GLUE_TYPE);
   write("small.d.wasm.ts", MODULE_TYPE);
-  const small = readFileSync(join(root, folder, "small.wasm"));
-  await toJavaScript();
   writeBase64("speed");
-  writeText(small);
+  for (const name of ["small", "algebra"]) {
+    writeText(name);
+    await toJavaScript(name);
+  }
 }
 
 /** The check of policy documents: loaded once, so for size. */
 async function optimizePolicy() {
-  await run("wasm-opt", ["-Oz", ...FEATURES, `${folder}/policy_bg.raw.wasm`, "-o", `${folder}/policy_bg.wasm`]);
+  await run("wasm-opt", [
+    ...OZ,
+    ...STRIP,
+    ...FEATURES,
+    `${folder}/policy_bg.raw.wasm`,
+    "-o",
+    `${folder}/policy_bg.wasm`,
+  ]);
   write("policy_bg.d.wasm.ts", MODULE_TYPE);
-  writeBase64("policy_bg");
+  writeText("policy_bg");
 }
 
 // Features that the build uses and wasm2js cannot translate. wasm2js does the rest, 64-bit integers included.
 const LOWER = ["--llvm-memory-copy-fill-lowering", "--llvm-nontrapping-fptoint-lowering", "--signext-lowering"];
 
-/**
- * The small build without wasm-bindgen's exports, which the engine does not use: wasm2js cannot translate its table of
- * JavaScript values, and its import is the only one of the module.
- */
-async function withoutGlue(bare) {
-  const small = `${folder}/small.wasm`;
-  const exported = WebAssembly.Module.exports(new WebAssembly.Module(readFileSync(join(root, small))));
-  const kept = exported.map(({ name }) => name).filter((name) => !name.startsWith("__"));
-  const graph = [
-    { name: "package", root: true, reaches: kept.map((name) => `export ${name}`) },
-    ...kept.map((name) => ({ name: `export ${name}`, export: name })),
-  ];
-  const file = `${folder}/pure.graph.json`;
-  writeFileSync(join(root, file), JSON.stringify(graph));
-  await run("wasm-metadce", [small, ...FEATURES, "--graph-file", file, "-o", bare], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-}
-
-/** The small build as plain JavaScript, made when it is called and not when it is imported. */
-async function toJavaScript() {
-  const [bare, mvp, js] = [`${folder}/bare.wasm`, `${folder}/mvp.wasm`, `${folder}/pure.raw.js`];
-  await withoutGlue(bare);
-  await run("wasm-opt", [bare, ...FEATURES, ...LOWER, "-Oz", "-o", mvp]);
-  await run("wasm2js", ["-Oz", mvp, "-o", js]);
-  const text = readFileSync(join(root, js), "utf8");
-  const grown = "   bufferView = HEAPU8;\n  }\n  return oldPages;";
+/** A small build as plain JavaScript, made when it is called and not when it is imported. */
+async function toJavaScript(name) {
+  const [mvp, raw, js] = [`${folder}/${name}.mvp.wasm`, `${folder}/${name}-pure.raw.js`, `${folder}/${name}-pure.js`];
+  await run("wasm-opt", [`${folder}/${name}.wasm`, ...FEATURES, ...LOWER, "-Oz", "-o", mvp]);
+  await run("wasm2js", ["-Oz", mvp, "-o", raw]);
+  const text = readFileSync(join(root, raw), "utf8");
   const [made, rest] = text.split("\nvar retasmFunc = ");
-  if (rest === undefined || made.split(grown).length !== 2) throw new Error("wasm2js writes otherwise than it did");
   // A memory that has grown ends the views of it, but an array's buffer does not: so the holder of views gets a call.
+  const grown = "   bufferView = HEAPU8;\n  }\n  return oldPages;";
+  if (rest === undefined || made.split(grown).length !== 2) throw new Error("wasm2js writes otherwise than it did");
   const notifying = made.replace(grown, grown.replace("\n", "\n   imports.grown();\n"));
-  const whole = `${notifying}\nexport const instantiate = (grown) => asmFunc({ grown });\n`;
-  writeFileSync(join(root, js), whole);
+  writeFileSync(join(root, raw), `${notifying}\nexport const instantiate = (grown) => asmFunc({ grown });\n`);
   // The program and not the library: this file is read before anything is installed.
-  await run("esbuild", [js, "--minify", "--format=esm", "--target=es2020", `--outfile=${folder}/pure.js`]);
-  const code = readFileSync(join(root, folder, "pure.js"), "utf8");
-  writeFileSync(join(root, folder, "pure.js"), FROM + code);
+  await run("esbuild", [raw, "--minify", "--format=esm", "--target=es2020", `--outfile=${js}`]);
+  const code = readFileSync(join(root, js), "utf8");
+  writeFileSync(join(root, js), FROM + code);
+  const type = name === "algebra" ? "AlgebraExports" : "Exports";
   write(
-    "pure.d.ts",
-    'import type { Exports } from "../exports.ts";\nexport declare const instantiate: (grown: () => void) => Exports;\n',
+    `${name}-pure.d.ts`,
+    `import type { ${type} } from "../exports.ts";\nexport declare const instantiate: (grown?: () => void) => ${type};\n`,
   );
-  console.log(`pure: ${code.length} bytes`);
+  console.log(`${name}, pure: ${code.length} bytes`);
 }
 
 async function optimizeLogs() {
@@ -148,10 +165,11 @@ const made = (name, place, modules, outputs, make) => {
 };
 
 export async function optimizeWasm() {
-  const engine = ["speed-inline.ts", "small.wasm", "inline.ts", "pure.js"];
+  const small = ["small", "algebra"].flatMap((name) => [`${name}.wasm`, `${name}-inline.ts`, `${name}-pure.js`]);
+  const engine = ["glue.js", "speed-inline.ts", ...small];
   const policy = ["policy_bg.wasm", "policy_bg.d.wasm.ts", "policy_bg-inline.ts"];
   await Promise.all([
-    made("wasm-opt", GENERATED, Object.keys(BUILDS), engine, optimize),
+    made("wasm-opt", GENERATED, ["speed", "small"], engine, optimize),
     made("wasm-opt-policy", GENERATED, ["policy_bg"], policy, optimizePolicy),
   ]);
 }
