@@ -3,36 +3,20 @@
 //   npm test -- --all          every step, as CI does
 //   npm test -- rust unit      the steps whose name has one of these words
 //   TIDEGATE_REQUIRE_ALL=1     a step that cannot run here is a failure
-import { spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "./build.mjs";
 import { add, cargo, nextest, sentence, settle, single, vitest } from "./counts.mjs";
 import { missing } from "./needs.mjs";
-import { env, root, shell } from "./run.mjs";
+import { env, root } from "./run.mjs";
 import { cargoSteps, lastSteps, nodeSteps } from "./steps.mjs";
+import { watch } from "./watch.mjs";
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
 const all = process.argv.includes("--all");
 const requireAll = process.env.TIDEGATE_REQUIRE_ALL === "1";
 const readers = { cargo, nextest, vitest };
 const reports = join(root, "node_modules", ".cache", "tidegate", "reports");
-
-/** Runs a program, and keeps what it writes: two steps that run side by side must not mix their lines. */
-function watch(command, args) {
-  const child = spawn(command, args, { cwd: root, env, shell, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8");
-    stream.on("data", (text) => {
-      output += text;
-    });
-  }
-  return new Promise((done) => {
-    child.on("error", (error) => done({ status: 1, output: `${output}${error.message}` }));
-    child.on("close", (status) => done({ status: status ?? 1, output }));
-  });
-}
 
 async function runStep(step) {
   const absent = missing(step.needs ?? []);
@@ -59,7 +43,7 @@ async function attempt(step, name) {
   const report = join(reports, `${name}.json`);
   if (step.counts === "vitest") args.push("--reporter=default", "--reporter=json", `--outputFile.json=${report}`);
   console.log(`> ${step.name}: ${[command, ...args].join(" ")}`);
-  const { status, output } = await watch(command, args);
+  const { status, output } = await watch(command, args, { cwd: root, env });
   console.log(`\n=== ${step.name}\n${output}`);
   if (step.counts === "single") return single(status);
   try {

@@ -1,11 +1,12 @@
 /** The packed tarball in the tools that people build and run JavaScript with: builds and runs every row of `tools.ts`. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
+import { watch } from "../../../npm/scripts/watch.mjs";
 import { freePort } from "../../support/ports.ts";
 import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
@@ -17,6 +18,9 @@ import { ANSWERS, GROUPS, type Tool, TOOLS } from "./tools.ts";
  * of every `node_modules`, in which tools compile nothing.
  */
 const folderOf = (group: string): string => join(tmpdir(), "tidegate-works", group.replaceAll(" ", "-"));
+
+/** Less than the test's own limit, so that the error names the command and its processes. */
+const LIMIT_MS = 300_000;
 
 let user: Installed;
 let browser: Browser;
@@ -33,10 +37,11 @@ afterAll(async () => {
   writeFileSync(LAST_RUN, JSON.stringify({ order: TOOLS.map(({ name }) => name), passed }));
 });
 
-function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): string {
-  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd, env, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command}: exit code ${status}\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`);
-  return stdout;
+/** Ends a tool that hangs: a call that waits for it without a limit would hang the run. */
+async function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const { status, output } = await watch("sh", ["-c", command], { cwd, env, limitMs: LIMIT_MS });
+  if (status !== 0) throw new Error(`${command}: exit code ${status}\n${output.slice(-6000)}`);
+  return output;
 }
 
 const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
@@ -55,7 +60,7 @@ const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
 };
 
 /** Installs a group's packages, unless it has these already, and the tarball beside them as npm unpacks it. */
-function prepare(group: keyof typeof GROUPS): string {
+async function prepare(group: keyof typeof GROUPS): Promise<string> {
   const folder = folderOf(group);
   // Parcel reads its setting where the lock file is.
   const parcel = { "@parcel/resolver-default": { packageExports: true } };
@@ -66,7 +71,7 @@ function prepare(group: keyof typeof GROUPS): string {
     mkdirSync(folder, { recursive: true });
     writeFileSync(file, manifest);
     // Bun, Deno and pnpm bring their programs as packages of the platform, and need no script.
-    shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(group));
+    await shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(group));
     writeFileSync(done, manifest);
   }
   const place = join(folder, "node_modules/tidegate");
@@ -86,8 +91,8 @@ function manifestFor(manager: string): string {
   return JSON.stringify({ name: "app", private: true, dependencies: { tidegate: `file:${user.tarball}` }, ...how });
 }
 
-function copy(tool: Tool): string {
-  const folder = join(prepare(tool.group), tool.name.replace(/\W+/g, "-"));
+async function copy(tool: Tool): Promise<string> {
+  const folder = join(await prepare(tool.group), tool.name.replace(/\W+/g, "-"));
   rmSync(folder, { recursive: true, force: true });
   cpSync(join(import.meta.dirname, "apps", tool.app), folder, { recursive: true });
   for (const [name, text] of Object.entries(tool.files ?? {})) {
@@ -169,10 +174,11 @@ test.each(TOOLS.map((tool) => [tool.name, tool] as const))("%s", async (_, tool)
 });
 
 async function works(tool: Tool): Promise<void> {
-  const folder = copy(tool);
-  const outputs = tool.run.map((command) => shell(command, folder, environment(tool.group, tool.node)));
+  const folder = await copy(tool);
+  let output = "";
+  for (const command of tool.run) output = await shell(command, folder, environment(tool.group, tool.node));
   if (tool.serve !== undefined) return served(tool, tool.serve, folder);
-  if (tool.page === undefined) return expect(outputs.at(-1)).toContain(ANSWERS);
+  if (tool.page === undefined) return expect(output).toContain(ANSWERS);
   writeFileSync(join(folder, "page.html"), `<!doctype html><script type="module" src="${tool.page}"></script>`);
   const site = await serve(folder);
   try {
