@@ -73,12 +73,19 @@ const serve = () => {
   return [vitest("serve", {}, "serve", rest), ...others];
 };
 
+/** The crates that decide and keep states. What the others depend on takes longer to build than all of these. */
+const FIRST = ["core", "table", "file", "policy", "oracle"];
+const first = FIRST.map((name) => `--package tidegate-${name}`).join(" ");
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
+const others = `${TESTED} ${FIRST.map((name) => `--exclude tidegate-${name}`).join(" ")}`;
 /** Other platforms whose addon the full run builds. `npm run build:platforms` builds the rest, which takes minutes. */
 export const FULL_RUN_PLATFORMS = ["linux-x64-musl", "darwin-arm64"];
 const platforms = () => buildPlatforms(FULL_RUN_PLATFORMS);
-const nextest = () => output("cargo", ["nextest", "--version"]) !== undefined;
+const rust = (name, packages, options) =>
+  output("cargo", ["nextest", "--version"]) === undefined
+    ? cargo(name, `cargo test ${packages} --all-targets --no-fail-fast`, options)
+    : { ...cargo(name, `cargo nextest run ${packages} --no-fail-fast`, options), counts: "nextest" };
 
 /** Cargo keeps what an earlier dry run unpacked and compiled under the same version, and would use that again. */
 const forgetCrates = async () => {
@@ -93,10 +100,9 @@ const forgetCrates = async () => {
 
 /** The steps that cargo runs: one after another, since cargo locks its folder. @returns {Step[]} */
 export const cargoSteps = () => [
-  nextest()
-    ? { ...cargo("rust", `cargo nextest run ${TESTED} --no-fail-fast`, EVERYDAY), counts: "nextest" }
-    : cargo("rust", `cargo test ${TESTED} --all-targets --no-fail-fast`, EVERYDAY),
+  rust("rust", first, EVERYDAY),
   check("vectors are fresh", "cargo run --quiet -p tidegate-oracle --bin vectors -- --check", EVERYDAY),
+  rust("rust: the other crates", others),
   cargo("xtask", "cargo test --package tidegate-xtask --profile dev"),
   // The shared table's locks under a scheduler of its own: tests/locking.rs explains it.
   cargo(

@@ -49,7 +49,7 @@ export function watch(command, args, { limitMs = LIMIT_MINUTES * 60_000, leftOpe
   const child = spawn(command, args, how);
   running.add(child);
   let output = "";
-  const tell = (line) => {
+  const note = (line) => {
     output += `\n!!! ${line}\n`;
   };
   for (const stream of [child.stdout, child.stderr]) {
@@ -72,19 +72,19 @@ export function watch(command, args, { limitMs = LIMIT_MINUTES * 60_000, leftOpe
       done({ status, output });
     };
     later(limitMs, () => {
-      tell(
+      note(
         `not done after ${Math.round(limitMs / 60_000)} minutes, and so ended. Running were:\n${processesOf(child)}`,
       );
       end(child, "SIGTERM");
       later(leftOpenMs, letGo);
     });
     child.on("error", (error) => {
-      tell(error.message);
+      note(error.message);
       settle(1);
     });
     child.on("exit", () => {
       later(leftOpenMs, () => {
-        tell(`its program has ended, but not what that started:\n${processesOf(child)}`);
+        note(`its program has ended, but not what that started:\n${processesOf(child)}`);
         letGo();
       });
     });

@@ -5,7 +5,7 @@ import { watch } from "../../npm/scripts/watch.mjs";
 const node = (source: string): [string, string[]] => [process.execPath, ["-e", source]];
 const forever = "setInterval(() => {}, 1000)";
 
-test("a step that does not end is ended, and tells what it had written and what still ran", async () => {
+test("a step that does not end is ended, and reports what it had written and what still ran", async () => {
   const { status, output } = await watch(...node(`console.log("begun"); ${forever}`), {
     limitMs: 2000,
     leftOpenMs: 100,

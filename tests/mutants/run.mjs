@@ -39,11 +39,12 @@ function run(program, args, cwd = copy) {
 /** A mutant that does not compile proves nothing. */
 const BROKEN = /could not compile|Transform failed|PARSE_ERROR|SyntaxError/;
 
-/** `crates/table/tests/table.rs`, or a module of the library that has tests. */
+/** `crates/table/tests/table.rs`, a module of such a program in a folder of its own, or of the library. */
 function cargo(file, name) {
-  const [, crate, folder, module] = /^crates\/([^/]+)\/(src|tests)\/(.+)\.rs$/.exec(file);
-  const target = folder === "tests" ? ["--test", module] : ["--lib"];
-  const filter = name ?? (folder === "tests" ? [] : `${module}::`);
+  const [, crate, folder, path] = /^crates\/([^/]+)\/(src|tests)\/(.+)\.rs$/.exec(file);
+  const [program, module] = folder === "tests" ? path.split("/") : [undefined, path];
+  const target = program === undefined ? ["--lib"] : ["--test", program];
+  const filter = name ?? (module === undefined ? [] : `${module}::`);
   const args = ["test", "--quiet", "--profile", "mutants", "--package", `tidegate-${crate}`, ...target];
   return run("cargo", [...args, "--", ...[filter].flat()]);
 }

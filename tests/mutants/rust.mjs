@@ -12,7 +12,7 @@ const policy = (path, find, replace) => one("policy", path, find, replace, "test
 const [FAULTS, SYNCS, STORE, CLOCK] = ["faults", "syncs", "store", "clock"].map((name) => `tests/${name}.rs`);
 const [TABLE, SHARED, SWINGS, FLOOD] = ["table", "shared", "clock", "flood"].map((name) => `tests/${name}.rs`);
 
-const block = (find, replace) => one("core", "block.rs", find, replace, "tests/laws_block.rs", "tests/vectors.rs");
+const block = (find, replace) => one("core", "block.rs", find, replace, "tests/laws/block.rs", "tests/vectors.rs");
 
 export const RUST = [
   // Blocks.

@@ -1,8 +1,6 @@
 //! A lease decides as the store would if it held all the tokens, and no token is counted twice.
 
-mod law;
-
-use law::{limits, policy};
+use crate::law::{limits, policy};
 use proptest::prelude::*;
 use tidegate_core::{Lease, Spending, State};
 

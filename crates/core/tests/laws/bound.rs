@@ -1,8 +1,6 @@
 //! Laws 1 and 6: with any interleaving, retries and clock, no more is granted than the limit allows.
 
-mod law;
-
-use law::{MAX_SKEW_MS, calls, cases, core_bits, instants, limits, rule, states};
+use crate::law::{MAX_SKEW_MS, calls, cases, core_bits, instants, limits, rule, states};
 use num_rational::BigRational;
 use num_traits::Zero;
 use proptest::prelude::*;
@@ -48,7 +46,7 @@ fn bounded(limit: &Limit, grants: &[Grant], largest: f64) -> Result<(), TestCase
     Ok(())
 }
 
-fn history(limit: Limit, from: f64, calls: &[law::Call], far: bool) -> Result<(), TestCaseError> {
+fn history(limit: Limit, from: f64, calls: &[crate::law::Call], far: bool) -> Result<(), TestCaseError> {
     let rule = rule(&limit);
     let (mut now, mut stored): (f64, Option<State>) = (from, None);
     let (mut grants, mut largest) = (Vec::new(), limit.most());

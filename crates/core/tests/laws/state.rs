@@ -1,8 +1,6 @@
 //! Laws 3 and 4: a denial writes nothing, and dropping a full state changes no answer.
 
-mod law;
-
-use law::{calls, cases, core_bits, instants, limits, rule, states};
+use crate::law::{calls, cases, core_bits, instants, limits, rule, states};
 use proptest::prelude::*;
 use tidegate_core::State;
 
@@ -50,9 +48,9 @@ proptest! {
             state = outcome.write.or(state);
             let full_at = rule.full_at(state, now);
             prop_assert!(outcome.decision.reason.is_some() || outcome.decision.reset_at == full_at);
-            let then = (full_at + (later * limit.period).floor()).min(law::CLOCK_END);
+            let then = (full_at + (later * limit.period).floor()).min(crate::law::CLOCK_END);
             if rule.refill(state, then).value() < limit.most() {
-                prop_assert_eq!(full_at, law::CLOCK_END);
+                prop_assert_eq!(full_at, crate::law::CLOCK_END);
                 continue;
             }
             for t in [full_at, then] {

@@ -1,8 +1,6 @@
 //! Law 6 in a store that expires states by a clock of its own: the exact bound where that clock steps back.
 
-mod law;
-
-use law::{CLOCK_END, MAX_SKEW_MS, cases, limits, powers, rule};
+use crate::law::{CLOCK_END, MAX_SKEW_MS, cases, limits, powers, rule};
 use proptest::prelude::*;
 use tidegate_core::State;
 use tidegate_oracle::exact::{Exact, rational};

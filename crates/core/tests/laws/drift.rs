@@ -1,8 +1,6 @@
 //! Law 5: the value differs from exact arithmetic by rounding alone, and the error stays far below one token.
 
-mod law;
-
-use law::{calls, cases, instants, limits, rule};
+use crate::law::{calls, cases, instants, limits, rule};
 use proptest::prelude::*;
 use tidegate_core::State;
 use tidegate_oracle::Limit;

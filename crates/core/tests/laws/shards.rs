@@ -1,8 +1,6 @@
 //! The shards of a limit, as one pool, grant exactly the tokens that they hold together.
 
-mod law;
-
-use law::{calls, cases, instants, limits, policy};
+use crate::law::{calls, cases, instants, limits, policy};
 use proptest::prelude::*;
 use tidegate_core::{Decision, Policy, Pool, Rule, State};
 use tidegate_oracle::exact::{Exact, rational};

@@ -1,16 +1,15 @@
 //! Generators for the tests of the laws: limits, states, counts and clocks.
-#![allow(dead_code, reason = "each law uses a part")]
 
 use proptest::prelude::*;
 use tidegate_core::{Config, Decision, FIRST_REQUEST, Kind, Outcome, Policy, Rule, State};
 use tidegate_oracle::{Limit, naive};
 
-pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
-pub(crate) const MAX_SKEW_MS: f64 = 3_600_000.0;
+pub(super) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
+pub(super) const MAX_SKEW_MS: f64 = 3_600_000.0;
 const MOST: f64 = 1_099_511_627_776.0;
 
 /// Spread evenly over the powers of ten.
-pub(crate) fn powers(from: f64, to: f64) -> impl Strategy<Value = f64> {
+pub(super) fn powers(from: f64, to: f64) -> impl Strategy<Value = f64> {
     (from.log10()..=to.log10()).prop_map(move |p| 10f64.powf(p).clamp(from, to))
 }
 
@@ -28,7 +27,7 @@ fn periods() -> impl Strategy<Value = f64> {
 }
 
 /// Any limit of one shard, with a resolved start.
-pub(crate) fn limits() -> impl Strategy<Value = Limit> {
+pub(super) fn limits() -> impl Strategy<Value = Limit> {
     let capacity = prop_oneof![Just(None), Just(Some(0.0)), powers(0.01, 100.0).prop_map(Some)];
     let reserved = prop_oneof![Just(None), Just(Some(0.0)), powers(0.01, 100.0).prop_map(Some)];
     (any::<bool>(), rates(), periods(), capacity, reserved, 0.0..1.0).prop_map(
@@ -45,7 +44,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
 }
 
 /// Any legal limit, edges of the ranges included.
-pub(crate) fn legal_limits() -> impl Strategy<Value = Limit> {
+pub(super) fn legal_limits() -> impl Strategy<Value = Limit> {
     let rates = prop_oneof![rates(), Just(5e-324), Just(MOST), Just(1e-300), powers(1e-12, MOST)];
     let periods = prop_oneof![periods(), Just(MOST), powers(1.0, MOST).prop_map(f64::floor)];
     let tokens = || {
@@ -79,12 +78,12 @@ fn shares() -> impl Strategy<Value = f64> {
 
 /// One call of a history, independent of the limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
-    pub(crate) op: u8,
+pub(super) struct Call {
+    pub(super) op: u8,
     count: f64,
     clock: Clock,
     step: f64,
-    pub(crate) retries: bool,
+    pub(super) retries: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,17 +99,17 @@ enum Clock {
 
 impl Call {
     /// The count in tokens, scaled to the capacity or rate of the limit.
-    pub(crate) fn count(&self, limit: &Limit) -> f64 {
+    pub(super) fn count(&self, limit: &Limit) -> f64 {
         (self.count * if limit.most() > 0.0 { limit.most() } else { limit.rate }).min(MOST)
     }
 
     /// The length of a block, ms.
-    pub(crate) fn ms(&self, limit: &Limit) -> f64 {
+    pub(super) fn ms(&self, limit: &Limit) -> f64 {
         (self.count * limit.period).ceil().clamp(1.0, MOST)
     }
 
     /// The next clock reading, ms. `far` allows jumps beyond [`MAX_SKEW_MS`](tidegate_core::MAX_SKEW_MS).
-    pub(crate) fn now(&self, limit: &Limit, before: f64, far: bool) -> f64 {
+    pub(super) fn now(&self, limit: &Limit, before: f64, far: bool) -> f64 {
         let step = match self.clock {
             Clock::Stands => 0.0,
             Clock::OneMs => 1.0,
@@ -125,7 +124,7 @@ impl Call {
     }
 }
 
-pub(crate) fn calls(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Call>> {
+pub(super) fn calls(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Call>> {
     let clock = prop_oneof![
         2 => Just(Clock::Stands), 2 => Just(Clock::OneMs), 3 => Just(Clock::Periods), 4 => Just(Clock::Tokens),
         1 => Just(Clock::Back), 1 => Just(Clock::FarBack), 1 => Just(Clock::FarAhead),
@@ -141,7 +140,7 @@ pub(crate) fn calls(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec
 }
 
 /// Clock readings from the epoch to far ahead.
-pub(crate) fn instants() -> impl Strategy<Value = f64> {
+pub(super) fn instants() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(0.0),
         Just(1_763_640_000_000.0),
@@ -151,7 +150,7 @@ pub(crate) fn instants() -> impl Strategy<Value = f64> {
 }
 
 /// A state near the limit's numbers, and a clock near its `ts`.
-pub(crate) fn states(limit: Limit) -> impl Strategy<Value = (Option<State>, f64)> {
+pub(super) fn states(limit: Limit) -> impl Strategy<Value = (Option<State>, f64)> {
     let scale = if limit.most() > 0.0 { limit.most() } else { limit.rate };
     let value = prop_oneof![
         Just(0.0),
@@ -173,7 +172,7 @@ pub(crate) fn states(limit: Limit) -> impl Strategy<Value = (Option<State>, f64)
     })
 }
 
-pub(crate) fn policy(limit: &Limit) -> Policy {
+pub(super) fn policy(limit: &Limit) -> Policy {
     let kind = match limit.kind {
         tidegate_oracle::Kind::TokenBucket => Kind::TokenBucket,
         tidegate_oracle::Kind::FixedWindow => Kind::FixedWindow,
@@ -182,11 +181,11 @@ pub(crate) fn policy(limit: &Limit) -> Policy {
     Policy::new(&Config { kind, rate, period, capacity, max_reserved, start, shards }).unwrap()
 }
 
-pub(crate) fn rule(limit: &Limit) -> Rule {
+pub(super) fn rule(limit: &Limit) -> Rule {
     policy(limit).rule(0.0)
 }
 
-pub(crate) fn naive_state(state: Option<State>) -> Option<naive::State> {
+pub(super) fn naive_state(state: Option<State>) -> Option<naive::State> {
     state.map(|s| naive::State { value: s.value(), ts: s.ts() })
 }
 
@@ -203,19 +202,19 @@ fn bits(
 }
 
 /// Every bit of an outcome.
-pub(crate) fn core_bits(o: &Outcome) -> String {
+pub(super) fn core_bits(o: &Outcome) -> String {
     let d = &o.decision;
     let state = o.write.map(|s| [s.value(), s.ts()]);
     bits(d.ok, d.reserved, [d.value, d.ts, d.reset_at], d.retry_at, d.reason.map(|r| r.as_str()), state)
 }
 
 /// Every bit of the decision and state of the plain doubles.
-pub(crate) fn naive_bits((d, write): &(naive::Decision, Option<naive::State>)) -> String {
+pub(super) fn naive_bits((d, write): &(naive::Decision, Option<naive::State>)) -> String {
     bits(d.ok, d.reserved, [d.value, d.ts, d.reset_at], d.retry_at, d.reason, write.map(|s| [s.value, s.ts]))
 }
 
 /// Every number of the decision is finite, and its instants are integer ms up to the latest clock reading.
-pub(crate) fn sound(d: &Decision) -> Result<(), TestCaseError> {
+pub(super) fn sound(d: &Decision) -> Result<(), TestCaseError> {
     prop_assert!(d.value.is_finite() && d.ts.is_finite() && d.remaining() >= 0.0, "{:?}", d);
     for at in [Some(d.reset_at), d.retry_at].into_iter().flatten() {
         prop_assert!((0.0..=CLOCK_END).contains(&at) && at.floor() == at, "{:?}", d);
@@ -224,6 +223,6 @@ pub(crate) fn sound(d: &Decision) -> Result<(), TestCaseError> {
 }
 
 /// Runs this many cases. Failures are printed and not saved: turn one into a vector or a test by hand.
-pub(crate) fn cases(cases: u32) -> ProptestConfig {
+pub(super) fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -1,8 +1,6 @@
 //! No stored state, however wrong, makes a call panic, hang or return NaN.
 
-mod law;
-
-use law::{legal_limits, policy};
+use crate::law::{legal_limits, policy};
 use proptest::prelude::*;
 use tidegate_core::{MAX_NOW_MS, Outcome, Pool, State, decode};
 
@@ -72,7 +70,7 @@ fn finite(what: &str, outcome: &Outcome, now: f64) -> Result<(), TestCaseError> 
 }
 
 proptest! {
-    #![proptest_config(law::cases(60_000))]
+    #![proptest_config(crate::law::cases(60_000))]
 
     #[test]
     fn any_finite_state_under_any_legal_policy_gives_finite_decisions(limit in legal_limits(), state in states(), now in clocks(), count in counts(), length in lengths(), reserve: bool) {

@@ -1,8 +1,6 @@
 //! A block denies one token until it ends, and changes nothing else: it adds no token and shortens no debt.
 
-mod law;
-
-use law::{CLOCK_END, cases, legal_limits, limits, policy, powers, rule, states};
+use crate::law::{CLOCK_END, cases, legal_limits, limits, policy, powers, rule, states};
 use proptest::prelude::*;
 use tidegate_core::{Pool, Rule, State};
 use tidegate_oracle::{Kind, Limit};
@@ -98,7 +96,7 @@ proptest! {
 
     /// One token is denied by every shard and by all of them together.
     #[test]
-    fn shards_deny_one_token_until_the_block_ends(limit in limits(), n in 2u32..12, now in law::instants(), ms in lengths(), part in 0.0..1.0f64) {
+    fn shards_deny_one_token_until_the_block_ends(limit in limits(), n in 2u32..12, now in crate::law::instants(), ms in lengths(), part in 0.0..1.0f64) {
         let limit = limit.shards(f64::from(n));
         let policy = policy(&limit);
         let mut states = vec![None; n as usize];
