@@ -121,6 +121,9 @@ export const STORES = [
     "transaction ? () => undefined : connectingBy",
     "true ? () => undefined : connectingBy",
   ),
+  of("table.ts", ...server("mysql/connecting"))('connectingBy(() => read([""]))', "() => undefined"),
+  of("dynamodb.ts", ...server("dynamodb/connecting"))("      return connecting();\n", ""),
+  of("memcached.ts", ...server("memcached/connecting"))("      return connecting();\n", ""),
   postgres("queue.ts", "concurrency", "locks")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   postgres(
     "statements.ts",

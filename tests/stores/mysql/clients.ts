@@ -12,15 +12,15 @@ export interface Open {
 }
 
 export const clients = {
-  "mysql2/promise": (server: Server): Open => {
+  "mysql2/promise": (server: Pick<Server, "options">): Open => {
     const client = createPool(server.options);
     return { client, close: () => client.end() };
   },
-  mysql2: (server: Server): Open => {
+  mysql2: (server: Pick<Server, "options">): Open => {
     const client = createCallbackPool(server.options);
     return { client, close: () => client.promise().end() };
   },
-  mariadb: (server: Server): Open => {
+  mariadb: (server: Pick<Server, "options">): Open => {
     const client = createMariadbPool(server.options);
     return { client, close: () => client.end() };
   },

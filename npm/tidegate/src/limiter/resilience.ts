@@ -19,7 +19,7 @@ export interface Resilience {
   onStoreError?: OnStoreError | undefined;
   /**
    * How long a call waits for the store: ms from 1 to 2^31 - 1, or a text such as `"1s"`; default 250. The first connection
-   * of the store's client is not counted, for at most 2 s.
+   * of the store's client is not counted: calls wait for it until 2 s after the first of them.
    */
   timeout?: Duration | undefined;
   /**
@@ -207,6 +207,8 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
   const fallback = new Fallback(settings.onStoreError);
   const outages = new Outages(store.name, settings.log);
   const timeoutOf = ({ limit }: Target): number => limit.timeout ?? settings.timeout;
+  /** Until when calls wait for the client to connect. */
+  let connectBy: number | undefined;
 
   /** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
   function nodeOf(targets: readonly Target[]): string {
@@ -226,8 +228,12 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     targets: readonly Target[],
     send: (deadline: number) => Promise<T>,
   ): Promise<T> {
-    if (store.connecting !== undefined)
-      await inTime(LONGEST_CONNECT, store.connecting, (resolve) => resolve(undefined));
+    const { connecting } = store;
+    if (connecting !== undefined) {
+      connectBy ??= steadyNow() + LONGEST_CONNECT;
+      const wait = connectBy - steadyNow();
+      if (wait > 0) await inTime(wait, connecting, (resolve) => resolve(undefined));
+    }
     const timeout = Math.min(...targets.map(timeoutOf));
     const now = steadyNow();
     const node = nodeOf(targets);

@@ -70,7 +70,7 @@ export interface AsyncStore extends StoreOf<true> {
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
   /**
    * Ends when the store's client has connected for the first time, or has failed to; absent where it is connected. A
-   * limiter waits for it at most 2 s, which do not count as the call's `timeout`.
+   * limiter's calls wait for it until 2 s after the first of them, which do not count as their `timeout`.
    */
   readonly connecting?: Promise<unknown> | undefined;
   /** Keeps the host alive until some work ends that no caller waits for, such as a Worker's `waitUntil`. */

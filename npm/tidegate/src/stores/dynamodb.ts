@@ -14,7 +14,7 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { storeOf } from "./steps.ts";
+import { connectingBy, storeOf } from "./steps.ts";
 import { type Change, type Entry, Swaps } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
@@ -44,6 +44,10 @@ const OPTIONS = {
 };
 const NAME = "dynamodb";
 const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transactWriteItems"] as const;
+/** The key of the first request, which resolves credentials and opens a connection: no limit has it. */
+const NO_IDENTITY = "/";
+/** Ms. */
+const CONNECT_TIMEOUT = 10_000;
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -129,7 +133,14 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       return CancellationReasons?.every(({ Code = "" }) => BUSY.test(Code)) === true;
     },
   });
-  return storeOf(NAME, (...step) => swaps.run(...step));
+  const hello = { TableName, Key: keyOf(NO_IDENTITY) };
+  const connecting = connectingBy(() => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at)));
+  return {
+    ...storeOf(NAME, (...step) => swaps.run(...step)),
+    get connecting() {
+      return connecting();
+    },
+  };
 }
 
 /** An item without a state is corrupt, and not absent. */

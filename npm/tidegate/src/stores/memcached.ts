@@ -10,7 +10,7 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
-import { failure, settle, storeOf } from "./steps.ts";
+import { connectingBy, failure, settle, storeOf } from "./steps.ts";
 import { type Change, Swaps, type Write } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
@@ -122,8 +122,12 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
   );
 
   const { serverOf } = connection;
+  const connecting = connectingBy(() => connection.connect(keyOf(prefix, "")));
   return {
     ...store,
+    get connecting() {
+      return connecting();
+    },
     ...(serverOf && {
       nodeOf: (limit: Limit, key: string | undefined) =>
         limit.policy.shards > 1 ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),

@@ -9,6 +9,8 @@ export interface CallbackMemcached {
   add(key: string, value: string, lifetime: number, done: (error: unknown, stored: boolean) => void): void;
   cas(key: string, value: string, cas: string, lifetime: number, done: (error: unknown, stored: boolean) => void): void;
   del(key: string, done: (error: unknown, deleted: boolean) => void): void;
+  /** Sent to every server. */
+  version?(done: (error: unknown, versions: unknown) => void): void;
 }
 
 /** The npm package `memcache-client`, which returns promises. */
@@ -32,6 +34,8 @@ export interface Found {
 
 /** A client, as the store uses it. `exptime` is the protocol's: see {@link exptimeOf}. */
 export interface Connection {
+  /** Connects to every server; `key` is that of no state. */
+  connect(key: string): Promise<unknown>;
   find(key: string): Promise<Found | undefined>;
   /** Stores a key that is absent. `false`: it is present, or there was no room. */
   add(key: string, value: string, exptime: number): Promise<boolean>;
@@ -75,6 +79,7 @@ function byCallback(client: CallbackMemcached): Connection {
       });
     });
   return {
+    connect: (key) => call((done) => (client.version ? client.version(done) : client.gets(key, done))),
     find: async (key) => {
       const answer = await call((done) => client.gets(key, done));
       if (answer === undefined) return undefined;
@@ -117,6 +122,7 @@ function byPromise(client: PromiseMemcached): Connection {
     }
   };
   return {
+    connect: (key) => client.gets(key),
     find: async (key) => {
       const answer = (await client.gets(key)) as { value?: unknown; casUniq?: unknown } | undefined;
       return answer === undefined ? undefined : found(answer.value, answer.casUniq);

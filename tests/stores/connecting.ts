@@ -1,0 +1,57 @@
+/** First calls on a client that has yet to connect, as a suite for each store whose client connects at its first call. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { defineLimits, HOUR } from "tidegate";
+import type { AsyncStore } from "tidegate/store";
+import { LossyProxy } from "../support/proxy.ts";
+
+/** A store on a client that connects to this port, and how to close that client. */
+export interface Cold {
+  readonly store: AsyncStore;
+  close(): unknown;
+}
+
+const limits = { cold: { kind: "token bucket", rate: 10, period: HOUR } } as const;
+/** Ms. Less than the longest wait for a connection, and longer than any client needs for its call after it. */
+const timeout = 1000;
+
+/** Tests that the time in which the client connects to the server on `target` does not count as the call's `timeout`. */
+export function connectingSuite(target: () => number, open: (port: number) => Cold): void {
+  let proxy: LossyProxy;
+  let cold: Cold;
+  let release: () => void;
+  beforeEach(async () => {
+    proxy = await LossyProxy.start(target());
+    proxy.gate = new Promise((resolve) => {
+      release = resolve;
+    });
+    vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+    cold = open(proxy.port);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    proxy.stop();
+    // Not waited for: some clients close when a reply has come that never will.
+    void Promise.resolve(cold.close()).catch(() => {});
+  });
+  const call = () =>
+    defineLimits(limits, { store: cold.store, timeout, log: false }).limit("cold", { key: `${proxy.port}` });
+
+  test("the first call waits for the connection, and that is not its timeout", async () => {
+    const first = call();
+    await vi.advanceTimersByTimeAsync(1900);
+    release();
+    expect(await first).toMatchObject({ ok: true, remaining: 9 });
+    expect(cold.store.connecting).toBeUndefined();
+  });
+
+  test("a server that does not answer is waited for 2 s, and then for the call's timeout", async () => {
+    let decided = false;
+    const first = call().finally(() => {
+      decided = true;
+    });
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(decided).toBe(false);
+    await vi.advanceTimersByTimeAsync(timeout);
+    expect(await first).toMatchObject({ ok: false, degraded: true });
+  });
+}
