@@ -3,3 +3,26 @@
  * QuickJS and plain Hermes lack `performance`; there it is `Date.now`, and a corrected clock shortens or prolongs one wait.
  */
 export const steadyNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
+
+/** Ms by which a timer of an idle process may be late. */
+const JITTER = 5;
+
+/**
+ * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
+ * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
+ * `unref`: it does not keep the process alive.
+ */
+export function afterWaiting(ms: number, then: () => void, unref = false): () => void {
+  const due = steadyNow() + ms;
+  const start = (wait: number, end: () => void): ReturnType<typeof setTimeout> => {
+    const timer = setTimeout(end, wait);
+    if (unref) (timer as { unref?: () => void }).unref?.();
+    return timer;
+  };
+  let timer = start(ms, () => {
+    const late = steadyNow() - due;
+    if (late < JITTER) then();
+    else timer = start(Math.min(late, ms), then);
+  });
+  return () => clearTimeout(timer);
+}

@@ -8,7 +8,7 @@ import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/co
 import { MemoryStore } from "../stores/memory.ts";
 import { settle } from "../stores/steps.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
-import { steadyNow } from "../limit/steady.ts";
+import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
 /** What a limiter does about a store that fails. */
 export interface Resilience {
@@ -187,11 +187,11 @@ function inTime<T>(
   late: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => late(resolve, reject), ms);
+    const cancel = afterWaiting(ms, () => late(resolve, reject));
     const ended =
       <V>(settle: (value: V) => void) =>
       (value: V): void => {
-        clearTimeout(timer);
+        cancel();
         settle(value);
       };
     Promise.resolve(awaited).then(ended(resolve), ended(reject));

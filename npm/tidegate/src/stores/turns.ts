@@ -3,7 +3,7 @@
  * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
 import type { Deadline } from "./contract.ts";
-import { steadyNow } from "../limit/steady.ts";
+import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
 export class Turns {
   readonly #last = new Map<string, Turn>();
@@ -52,9 +52,8 @@ function over({ ended, deadline }: Turn): Promise<void> {
 /** Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server. */
 export function within<T>(ms: number, awaited: Promise<T>, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(Promise.resolve().then(late)), Math.max(ms, 0));
-    (timer as { unref?: () => void }).unref?.();
-    void awaited.then(resolve, reject).then(() => clearTimeout(timer));
+    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true);
+    void awaited.then(resolve, reject).then(cancel);
   });
 }
 

@@ -1,0 +1,62 @@
+/** A process that is busy for longer than the timeout, beside a store that answers in time. */
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { defineLimits, memory } from "../src/index.ts";
+import { Limit } from "../src/limit/limit.ts";
+import type { AsyncStore } from "../src/stores/contract.ts";
+import { Swaps } from "../src/stores/swap.ts";
+
+let server: Server;
+let socket: Socket;
+/** Resolves when a server in this process has echoed one byte. */
+let echo: () => Promise<void>;
+beforeAll(async () => {
+  server = createServer((peer) => peer.pipe(peer));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  echo = () => new Promise((resolve) => socket.write("x", () => socket.once("data", () => resolve())));
+  await echo();
+});
+afterAll(() => {
+  socket.destroy();
+  server.close();
+});
+
+/** Occupies the process for so many ms. */
+function work(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+test("a reply that arrives while the process is busy past the deadline is the decision", async () => {
+  const held = memory();
+  const store: AsyncStore = {
+    name: "echo",
+    sync: false,
+    decide: (call, now) => echo().then(() => held.decide(call, now)),
+    decideAll: (calls, now) => echo().then(() => held.decideAll(calls, now)),
+    reset: (limit, key) => echo().then(() => held.reset(limit, key)),
+    getValue: (limit, key, now) => echo().then(() => held.getValue(limit, key, now)),
+  };
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, timeout: 50 });
+  const sent = limits.limit("api");
+  work(200);
+  expect(await sent).toMatchObject({ ok: true, remaining: 9 });
+});
+
+test("a step of compare-and-swap ends with the reply, too", async () => {
+  const swaps = new Swaps<undefined>({
+    name: "echo",
+    read: () => echo().then(() => [{ value: undefined, version: undefined }]),
+    decode: () => ({ value: 0, ts: 0 }),
+    swap: () => Promise.resolve(true),
+    stepTimeout: 50,
+  });
+  const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 1000 });
+  const step = swaps.on(["api"], 0, undefined, (steps) => steps.getValue(limit, undefined));
+  // The step begins after the calls of this turn.
+  await undefined;
+  await undefined;
+  work(200);
+  expect(await step).toMatchObject({ value: 10 });
+});
