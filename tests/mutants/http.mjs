@@ -210,7 +210,8 @@ export const HTTP = [
   one("middleware/decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
   one("middleware/decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
-  one("middleware/node-response.ts", "aborted: !response.writableFinished", "aborted: false", EXPRESS, NODE),
+  one("middleware/node-response.ts", '"close", ended(true)', '"close", ended(false)', EXPRESS, NODE),
+  one("middleware/node-response.ts", '  response.once("finish", ended(false));\n', "", FASTIFY, NODE),
   one("middleware/node-response.ts", "    else added(end);\n", "", EXPRESS, NODE),
   one(
     "middleware/node-response.ts",
@@ -230,6 +231,7 @@ export const HTTP = [
   one("middleware/fastify.ts", "            reply.code(200); //", "            //", FASTIFY),
   one("middleware/fastify.ts", "if (!reply.sent) reply.send(payload);", "reply.send(payload);", FASTIFY),
   one("middleware/fastify.ts", "own === false || (own === undefined && !global)", "own === false", FASTIFY),
+  one("middleware/fastify.ts", "filter((one) => one !== outer)", "slice()", FASTIFY),
   one("middleware/fastify.ts", '  [Symbol.for("skip-override")]: true,\n', "", FASTIFY),
   one("middleware/hono.ts", "headers, url }, raw);", "headers, url });", HONO),
   one("middleware/hono.ts", "settle(context.res.status, context.error);", "settle(context.res.status);", HONO),

@@ -9,7 +9,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { gate } from "./gate.ts";
 import { goOn, limitExchange } from "./node-response.ts";
-import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
+import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
 export type { Denial, RequestDecision } from "./options.ts";
@@ -88,6 +88,8 @@ export function rateLimit<N extends string, S extends Store>(
   };
 }
 
+/** The hooks of limits that routes choose themselves. */
+const chosen = new WeakMap<object, Hook>();
 const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 
 /** Settings of {@link rateLimitPlugin}: those of {@link rateLimit}, for every route, and these. */
@@ -127,7 +129,14 @@ export function rateLimitPlugin<N extends string, S extends Store>(
     if (own !== undefined && (typeof own !== "object" || own === null))
       throw new InputError("config.rateLimit", "an object of options, or false", own);
     const limit = own === undefined ? everywhere : rateLimit(limiter, overridden(shared, own) as FastifyOptions<N>);
-    route[hook] = [limit, ...[(route[hook] as Hook | Hook[] | undefined) ?? []].flat()] as never;
+    const hooks = (at: (typeof HOOKS)[number]): Hook[] => [(route[at] as Hook | Hook[] | undefined) ?? []].flat();
+    if (own !== undefined && choosesLimits(own)) {
+      // A limit that the route chooses is taken once, by the innermost plugin that sees it.
+      const outer = chosen.get(route);
+      for (const at of HOOKS) if (outer !== undefined) route[at] = hooks(at).filter((one) => one !== outer) as never;
+      chosen.set(route, limit);
+    }
+    route[hook] = [limit, ...hooks(hook)] as never;
   });
   done();
 }

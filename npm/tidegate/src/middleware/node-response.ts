@@ -8,11 +8,10 @@ import { follow, isPending, type Pending } from "./pending.ts";
 export interface NodeResponse {
   statusCode: number;
   readonly headersSent: boolean;
-  readonly writableFinished: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
   end(body?: string): unknown;
-  once(event: "close", listener: () => void): unknown;
+  once(event: "finish" | "close", listener: () => void): unknown;
 }
 
 /** Where a framework on `node:http` keeps the parts of a request. */
@@ -36,7 +35,7 @@ export interface NodeExchange<R> {
 export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pending<boolean> {
   const { request, response, incoming, once } = exchange;
   // The listener is added before the decision: the client may leave while a store or a key function is awaited.
-  const closed = gate.options.settle === undefined || response === undefined ? undefined : closing(response);
+  const ended = gate.options.settle === undefined || response === undefined ? undefined : ending(response);
   return follow(gate.admit(request, incoming, once), (admission): Pending<boolean> => {
     if (admission === undefined) return true;
     exchange.attach(admission.decision);
@@ -45,7 +44,7 @@ export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pend
     const target = exchange.target ?? response;
     if (target !== undefined) admission.setFields(target);
     if (!admission.blocked) {
-      closed?.((end) => void admission.settle(end));
+      ended?.((end) => void admission.settle(end));
       return true;
     }
     return follow(admission.denial(), (denial) => follow(exchange.refuse(denial), () => false));
@@ -57,14 +56,20 @@ interface End {
   readonly aborted: boolean;
 }
 
-/** Calls the listener when the response is closed, also where it already is. */
-function closing(response: NodeResponse): (listener: (end: End) => void) => void {
+/**
+ * Calls the listener when the response was sent or its client left, also where that was before. It reads events and not
+ * `writableFinished`: the responses of tests (`app.inject`) and of AWS Lambda never set it, or never close.
+ */
+function ending(response: NodeResponse): (listener: (end: End) => void) => void {
   let end: End | undefined;
   let listener: ((end: End) => void) | undefined;
-  response.once("close", () => {
-    end = { status: response.statusCode, aborted: !response.writableFinished };
+  const ended = (aborted: boolean) => (): void => {
+    if (end !== undefined) return;
+    end = { status: response.statusCode, aborted };
     listener?.(end);
-  });
+  };
+  response.once("finish", ended(false));
+  response.once("close", ended(true));
   return (added) => {
     if (end === undefined) listener = added;
     else added(end);

@@ -50,7 +50,11 @@ export interface GateOptions<R, D> {
    * The body of a denied request in place of the problem+json: a text, an object sent as JSON, or a function that returns
    * either.
    */
-  message?: string | object | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>);
+  message?:
+    | string
+    | object
+    | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>)
+    | undefined;
   /**
    * Blocks a key that is denied again and again: `{ after: 5, for: ["1m", "10m", "1h"] }`. While it is blocked its denials
    * do not count; `limits.unblock` ends it. No effect in shadow mode. It costs a call of the store for each denial.
@@ -191,9 +195,12 @@ export function checkHandler(field: "handler" | "listener" | "action", handler: 
   throw new InputError(field, `a function, after the options: rateLimit(limits, options, ${field})`, handler);
 }
 
+/** Whether a route's settings name limits of their own. */
+export const choosesLimits = (own: object): boolean => "name" in own || "limits" in own;
+
 /** A route's settings over the shared ones. A route that chooses its limits does not get the shared rule. */
 export function overridden(shared: object, own: object): object {
-  const chooses = "name" in own || "limits" in own;
+  const chooses = choosesLimits(own);
   const kept = Object.entries(shared).filter(([field]) => !chooses || !RULES.includes(field));
   return { ...Object.fromEntries(kept), ...own };
 }

@@ -65,6 +65,39 @@ test("the plugin limits the routes of its instance, each by its own config, and 
   await app.close();
 });
 
+test("a route's own limit is taken once where two plugins see the route, and the limits of both elsewhere", async () => {
+  const limits = defineLimits({ api: { ...config, rate: 9 }, search: { ...config, rate: 9 } }, { now: () => 0 });
+  const app = fastify();
+  await app.register(rateLimitPlugin, { limiter: limits, name: "api", key: "k" });
+  await app.register(async (inner) => {
+    await inner.register(rateLimitPlugin, { limiter: limits, name: "search", key: "k", hook: "preHandler" });
+    const upload = { name: "upload", config: { ...config, rate: 9 } };
+    inner.get("/own", { config: { rateLimit: upload } }, (request) => request.rateLimit.remaining);
+    inner.get("/both", () => "hello");
+    inner.get("/each", { config: { rateLimit: { count: 2 } } }, () => "hello");
+  });
+  expect([(await app.inject("/own")).body, (await app.inject("/own")).body]).toEqual(["8", "7"]);
+  expect((await app.inject({ method: "HEAD", url: "/own" })).headers["ratelimit"]).toMatch(/r=6/);
+  const left = () => [limits.getValue("api", { key: "k" }).value, limits.getValue("search", { key: "k" }).value];
+  expect(left()).toEqual([9, 9]);
+  await app.inject("/both");
+  expect(left()).toEqual([8, 8]);
+  await app.inject("/each");
+  expect(left()).toEqual([6, 6]);
+  await app.close();
+});
+
+test("a response of app.inject has ended, and is not aborted", async () => {
+  const ends: unknown[] = [];
+  const app = fastify();
+  const settle: FastifyOptions<"api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+  app.addHook("onRequest", rateLimit(define(), { name: "api", settle }));
+  app.get("/", () => "hello");
+  await app.inject("/");
+  expect(ends).toEqual([[200, false]]);
+  await app.close();
+});
+
 test("the plugin limits in preHandler, where earlier hooks found the user", async () => {
   const app = fastify();
   app.decorateRequest("user", "");

@@ -1,4 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { once } from "node:events";
+import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
@@ -42,4 +45,20 @@ test("a response that is already sent passes through, denied too", async () => {
   );
   for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
   await server.close();
+});
+
+test("a response that ends and never closes, as on AWS Lambda, settles once and is not aborted", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
+  const ends: unknown[] = [];
+  const settle: NodeOptions<"api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+  const limited = rateLimit(limits, { name: "api", key: "k", settle }, (_, response) => response.end("hello"));
+  const request = new IncomingMessage(new Socket());
+  const response = new ServerResponse(request);
+  response.assignSocket(new Writable({ write: (_chunk, _encoding, done) => done() }) as Socket);
+  const finished = once(response, "finish");
+  limited(request, response);
+  await finished;
+  expect(ends).toEqual([[200, false]]);
+  response.emit("close");
+  expect(ends).toEqual([[200, false]]);
 });
