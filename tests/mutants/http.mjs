@@ -24,7 +24,9 @@ export const HTTP = [
   escalation("    await limiter.reset(", "    if (false) await limiter.reset("),
   escalation("    await limiter.block(", "    if (false) await limiter.block("),
   escalation("decision.retryAt === undefined", "false"),
-  escalation("retryAt > decision.retryAt", "false"),
+  escalation("(blocked.retryAt ?? 0) > decision.retryAt", "false"),
+  escalation("{ ...blocked, ok: false }", "{ ...decision, retryAt: blocked.retryAt, retryAfter: blocked.retryAfter }"),
+  escalation("if (!isStoreError(error)) throw error;", "throw error;"),
   // Fields.
   one("http/quota.ts", "Math.max(1, integer(Math.ceil(ms / 1000)))", "integer(Math.ceil(ms / 1000))", FIELDS),
   one("http/quota.ts", "Math.ceil(ms / 1000)", "Math.round(ms / 1000)", FIELDS),

@@ -21,6 +21,29 @@ await inRuntime("bun", async (bun) => {
   addAddon(user);
   replayShared(JSON.parse(await run("shared.js")));
 
+  test("a request that becomes a WebSocket has no response, and is limited", async () => {
+    user.write(
+      "sockets.js",
+      `import { defineLimits, HOUR } from "tidegate";
+      import { rateLimit } from "tidegate/fetch";
+      const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: HOUR } });
+      const limited = rateLimit(limits, { name: "api" }, (request, server) =>
+        server.upgrade(request) ? undefined : new Response("hello"));
+      const errors = [];
+      const error = (found) => { errors.push(String(found)); return new Response("failed", { status: 500 }); };
+      const websocket = { open: (socket) => void socket.send("open"), message() {} };
+      const server = Bun.serve({ port: 0, fetch: limited, error, websocket });
+      const join = () => new Promise((done) => {
+        const socket = new WebSocket(server.url);
+        socket.onmessage = ({ data }) => { socket.close(); done(data); };
+        socket.onerror = () => done("refused");
+      });
+      console.log(JSON.stringify([await join(), await join(), await join(), errors]));
+      process.exit();`,
+    );
+    expect(JSON.parse(await run("sockets.js"))).toEqual(["open", "open", "refused", []]);
+  });
+
   test("runs in Bun", async () => {
     user.write("version.js", "console.log(Bun.version);");
     expect((await run("version.js")).trim()).toMatch(/^1\.\d+\.\d+$/);

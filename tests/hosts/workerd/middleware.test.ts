@@ -1,5 +1,6 @@
 /** The middleware for fetch handlers and for Hono, inside workerd. */
 import { cpSync } from "node:fs";
+import { get } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -9,16 +10,37 @@ import { dev } from "./server.ts";
 
 const hono = fileURLToPath(new URL("../../../node_modules/hono", import.meta.url));
 
+const CONFIGURATION = {
+  name: "m",
+  main: "middleware.js",
+  compatibility_date: "2026-04-01",
+  durable_objects: { bindings: [{ name: "ROOM", class_name: "Room" }] },
+  migrations: [{ tag: "v1", new_sqlite_classes: ["Room"] }],
+};
+
+/** The status of a WebSocket's handshake. */
+const handshake = (url: string, more: Record<string, string>): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    const headers = { ...more, connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
+    const key = { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+    get(url, { headers: { ...headers, ...key }, agent: false }, ({ statusCode }) => resolve(statusCode))
+      .on("upgrade", ({ statusCode }, socket) => {
+        socket.destroy();
+        resolve(statusCode);
+      })
+      .on("error", reject);
+  });
+
 await inRuntime("workerd", (wrangler) => {
   test.each(["fetch", "hono"])(
-    "%s: two per hour reach the handler, with rate-limit headers; the third response has Retry-After",
+    "%s: two per hour reach the handler, with rate-limit headers; the third response has Retry-After; WebSockets too",
     {
       timeout: 120_000,
     },
     async (route) => {
       const user = project("workerd");
       cpSync(hono, join(user.folder, "node_modules/hono"), { recursive: true });
-      user.write("wrangler.jsonc", '{ "name": "m", "main": "middleware.js", "compatibility_date": "2026-04-01" }');
+      user.write("wrangler.jsonc", JSON.stringify(CONFIGURATION));
       const worker = await dev(wrangler, user.folder);
       try {
         const answers: Response[] = [];
@@ -31,6 +53,11 @@ await inRuntime("workerd", (wrangler) => {
         expect(answers.map(({ headers }) => headers.get("ratelimit")?.split(";")[1])).toEqual(["r=1", "r=0", "r=0"]);
         expect(Number(answers[2]?.headers.get("retry-after"))).toBeGreaterThan(0);
         expect(answers[2]?.headers.get("content-type")).toBe("application/problem+json");
+        const handshakes: (number | undefined)[] = [];
+        for (let i = 0; i < 3; i++) {
+          handshakes.push(await handshake(`${worker.origin}/${route}`, { "cf-connecting-ip": "192.0.2.8" }));
+        }
+        expect(handshakes).toEqual([101, 101, 429]);
       } finally {
         await worker.running.stop();
         user.remove();

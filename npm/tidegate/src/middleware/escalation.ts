@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
 import { settle } from "../stores/steps.ts";
@@ -74,10 +74,16 @@ export function escalation(limiter: Blocker, block: EscalatingBlock, names: read
     const begun = await limiter.charge(`${name}.blocks`, { ...whose, config: blocks });
     const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
     const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
-    const { retryAt = 0 } = await limiter.block(name, { ...whose, for: length, ...(config && { config }) });
-    await limiter.reset(`${name}.denials`, { ...whose, config: denials });
-    await limiter.block(`${name}.denials`, { ...whose, for: length, config: denials });
-    return retryAt > decision.retryAt ? { ...decision, retryAt, retryAfter: retryAt - decision.now } : decision;
+    const blocked = await limiter.block(name, { ...whose, for: length, ...(config && { config }) });
+    try {
+      await limiter.reset(`${name}.denials`, { ...whose, config: denials });
+      await limiter.block(`${name}.denials`, { ...whose, for: length, config: denials });
+    } catch (error) {
+      // The request is denied in any case. The limiter has logged that the store failed.
+      if (!isStoreError(error)) throw error;
+    }
+    const longer = blocked.degraded !== true && (blocked.retryAt ?? 0) > decision.retryAt;
+    return longer ? { ...blocked, ok: false } : decision;
   }
 
   return async (taken, decided) => {

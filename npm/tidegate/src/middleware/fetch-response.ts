@@ -2,7 +2,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import { peerAddress } from "./peer.ts";
+import { peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
 
 /**
@@ -36,13 +36,17 @@ export function settlement<R>(
 export const refusal = ({ body, status, contentType }: Denial): Response =>
   new Response(body, { status, headers: { "Content-Type": contentType } });
 
-/** The response with the fields; a copy where its headers are immutable, as those of a response from `fetch`. */
+/**
+ * The response with the fields; a copy where its headers are immutable, as those of a response from `fetch`. No response
+ * but a host's own is a WebSocket's (101): it stays as it is where no field can be set.
+ */
 export function withFields<R>(admission: Admission<R>, response: Response): Response {
   try {
     admission.setFields(response.headers);
     return response;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
+    if (response.status === 101) return response;
     const { body, status, statusText, headers } = response;
     // Not from the response itself: @hono/node-server's Response would take over its headers.
     const copy = new Response(body, { status, statusText, headers: new Headers(headers) });
@@ -73,7 +77,7 @@ export const decisionOf = (request: object): RequestDecision | undefined => deci
 /**
  * A handler that calls the limiter first. It takes and passes on what the host passes beside the request. Deno and Bun
  * report the client's address there; on Workers use `client: { header: "cf-connecting-ip" }`, or a `key`. A denied request
- * gets 429 with `Retry-After` and a problem+json.
+ * gets 429 with `Retry-After` and a problem+json. On Bun a handler that upgraded the request returns `undefined`.
  *
  * ```ts
  * Deno.serve(rateLimit(limits, { name: "api" }, (request) => new Response("hello")));
@@ -81,20 +85,26 @@ export const decisionOf = (request: object): RequestDecision | undefined => deci
  *
  * Throws an `InputError` where an option is wrong; the handler rejects where a function in the options throws or rejects.
  */
-export function limitHandler<N extends string, S extends Store, R extends Request = Request, A extends unknown[] = []>(
+export function limitHandler<
+  N extends string,
+  S extends Store,
+  R extends Request = Request,
+  A extends unknown[] = [],
+  T extends Response | undefined = Response,
+>(
   limiter: Limiter<N, S>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => Pending<Response>,
-): (request: R, ...beside: A) => Promise<Response> {
+  handler: (request: R, ...beside: A) => Pending<T>,
+): (request: R, ...beside: A) => Promise<T | Response> {
   const made = gate(limiter, options);
   checkHandler("handler", handler);
   const { denied } = options;
   return async (request, ...beside) => {
-    const address = peerAddress(request, beside[0]);
+    const peer = peerOf(request, beside[0]);
     // Workers pass it second, after the environment; a proxy of Next.js first.
     const context = beside.find(waits);
     const settling = settlement(made, request, (work) => context?.waitUntil(work));
-    const admission = await made.admit(request, { address, headers: request.headers, url: request.url });
+    const admission = await made.admit(request, { ...peer, headers: request.headers, url: request.url });
     if (admission === undefined) return handler(request, ...beside);
     decisions.set(request, admission.decision);
     if (admission.blocked) {
@@ -103,8 +113,9 @@ export function limitHandler<N extends string, S extends Store, R extends Reques
     }
     const settle = settling(admission);
     try {
-      const response = withFields(admission, await handler(request, ...beside));
-      settle(response.status);
+      const answered = await handler(request, ...beside);
+      const response = answered === undefined ? answered : withFields(admission, answered);
+      settle(response?.status ?? 101); // Bun: a request that became a WebSocket has no response
       return response;
     } catch (error) {
       settle(statusOfThrown(error), error);

@@ -9,7 +9,7 @@ import type { Store } from "../stores/contract.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
-import { peerAddress } from "./peer.ts";
+import { peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
@@ -51,7 +51,7 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
     const { raw } = context.req;
     const { headers, url } = raw;
     const settling = settlement(made, raw, (work) => background(context, work));
-    const admission = await made.admit(context, { address: peerAddress(raw, context.env), headers, url }, raw);
+    const admission = await made.admit(context, { ...peerOf(raw, context.env), headers, url }, raw);
     if (admission === undefined) {
       await next();
       return undefined;

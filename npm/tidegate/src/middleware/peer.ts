@@ -1,3 +1,5 @@
+import type { Incoming } from "./client.ts";
+
 const addressIn = (found: unknown): string | undefined => {
   if (typeof found !== "object" || found === null) return undefined;
   const { address, hostname } = found as { address?: unknown; hostname?: unknown };
@@ -11,16 +13,16 @@ interface Beside {
   requestIP?: ((request: Request) => unknown) | undefined;
   server?: { requestIP?: ((request: Request) => unknown) | undefined } | undefined;
   /** @hono/node-server: the request of `node:http`. */
-  incoming?: { socket?: { remoteAddress?: unknown } | undefined } | undefined;
+  incoming?: { socket?: Incoming["socket"] } | undefined;
 }
 
-/** The peer's address, which Deno, Bun and @hono/node-server pass beside the request; `undefined` elsewhere (Workers). */
-export function peerAddress(request: Request, beside: unknown): string | undefined {
-  if (typeof beside !== "object" || beside === null) return undefined;
+/** The peer, which Deno, Bun and @hono/node-server pass beside the request; nothing elsewhere (Workers). */
+export function peerOf(request: Request, beside: unknown): Pick<Incoming, "address" | "socket"> {
+  if (typeof beside !== "object" || beside === null) return {};
   const { remoteAddr, requestIP, server, incoming } = beside as Beside;
-  if (remoteAddr !== undefined) return addressIn(remoteAddr);
-  if (typeof requestIP === "function") return addressIn(requestIP.call(beside, request));
-  if (typeof server?.requestIP === "function") return addressIn(server.requestIP(request));
-  const remote = incoming?.socket?.remoteAddress;
-  return typeof remote === "string" ? remote : undefined;
+  if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
+  if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
+  if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
+  // The socket itself: its address is absent where the client has left, or on a Unix socket.
+  return { socket: incoming?.socket };
 }

@@ -75,6 +75,32 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
   });
 });
 
+test("the response that begins a block has the fields of the block", async () => {
+  const limits = defineLimits({ api: BUCKET }, { now: () => START });
+  const options = { name: "api", key: "ann", block: { after: 1, for: "1m" }, jitter: 0 } as const;
+  const handler = rateLimit(limits, options, () => new Response("hello"));
+  const fields = async () => {
+    const { status, headers } = await handler(new Request("https://app.example/"));
+    return [status, headers.get("ratelimit"), headers.get("retry-after")];
+  };
+  await fields();
+  await fields();
+  const begun = await fields();
+  expect(begun).toEqual([429, '"api";r=0;t=60', "60"]);
+  expect(await fields()).toEqual(begun);
+});
+
+test("a store that fails while a block begins leaves the request denied", async () => {
+  const store = later();
+  const limits = defineLimits({ api: { ...BUCKET, capacity: 1 } }, { store, now: () => START, log: false });
+  const options = { name: "api", key: "ann", block: { after: 1, for: "1m" } } as const;
+  const handler = rateLimit(limits, options, () => new Response("hello"));
+  const send = async () => (await handler(new Request("https://app.example/"))).status;
+  expect(await send()).toBe(200);
+  store.reset = async () => Promise.reject(new Error("connection refused"));
+  expect([await send(), await send()]).toEqual([429, 429]);
+});
+
 test("unblock ends a block", async () => {
   const { limits, denied, send } = limited();
   await denied(3);

@@ -7,7 +7,7 @@ import { seen } from "./seen.ts";
 import { middlewareSuite, type Serve } from "./suite.ts";
 
 const serve =
-  (limit: typeof rateLimit): Serve =>
+  (limit: typeof rateLimitNext): Serve =>
   async (limiter, options) => {
     let handler = async (request: Request, _host: unknown): Promise<Response> => {
       const { status, throws, hangs } = orders(request.url);
@@ -36,6 +36,6 @@ const serve =
 middlewareSuite("fetch handlers", serve(rateLimit), { wraps: true });
 
 // The server in front of Next.js sets the header; here the peer's address is passed beside the request.
-const next: typeof rateLimit = (limiter, options, handler) =>
+const next: typeof rateLimitNext = (limiter, options, handler) =>
   rateLimitNext(limiter, { client: { trust: 0 }, ...options }, handler);
 middlewareSuite("Next.js handlers", serve(next), { wraps: true, warns: false });

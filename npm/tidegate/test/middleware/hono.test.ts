@@ -2,7 +2,8 @@ import { createAdaptorServer } from "@hono/node-server";
 import { createAdaptorServer as createAdaptorServer1 } from "@hono/node-server1";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
 import type { Server } from "node:net";
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
@@ -36,6 +37,33 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
     });
     app.onError(() => new Response("it failed", { status: 500 }));
     return listen(adapt({ fetch: app.fetch }) as Server);
+  });
+
+  test(`a client that left before its limit is no error on @hono/node-server ${version}`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
+    const errors: unknown[] = [];
+    const app = new Hono();
+    const handled = new Promise<void>((done) => {
+      app.use(async (context, next) => {
+        const { socket } = (context.env as { incoming: IncomingMessage }).incoming;
+        const closed = once(socket, "close");
+        socket.destroy();
+        await closed;
+        await next();
+        done();
+      });
+    });
+    app.use(rateLimit(limits, { name: "api" }));
+    app.get("/", (context) => context.text("hello"));
+    app.onError((error, context) => {
+      errors.push(error);
+      return context.text("it failed", 500);
+    });
+    const server = await listen(adapt({ fetch: app.fetch }) as Server);
+    await expect(fetch(server.url)).rejects.toThrow();
+    await handled;
+    expect(errors).toEqual([]);
+    await server.close();
   });
 
   describe(`all fields of nested limiters on @hono/node-server ${version}`, () => {
