@@ -8,7 +8,6 @@ const [GRANTED, KEYS, FORWARDED] = [http("granted"), http("keys"), http("forward
 const GATE = middleware("decided", "gate");
 const [EXPRESS, FASTIFY, HONO, KOA] = ["express", "fastify", "hono", "koa"].map((name) => middleware(name));
 const [NODE, FETCH, NEST] = ["node", "fetch", "nest"].map((name) => middleware(name));
-const CONTEXTS = middleware("nest-contexts");
 const [DROP_IN, WINDOWS] = [middleware("drop-in"), middleware("drop-in-windows")];
 const [POLICIES, STATED, CHECK] = ["policies", "middleware", "check"].map((name) => `policies/${name}.test.ts`);
 
@@ -170,7 +169,7 @@ export const HTTP = [
     EXPRESS,
     GATE,
   ),
-  one("middleware/options.ts", "!chooses || !RULES.includes(field)", "true", FASTIFY, NEST),
+  one("middleware/options.ts", "!chooses || !RULES.includes(field)", "true", FASTIFY),
   one("middleware/settlement.ts", "decisions[i]?.degraded === true", "false", GATE, EXPRESS),
   one("middleware/settlement.ts", "return tokens - count;", "return tokens;", EXPRESS, GATE),
   one(
@@ -206,8 +205,6 @@ export const HTTP = [
     "options?.trust !== undefined || options?.header !== undefined",
     "options?.trust !== undefined",
     EXPRESS,
-    FETCH,
-    "middleware/clients.test.ts",
   ),
   one("middleware/decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
   one("middleware/decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
@@ -219,14 +216,13 @@ export const HTTP = [
     "middleware/node-response.ts",
     "decided.then((allowed) => (allowed ? next() : undefined), fail)",
     "decided.then((allowed) => (allowed ? next() : undefined)).then(undefined, fail)",
-    EXPRESS,
-    NODE,
+    GATE,
   ),
   one("middleware/express.ts", "once: request,", "once: undefined,", EXPRESS),
   one(
     "middleware/express.ts",
-    "return { socket, headers, url, originalUrl, trusted };",
     "return { socket, headers, url, trusted };",
+    "return { socket, headers, trusted };",
     EXPRESS,
   ),
   one("middleware/fastify.ts", "once: request.raw,", "once: undefined,", FASTIFY),
@@ -245,20 +241,13 @@ export const HTTP = [
   one("middleware/node.ts", "if (!response.headersSent) response.statusCode = 500;", "", NODE),
   one("middleware/fetch-response.ts", "if (signal.aborted) left();\n    else signal", "signal", HONO, FETCH),
   one("middleware/fetch-response.ts", "settle(499, true)", "settle(499, false)", FETCH, HONO),
-  one(
-    "middleware/fetch-response.ts",
-    "settle(status, signal.aborted, error)",
-    "settle(status, false, error)",
-    FETCH,
-    HONO,
-  ),
+  one("middleware/fetch-response.ts", "settle(status, false, error)", "settle(status, true, error)", FETCH, HONO),
   one("middleware/fetch-response.ts", "      if (done) return;\n", "", FETCH, HONO),
   one(
     "middleware/fetch-response.ts",
     "const copy = new Response(body, { status, statusText, headers: new Headers(headers) });",
     "const copy = new Response(body, response);",
     HONO,
-    "middleware/clients.test.ts",
   ),
   one("middleware/fetch-response.ts", "    admission.setFields(copy.headers);\n", "", FETCH, HONO),
   one("middleware/fetch-response.ts", "      settle(statusOfThrown(error), error);\n", "", FETCH),
@@ -269,9 +258,8 @@ export const HTTP = [
     "global ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : []",
     "[{ provide: APP_GUARD, useExisting: RateLimitGuard }]",
     NEST,
-    CONTEXTS,
   ),
-  one("middleware/nest.ts", "if (own !== undefined && own !== false) this.#guard(own);", "", NEST, CONTEXTS),
+  one("middleware/nest.ts", "if (own !== undefined && own !== false) this.#guard(own);", "", NEST),
   // Stores for other limiters.
   one("middleware/drop-in/hits.ts", "if (decision.degraded === true) throw decision.cause;", "", DROP_IN, WINDOWS),
   one("middleware/drop-in/hits.ts", "state.value >= MOST ? undefined :", "", DROP_IN, WINDOWS),

@@ -1,6 +1,6 @@
 // Applies each mutant of list.mjs to a copy of the tree: its tests have to fail.
 //
-//   node tests/mutants/run.mjs [word …]        those whose file has one of the words
+//   node tests/mutants/run.mjs [word …]        those whose file or text has one of the words
 //   TIDEGATE_MUTANTS=../copy node …            in a copy of its own, so that a second run can go on beside
 //   node tests/mutants/run.mjs promises [word …]   those of promises, one for each; with words, those whose text has one
 import { spawnSync } from "node:child_process";
@@ -11,8 +11,8 @@ import { MUTANTS } from "./list.mjs";
 
 const words = process.argv.slice(2);
 const promises = words[0] === "promises" && words.shift() !== undefined;
-const chosen = MUTANTS.filter(({ file, promise }) => {
-  const text = promises ? promise : file;
+const chosen = MUTANTS.filter(({ file, find, promise }) => {
+  const text = promises ? promise : `${file}: ${find}`;
   return text !== undefined && (words.length === 0 || words.some((word) => text.includes(word)));
 });
 

@@ -5,8 +5,6 @@ import { InputError } from "../limit/errors.ts";
 /** What is read of a request by default: its peer, its headers, its URL. */
 export interface Incoming extends ClientRequest {
   readonly url?: string | undefined;
-  /** The URL before a router removed its mount path (Express). */
-  readonly originalUrl?: string | undefined;
   /** The client's address, where the application configured the framework to trust proxies. */
   readonly trusted?: string | undefined;
 }

@@ -71,7 +71,7 @@ export const headerOf =
 /** A query parameter's text; `undefined` where it is repeated. */
 export function queryOf(name: string): (incoming: Incoming) => string | undefined {
   return (incoming) => {
-    const url = incoming.originalUrl ?? incoming.url ?? "";
+    const url = incoming.url ?? "";
     const at = url.indexOf("?");
     if (at < 0) return undefined;
     const values = new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);

@@ -73,8 +73,8 @@ export function rateLimit<N extends string, S extends Store>(
 
 /** What is read of a request of Express: with `trust proxy` the address that Express found. */
 function incomingOf(request: Request): Incoming {
-  const { socket, headers, url, originalUrl } = request;
+  const { socket, headers, url } = request;
   const trust: unknown = request.app?.get?.("trust proxy");
   const trusted = trust === undefined || trust === false || trust === 0 ? undefined : request.ip;
-  return { socket, headers, url, originalUrl, trusted };
+  return { socket, headers, url, trusted };
 }

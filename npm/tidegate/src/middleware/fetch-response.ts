@@ -28,7 +28,7 @@ export function settlement<R>(
     const left = (): void => settle(499, true);
     if (signal.aborted) left();
     else signal.addEventListener("abort", left);
-    return (status, error) => settle(status, signal.aborted, error);
+    return (status, error) => settle(status, false, error);
   };
 }
 

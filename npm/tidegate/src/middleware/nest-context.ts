@@ -69,10 +69,10 @@ function overHttp(
   once: object | undefined,
   type: string,
 ): Exchanged {
-  const { headers, socket, url, originalUrl } = request.raw ?? request;
+  const { headers, socket, url } = request.raw ?? request;
   const trust = request.app?.get?.("trust proxy") ?? false;
   const trusts = request.ips !== undefined && (request.raw === undefined ? trust !== false && trust !== 0 : true);
-  const incoming = { headers, socket, url, originalUrl, trusted: trusts ? request.ip : undefined };
+  const incoming = { headers, socket, url, trusted: trusts ? request.ip : undefined };
   if (response === undefined) return { request, incoming, once, response, exception };
   const target: HeaderTarget = {
     getHeader: (name) => response.getHeader(name),

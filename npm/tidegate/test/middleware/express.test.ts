@@ -64,4 +64,14 @@ for (const [version, express] of [
     expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining('app.set("trust proxy", 1)')]);
     warned.mockRestore();
   });
+
+  test(`Express ${version}: mounted on a path, it reads the query`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } });
+    const app = express();
+    app.use("/chat", rateLimit(limits, { name: "api", key: "k", count: { query: "n", max: 9 } }));
+    app.get("/chat", (request, response) => void response.json(request.rateLimit.remaining));
+    const server = await listen(createServer(app));
+    expect(await (await fetch(`${server.url}/chat?n=4`)).json()).toBe(6);
+    await server.close();
+  });
 }

@@ -160,3 +160,28 @@ test("with trustProxy the client is request.ip, and without it a warning names t
   expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("Fastify({ trustProxy: ")]);
   warned.mockRestore();
 });
+
+test("a route that chooses its limit does not get the plugin's key and count; it shares the other settings", async () => {
+  const app = fastify();
+  const limiter = defineLimits({ api: { ...config, rate: 9 }, search: { ...config, rate: 9 } });
+  await app.register(rateLimitPlugin, { limiter, name: "api", key: "everyone", count: 5, headers: false });
+  app.get("/", { config: { rateLimit: { name: "search" } } }, () => "found");
+  const { headers } = await app.inject("/");
+  expect(headers["ratelimit"]).toBeUndefined();
+  expect(Math.floor(limiter.getValue("search", { key: "127.0.0.1" }).value)).toBe(8);
+  await app.close();
+});
+
+test("a denied function that sends the reply itself is not answered again", async () => {
+  const lines: string[] = [];
+  const app = fastify({ logger: { level: "warn", stream: { write: (line: string) => void lines.push(line) } } });
+  const denied: FastifyOptions<"api">["denied"] = async (_, reply) => {
+    await reply.send("slow down");
+  };
+  app.addHook("onRequest", rateLimit(define(), { name: "api", denied }));
+  app.get("/", () => "hello");
+  await app.inject("/");
+  const { statusCode, body } = await app.inject("/");
+  expect([statusCode, body, lines]).toEqual([429, "slow down", []]);
+  await app.close();
+});

@@ -1,5 +1,7 @@
 import { createAdaptorServer } from "@hono/node-server";
 import type { Server } from "node:net";
+import { describe, expect, test } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { rateLimit as rateLimitNext } from "../../src/middleware/next.ts";
 import { listen, orders } from "./handler.ts";
@@ -39,3 +41,39 @@ middlewareSuite("fetch handlers", serve(rateLimit), { wraps: true });
 const next: typeof rateLimitNext = (limiter, options, handler) =>
   rateLimitNext(limiter, { client: { trust: 0 }, ...options }, handler);
 middlewareSuite("Next.js handlers", serve(next), { wraps: true, warns: false });
+
+describe("settles once", () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 50, period: MINUTE } });
+  const ended = async (signal: AbortSignal, handler: () => Response) => {
+    const ends: unknown[] = [];
+    const settle: FetchOptions<Request, "api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+    const handle = rateLimitNext(limits, { name: "api", key: "k", settle }, handler);
+    await handle(new Request("http://a/", { signal })).catch(() => undefined);
+    return ends;
+  };
+  const hello = () => new Response("hello");
+
+  test("for a client that left before the decision, though the handler answers", async () => {
+    expect(await ended(AbortSignal.abort(), hello)).toEqual([[499, true]]);
+  });
+
+  test("for a client that left during the handler, which answers then", async () => {
+    const client = new AbortController();
+    const answer = () => {
+      client.abort();
+      return hello();
+    };
+    expect(await ended(client.signal, answer)).toEqual([[499, true]]);
+  });
+
+  test.each([
+    ["redirect()", "NEXT_REDIRECT;replace;/login;307;", 303],
+    ["notFound()", "NEXT_HTTP_ERROR_FALLBACK;404", 404],
+    ["an error with a digest of React's", "2338372187", 500],
+  ])("for a handler of Next.js that throws: %s has the status of its response", async (_, digest, status) => {
+    const thrown = () => {
+      throw Object.assign(new Error(digest), { digest });
+    };
+    expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
+  });
+});

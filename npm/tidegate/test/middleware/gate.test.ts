@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import express from "express";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { gate } from "../../src/middleware/gate.ts";
 import type { Options } from "../../src/middleware/options.ts";
@@ -104,14 +104,35 @@ test("with a store in memory, nothing waits: the next handler runs within the ca
   expect(admit({}, { headers: {} })).toMatchObject({ decision: { ok: true, remaining: 4 } });
 });
 
-test("an error of next is not caught, and next is not called again", () => {
-  const middleware = rateLimit(limits, { name: "api", key: "k" });
+describe("an error of next is not caught, and next is not called again", () => {
   const next = vi.fn(() => {
     throw new Error("in the handler");
   });
   const response = { getHeader: () => undefined, setHeader() {} };
-  expect(() => middleware({ headers: {} } as never, response as never, next)).toThrow("in the handler");
-  expect(next).toHaveBeenCalledTimes(1);
+  afterEach(() => void next.mockClear());
+
+  test("with a store in memory", () => {
+    const middleware = rateLimit(limits, { name: "api", key: "k" });
+    expect(() => middleware({ headers: {} } as never, response as never, next)).toThrow("in the handler");
+    expect(next).toHaveBeenCalledTimes(1);
+  });
+
+  test("with an asynchronous store", async () => {
+    const middleware = rateLimit(
+      defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: later() }),
+      {
+        name: "api",
+        key: "k",
+      },
+    );
+    const listeners = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    const unhandled = new Promise((done) => process.once("unhandledRejection", done));
+    middleware({ headers: {} } as never, response as never, next);
+    expect(await unhandled).toEqual(new Error("in the handler"));
+    for (const listener of listeners) process.on("unhandledRejection", listener);
+    expect(next).toHaveBeenCalledTimes(1);
+  });
 });
 
 test("a host that reports no address is an error, not one bucket for all clients", async () => {

@@ -115,3 +115,28 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
     });
   });
 }
+
+test("settle gets the error that a handler threw, and Workers wait for the settlement", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+  const failure = new Error("the handler fails");
+  const ends: unknown[] = [];
+  const app = new Hono();
+  const settle: HonoOptions<"api">["settle"] = async ({ status, error }) => {
+    await Promise.resolve();
+    ends.push([status, error]);
+  };
+  app.use(rateLimit(limits, { name: "api", key: "k", settle }));
+  app.onError((_, context) => context.text("it failed", 500));
+  app.get("/", () => {
+    throw failure;
+  });
+  const kept: Promise<unknown>[] = [];
+  const worker = {
+    waitUntil: (work: Promise<unknown>) => void kept.push(work),
+    passThroughOnException() {},
+    props: {},
+  };
+  await app.request("/", {}, {}, worker);
+  await Promise.all(kept);
+  expect([kept.length, ends]).toEqual([1, [[500, failure]]]);
+});

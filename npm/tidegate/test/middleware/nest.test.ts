@@ -3,7 +3,15 @@ import type { IncomingMessage } from "node:http";
 import { Controller, Get, HttpException, type INestApplication, Module, Req, Res } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
-import { type NestOptions, rateLimitGuard } from "../../src/middleware/nest.ts";
+import { expect, test } from "vitest";
+import { defineLimits, MINUTE } from "../../src/index.ts";
+import {
+  type NestOptions,
+  RateLimit,
+  rateLimitGuard,
+  RateLimitModule,
+  SkipRateLimit,
+} from "../../src/middleware/nest.ts";
 import { orders, headerOf } from "./handler.ts";
 import { middlewareSuite } from "./suite.ts";
 import { seen } from "./seen.ts";
@@ -57,3 +65,53 @@ for (const [platform, create] of Object.entries(PLATFORMS)) {
     return { url: (await app.getUrl()).replace("[::1]", "127.0.0.1"), server: app.getHttpServer(), close };
   });
 }
+
+/** A controller of which one route has the module's limit, one its own, one none; and the statuses of two requests of each. */
+async function twice(options: { global?: boolean; login?: NestOptions<string> }) {
+  class Routes {
+    index(): string {
+      return "hello";
+    }
+    login(): string {
+      return "welcome";
+    }
+    health(): string {
+      return "well";
+    }
+  }
+  const { login = { name: "login" }, ...module } = options;
+  const decorators = { index: [], login: [RateLimit(login)], health: [SkipRateLimit()] };
+  for (const [name, more] of Object.entries(decorators)) {
+    const descriptor = Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor;
+    for (const decorator of [Get(name), ...more]) decorator(Routes.prototype, name, descriptor);
+  }
+  Controller()(Routes);
+  const one = { kind: "token bucket", rate: 1, period: MINUTE } as const;
+  const limiter = defineLimits({ api: one, login: one });
+  class App {}
+  Module({ imports: [RateLimitModule.forRoot({ limiter, name: "api", ...module })], controllers: [Routes] })(App);
+  const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+  await app.listen(0, "127.0.0.1");
+  const url = (await app.getUrl()).replace("[::1]", "127.0.0.1");
+  const statuses = async (path: string) => [(await fetch(url + path)).status, (await fetch(url + path)).status];
+  const found = [await statuses("/index"), await statuses("/login"), await statuses("/health")];
+  await app.close();
+  return found;
+}
+
+test("RateLimitModule limits every route, a decorated one by its own limit, and not the one with SkipRateLimit", async () => {
+  expect(await twice({})).toEqual([
+    [200, 429],
+    [200, 429],
+    [200, 200],
+  ]);
+});
+
+test("RateLimitModule with global: false limits no route by itself", async () => {
+  const free = [200, 200];
+  expect(await twice({ global: false })).toEqual([free, free, free]);
+});
+
+test("a wrong option of a decorated route stops the application's start", async () => {
+  await expect(twice({ login: { name: "lgoin" } })).rejects.toThrow('did you mean "login"?');
+});

@@ -62,3 +62,16 @@ test("a response that ends and never closes, as on AWS Lambda, settles once and 
   response.emit("close");
   expect(ends).toEqual([[200, false]]);
 });
+
+test("onError gets the error of a function in the options, and the request 500", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const failure = new Error("no session");
+  const key = () => {
+    throw failure;
+  };
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const server = await listen(createServer(rateLimit(limits, { name: "api", key, onError }, () => {})));
+  expect([(await fetch(server.url)).status, errors]).toEqual([500, [failure]]);
+  await server.close();
+});

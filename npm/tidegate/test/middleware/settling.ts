@@ -4,6 +4,19 @@ import { connect, type Socket } from "node:net";
 import { expect, test, vi } from "vitest";
 import type { Seen, Start, SuiteOptions } from "./suite.ts";
 
+const LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+/** What a server answers to this on one connection. */
+const sent = (url: string, text: string): Promise<string> =>
+  new Promise((done) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(text));
+    let answered = "";
+    socket
+      .on("data", (chunk) => (answered += chunk))
+      .on("close", () => done(answered))
+      .on("error", () => done(answered));
+  });
+
 export function settling(start: Start): void {
   test("settle reports a client that left before the decision", async () => {
     const ends: boolean[] = [];
@@ -100,31 +113,24 @@ export function settling(start: Start): void {
     expect(status).toBe(200);
     expect(await left("api", "192.0.2.2")).toBe(4);
     // A megabyte is more than Node.js reads of headers: it never gets here.
-    const huge = await new Promise<string>((done) => {
-      const socket = connect(Number(port), "127.0.0.1", () =>
-        socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${"1,".repeat(2 ** 19)}\r\n\r\n`),
-      );
-      let text = "";
-      socket
-        .on("data", (chunk) => (text += chunk))
-        .on("close", () => done(text))
-        .on("error", () => done(text));
-    });
+    const huge = await sent(
+      server.url,
+      `GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: ${"1,".repeat(2 ** 19)}\r\n\r\n`,
+    );
     expect(huge).toMatch(/^(HTTP\/1.1 431 .*[\s\S]*)?$/);
-    const flood = await new Promise<string>((done) => {
-      const one = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-      const last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-      const socket = connect(Number(port), "127.0.0.1", () => socket.write(one.repeat(99) + last));
-      let text = "";
-      socket
-        .on("data", (chunk) => (text += chunk))
-        .on("close", () => done(text))
-        .on("error", () => done(text));
-    });
+    const one = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const flood = await sent(server.url, one.repeat(99) + LAST);
     expect(flood.match(/HTTP\/1.1 200/g)?.length).toBe(5);
     expect(flood.match(/HTTP\/1.1 429/g)?.length).toBe(95);
     expect((await get()).status).toBe(429);
     expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  test("the clients of a proxy, whose requests share its connection, are told apart by the header", async () => {
+    const { server } = await start({ name: "api", count: 5, client: { header: "x-real-ip" } });
+    const from = (address: string) => `GET / HTTP/1.1\r\nHost: a\r\nX-Real-IP: ${address}\r\n\r\n`;
+    const answered = await sent(server.url, from("192.0.2.7") + from("192.0.2.8") + from("192.0.2.7") + LAST);
+    expect(answered.match(/(?<=HTTP\/1.1 )\d+/g)?.slice(0, 3)).toEqual(["200", "200", "429"]);
   });
 
   test("a client that goes away is refunded", async () => {
