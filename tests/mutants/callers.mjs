@@ -56,9 +56,8 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", 'dateOf(fields.get("Date")) ?? now', "now", FIELDS),
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
-  one("client/slots.ts", "last.state.value += dropped;", "", THROTTLE),
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
-  one("client/reserve.ts", "this.#spare <= 0) return;", "false) return;", THROTTLE),
+  one("client/reserve.ts", "if (!this.#slots.isLast(value)) return;", "", THROTTLE),
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),

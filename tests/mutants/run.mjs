@@ -49,10 +49,16 @@ function cargo(file, name) {
   return run("cargo", [...args, "--", ...[filter].flat()]);
 }
 
+/** Whether a test of a store imports its source, and nothing of the built package. */
+function importsSource(file) {
+  const text = readFileSync(join(copy, file), "utf8");
+  return text.includes("npm/tidegate/src/stores/") && !/from "tidegate[/"]/.test(text);
+}
+
 /** How to build what a test imports, after a change of this file; nothing, where it imports the source. */
-function buildOf(project, changed) {
+function buildOf(file, project, changed) {
   if (changed.startsWith("crates/")) return ["npm/scripts/build.mjs"];
-  if (project === "unit" || project === "house") return undefined;
+  if (project === "unit" || project === "house" || importsSource(file)) return undefined;
   if (changed.startsWith("npm/site/.vitepress/")) return ["npm/scripts/docs.mjs"];
   return changed.startsWith("npm/tidegate/src/") ? ["../../node_modules/tsdown/dist/run.mjs"] : undefined;
 }
@@ -67,7 +73,7 @@ function rebuild([script], cwd = script.startsWith("..") ? join(copy, "npm/tideg
 
 function vitest(file, name, { file: changed }) {
   const project = /^tests\/([^/]+)\//.exec(file)?.[1] ?? "unit";
-  const build = buildOf(project, changed);
+  const build = buildOf(file, project, changed);
   if (stale !== undefined && project !== "unit" && stale[0] !== build?.[0]) rebuild(stale);
   if (build !== undefined) rebuild(build);
   stale = build;

@@ -114,6 +114,15 @@ describe("observe", () => {
       ]);
   });
 
+  test("limitMany emits one event per key", () => {
+    const { events, limits } = observed();
+    limits.limitMany("api", ["b", "c"], { count: 2 });
+    expect(events.map(({ operation, key, count }) => [operation, key, count])).toEqual([
+      ["limitMany", "b", 2],
+      ["limitMany", "c", 2],
+    ]);
+  });
+
   test("refuses an observer that is not a function", () => {
     expect(() => observe(defineLimits(POLICIES), 1 as never)).toThrow(
       "`observers` must be functions of an event; got 1",

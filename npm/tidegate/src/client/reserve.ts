@@ -103,8 +103,7 @@ export class Reserve {
    * their times already. What cannot be returned serves the next calls of this queue.
    */
   giveBack(): void {
-    if (this.#giving !== undefined || this.#requested > 0 || this.#spare <= 0) return;
-    if (this.#slots.unbroken(this.#spare) <= 0) return;
+    if (this.#giving !== undefined || this.#requested > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
     const value = this.#source.value();
     if (!(value instanceof Promise)) {
       this.#give(value);

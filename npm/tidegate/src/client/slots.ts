@@ -155,8 +155,8 @@ export class Slots {
     } else {
       last.left = rest;
       last.count -= dropped;
-      last.state.value += dropped;
-      if (!Number.isNaN(last.state.value)) last.at = paidAt(last.state, this.#config as Config);
+      // The limit's numbers are not these: `rebase` sets them, where the tokens were returned.
+      last.state.value = Number.NaN;
     }
     return dropped;
   }

@@ -54,6 +54,23 @@ describe("tidegate headers", () => {
     }
   });
 
+  test("prints the fields of a document's rule, and of one of its tiers", async () => {
+    const config = { rate: 10, period: 60_000 };
+    const tiers = { by: "jwt:plan", settings: { pro: { rate: 100, period: 60_000 } } };
+    const rule = {
+      name: "api",
+      limit_keys: ["ip:address"],
+      algorithm: "token_bucket",
+      algorithm_config: config,
+      tiers,
+    };
+    const files = { "p.json": JSON.stringify({ rules: [rule] }) };
+    const printed = async (...more: string[]) =>
+      (await tidegate(["headers", "--policy", "p.json", "--rule", "api", "--fields", "draft-11", ...more], files)).out;
+    expect(await printed()).toContain('RateLimit-Policy: "api";q=10;w=60');
+    expect(await printed("--tier", "pro")).toContain('RateLimit-Policy: "api";q=100;w=60');
+  });
+
   test.each([
     [["headers", "--rate", "10"], "--rate and --period are needed"],
     [["headers", "--rate", "ten", "--period", "1000"], '--rate must be a number; got "ten"'],

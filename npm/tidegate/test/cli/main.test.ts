@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { COMMANDS } from "../../src/cli/registry.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -37,5 +38,14 @@ describe("tidegate", () => {
     expect((await tidegate(["headers", "--rate"])).err).toMatch(
       /^tidegate: Option '--rate.*; see tidegate help headers$/,
     );
+  });
+
+  test("an error that is no mistake of the user's is thrown: the program ends with its stack", async () => {
+    const broken = new Error("the terminal is gone");
+    const out = (): never => {
+      throw broken;
+    };
+    const terminal = { out, err: () => undefined, read: () => "", now: () => 0 };
+    await expect(main(["--version"], "1.2.3", terminal)).rejects.toBe(broken);
   });
 });

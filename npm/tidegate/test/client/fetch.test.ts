@@ -128,7 +128,8 @@ describe("limits that the server reports", () => {
     expect(times()).toEqual([0, 7000, 7000]);
   });
 
-  test("requests in flight count as used; an older response does not override a newer one", async () => {
+  /** Four requests in flight to a server that grants four in 10 s, and what answers one of them. */
+  const four = async () => {
     const clock = fakeClock(START);
     const waiting: ((answer: Response) => void)[] = [];
     const fetch = createFetch({
@@ -143,6 +144,36 @@ describe("limits that the server reports", () => {
     const all = many(4, () => fetch(URL_));
     await clock.pass(0);
     expect(waiting).toHaveLength(4);
+    return { clock, waiting, fetch, answer, all };
+  };
+
+  test("requests in flight count as used: what is left is theirs", async () => {
+    const { clock, waiting, fetch, answer, all } = await four();
+    answer(0, 3);
+    await all[0];
+    const next = fetch(URL_);
+    await clock.pass(9999);
+    expect(waiting).toHaveLength(4);
+    await clock.pass(1);
+    expect(waiting).toHaveLength(5);
+    for (const i of [1, 2, 3, 4]) answer(i, 3);
+    await Promise.all([...all, next]);
+  });
+
+  test("a server that invents names is not believed beyond a hundred", async () => {
+    const names = Array.from({ length: 100 }, (_, i) => `"${i}";r=900;t=60`).join(", ");
+    const { clock, times, make } = serving(
+      { fields: { RateLimit: names } },
+      { fields: { RateLimit: '"new";r=0;t=60' } },
+    );
+    const fetch = make();
+    for (let i = 0; i < 3; i++) await fetch(URL_);
+    await clock.pass(0);
+    expect(times()).toEqual([0, 0, 0]);
+  });
+
+  test("an older response does not override a newer one", async () => {
+    const { clock, waiting, fetch, answer, all } = await four();
     answer(3, 0);
     await clock.pass(0);
     answer(0, 3);
@@ -202,6 +233,29 @@ describe("retries", () => {
     expect((await answered).status).toBe(503);
     expect(times()).toEqual([0, 1000, 3000, 7000]);
     expect(await (await answered).text()).toBe("answer 4");
+  });
+
+  test("429 without Retry-After: the wait is until the last reset, and none beyond `maxWait`", async () => {
+    const answers = [{ status: 429, fields: { RateLimit: '"a";r=0;t=9, "b";r=0;t=3, "c";r=1;t=60' } }, {}];
+    const { clock, retries, make } = serving(...answers);
+    const answered = make()(URL_);
+    await clock.pass(9 * SECOND);
+    expect([(await answered).status, retries[0]?.wait]).toEqual([200, 9000]);
+    const other = serving(...answers);
+    expect((await other.make({ maxWait: 5000 })(URL_)).status).toBe(429);
+  });
+
+  test("the body of a response that is retried is cancelled, which frees its connection", async () => {
+    const clock = fakeClock(START);
+    const cancelled = vi.fn();
+    const fetch = createFetch({
+      clock,
+      fetch: async () => new Response(new ReadableStream({ cancel: cancelled }), { status: 429 }),
+      retries: 1,
+    });
+    const answered = fetch(URL_);
+    await clock.pass(60 * SECOND);
+    expect([(await answered).status, cancelled.mock.calls.length]).toEqual([429, 1]);
   });
 
   test("jitter never shortens a wait, and differs between clients", async () => {

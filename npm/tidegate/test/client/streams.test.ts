@@ -163,3 +163,19 @@ test("a destroyed stream leaves no timer", async () => {
   await clock.pass(0);
   expect(clock.timers).toBe(0);
 });
+
+test("a web stream whose reader cancels leaves no timer", async () => {
+  const clock = fakeClock(START);
+  const { readable, writable } = limitStream({ bytesPerSecond: 100, burst: 10, clock });
+  const written = writable
+    .getWriter()
+    .write(new Uint8Array(1000))
+    .catch(() => "cancelled");
+  const reader = readable.getReader();
+  await reader.read();
+  await clock.pass(0);
+  expect(clock.timers).toBe(1);
+  await reader.cancel("enough");
+  await clock.pass(0);
+  expect([await written, clock.timers]).toEqual(["cancelled", 0]);
+});
