@@ -30,7 +30,7 @@ pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
 /// One second, in ms.
 const SECOND: f64 = 1000.0;
 /// Fields that are a number of ms, or a duration as text.
-pub(crate) const TIMES: [Field; 2] = [Field::Period, Field::Start];
+pub(crate) const TIMES: [Field; 3] = [Field::Period, Field::Start, Field::For];
 /// The units, and their length in ms. `ms` is before `s`, because it ends in `s`.
 const UNITS: [(&str, f64); 6] =
     [("ms", 1.0), ("s", SECOND), ("m", 60e3), ("h", 3600e3), ("d", 86_400e3), ("w", 604_800e3)];
@@ -71,8 +71,17 @@ fn duration(text: &str) -> Option<f64> {
     Some(amount.parse::<f64>().ok()? * ms)
 }
 
+/// The ms of a number, or of a duration's text; `None` for anything else.
+pub(crate) fn ms(tree: &Tree) -> Option<f64> {
+    match tree {
+        Tree::Number(value) => Some(*value),
+        Tree::Text(text) => duration(text),
+        _ => None,
+    }
+}
+
 /// The end of the sentence "`field` must be …".
-fn expects(field: Field) -> String {
+pub(crate) fn expects(field: Field) -> String {
     let bound = Bound::of(field).expects;
     if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
 }
@@ -96,7 +105,7 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
                 found = Some((name, FIRST_REQUEST));
                 continue;
             }
-            Tree::Text(text) if TIMES.contains(&field) => duration(text),
+            _ if TIMES.contains(&field) => ms(tree),
             _ => None,
         };
         match value.and_then(|value| bound.check(value).ok()) {

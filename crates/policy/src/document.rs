@@ -97,20 +97,21 @@ impl Document {
                 &[]
             }
         };
-        let mut taken: Vec<String> = Vec::new();
+        let mut names = Names::default();
         let mut rules = Vec::new();
         for (index, tree) in list.iter().enumerate() {
             let mut report = Report::new(Part::Rule { index, name: None }, found);
-            rules.extend(Rule::read(tree, &mut report));
+            let rule = Rule::read(tree, &mut report);
             if let Part::Rule { name: Some(name), .. } = &report.part {
                 let name = name.clone();
-                unique(name, &mut taken, &mut report);
+                names.add(name, rule.as_ref(), &mut report);
             }
+            rules.extend(rule);
         }
         let fallback = fields.get("fallback_limit").and_then(|tree| {
             let mut report = Report::new(Part::Fallback, found);
             let rule = Rule::read(tree, &mut report)?;
-            unique(rule.name.clone(), &mut taken, &mut report);
+            names.add(rule.name.clone(), Some(&rule), &mut report);
             if !rule.matches.is_empty() {
                 let expected = "absent: the fallback applies where no rule matches";
                 report.add("match", expected.into(), "an object".into(), None);
@@ -121,11 +122,32 @@ impl Document {
     }
 }
 
-fn unique(name: String, taken: &mut Vec<String>, report: &mut Report<'_>) {
-    if taken.contains(&name) {
-        let expected = "another one than the rules' before it: a name is where the limit's state is";
-        report.add("name", expected.into(), quoted(&name), None);
-    } else {
-        taken.push(name);
+/// The names under which state is stored.
+#[derive(Default)]
+struct Names {
+    rules: Vec<String>,
+    /// Those of the counts of blocks.
+    counts: Vec<String>,
+}
+
+impl Names {
+    /// Adds the name of a rule, or reports that another rule stores its state there. `rule` is `None` where it has mistakes.
+    fn add(&mut self, name: String, rule: Option<&Rule>, report: &mut Report<'_>) {
+        let counts: Vec<String> = rule.into_iter().flat_map(|rule| rule.enforcement.counts(&name)).collect();
+        if let Some(count) = counts.iter().find(|count| self.rules.contains(count)) {
+            let expected = format!("absent beside the rule {}: the block counts under that name", quoted(count));
+            report.add("block", expected, "an object".into(), None);
+        }
+        if self.rules.contains(&name) {
+            let expected = "another one than the rules' before it: a name is where the limit's state is";
+            report.add("name", expected.into(), quoted(&name), None);
+            return;
+        }
+        if self.counts.contains(&name) {
+            let whose = quoted(name.rsplit_once('.').map_or("", |(rule, _)| rule));
+            report.add("name", format!("another one: the block of {whose} counts under it"), quoted(&name), None);
+        }
+        self.rules.push(name);
+        self.counts.extend(counts);
     }
 }

@@ -3,6 +3,7 @@
 use crate::algorithm;
 use crate::cost::{Cost, config_fields};
 use crate::descriptor::Descriptor;
+use crate::enforcement::{Enforcement, flag};
 use crate::fields::Fields;
 use crate::limit::Limit;
 use crate::problem::{Part, Report};
@@ -29,6 +30,9 @@ pub struct Rule {
     /// The limits of plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tiers: Option<Tiers>,
+    /// How it is enforced.
+    #[serde(flatten)]
+    pub enforcement: Enforcement,
 }
 
 /// A condition on the text at one place of the request.
@@ -41,8 +45,19 @@ pub struct Match {
 }
 
 /// The fields of a rule.
-pub(crate) const FIELDS: [&str; 8] =
-    ["name", "limit_keys", "algorithm", "algorithm_config", "match", "cost", "tiers", "reserve"];
+pub(crate) const FIELDS: [&str; 11] = [
+    "name",
+    "limit_keys",
+    "algorithm",
+    "algorithm_config",
+    "match",
+    "cost",
+    "tiers",
+    "reserve",
+    "shadow",
+    "onStoreError",
+    "block",
+];
 /// The name that a fallback without one has.
 pub(crate) const FALLBACK: &str = "fallback_limit";
 /// The most parts of a key.
@@ -77,14 +92,8 @@ impl Rule {
         };
         let keys = keys(fields.get("limit_keys"), report);
         let matches = fields.get("match").map_or_else(Vec::new, |tree| matches(tree, report));
-        let reserve = match fields.get("reserve") {
-            None => false,
-            Some(Tree::Bool(reserve)) => *reserve,
-            Some(other) => {
-                report.wrong("reserve", "true or false", Some(other));
-                false
-            }
-        };
+        let reserve = flag(&fields, "reserve", report);
+        let enforcement = Enforcement::read(&fields, name.as_deref(), report);
         let kind = algorithm::kind(fields.get("algorithm"), report);
         // With an unknown algorithm the config is still checked, as the kind that has every field.
         let assumed = kind.unwrap_or(Kind::FixedWindow);
@@ -98,7 +107,7 @@ impl Rule {
         if report.count() > before {
             return None;
         }
-        Some(Rule { name: name?, keys, matches, cost, reserve, limit: limit?, tiers })
+        Some(Rule { name: name?, keys, matches, cost, reserve, limit: limit?, tiers, enforcement })
     }
 }
 

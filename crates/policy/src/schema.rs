@@ -2,7 +2,7 @@
 
 use crate::algorithm::{ALGORITHMS, FIRST, NUMBERS, PER_SECOND, TIMES, names};
 use crate::fields::MAX_FIELDS;
-use crate::{cost, descriptor, document, rule, tiers};
+use crate::{cost, descriptor, document, enforcement, rule, tiers};
 use serde_json::{Map, Value, json};
 use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
 
@@ -27,6 +27,8 @@ fn about(name: &str) -> &'static str {
         "shards" => "Parts that share the limit.",
         "cost_source" => "fixed, or the header or query parameter in which the client states the cost.",
         "fixed_cost" => "Tokens of every request; default 1.",
+        "for" => "Length of a block: ms, or a text such as 10m.",
+        "within" => "Ms, or a text such as 12h, in which denials and earlier blocks are counted; default one day.",
         _ => "Tokens where the client states nothing usable; default 1.",
     }
 }
@@ -84,6 +86,25 @@ fn config(kind: Kind, tier: bool) -> Value {
     })
 }
 
+fn block() -> Value {
+    let length = number(Field::For, "for");
+    let [after, lengths, within] = enforcement::BLOCK;
+    json!({
+        "type": "object",
+        "properties": {
+            after: { "type": "integer", "minimum": 1, "maximum": enforcement::MAX_AFTER, "description": "Denials after which a key is blocked." },
+            lengths: {
+                "anyOf": [length, { "type": "array", "minItems": 1, "maxItems": enforcement::MAX_LENGTHS, "items": length }],
+                "description": "How long: ms, or a text such as 10m. Of several, the first block lasts for the first, and so on; the last one is repeated.",
+            },
+            within: number(Field::For, "within"),
+        },
+        "required": [after, lengths],
+        "additionalProperties": false,
+        "description": "Blocks a key that is denied again and again, for longer each time.",
+    })
+}
+
 fn rule_schema(required: &[&str], fallback: bool) -> Value {
     let by_algorithm: Vec<Value> = ALGORITHMS
         .iter()
@@ -96,11 +117,17 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
                 } },
             })
         })
-        .chain([json!({
-            "if": { "required": ["cost"] },
-            "then": { "properties": { "algorithm_config": { "properties":
-                cost::ALIASES.iter().map(|name| ((*name).to_owned(), Value::Bool(false))).collect::<Map<_, _>>() } } },
-        })])
+        .chain([
+            json!({
+                "if": { "required": ["cost"] },
+                "then": { "properties": { "algorithm_config": { "properties":
+                    cost::ALIASES.iter().map(|name| ((*name).to_owned(), Value::Bool(false))).collect::<Map<_, _>>() } } },
+            }),
+            json!({
+                "if": { "required": ["block"] },
+                "then": { "properties": { "name": { "maxLength": enforcement::MAX_BLOCKED_NAME } } },
+            }),
+        ])
         .collect();
     let all = json!({
         "name": { "type": "string", "pattern": format!("^[A-Za-z0-9_.-]{{1,{MAX_NAME_BYTES}}}$"), "description": "The limit's name: where its state is." },
@@ -111,6 +138,9 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
         "cost": { "$ref": "#/$defs/cost" },
         "tiers": { "$ref": "#/$defs/tiers" },
         "reserve": { "type": "boolean", "description": "Whether tokens may be owed, up to maxReserved." },
+        "shadow": { "type": "boolean", "description": "Whether the rule is decided and reported, but denies no request." },
+        "onStoreError": { "$ref": "#/$defs/onStoreError" },
+        "block": { "$ref": "#/$defs/block" },
     });
     let properties: Map<String, Value> =
         rule::FIELDS.iter().map(|field| ((*field).to_owned(), all[*field].clone())).collect();
@@ -161,6 +191,19 @@ pub fn schema() -> Value {
             "additionalProperties": false,
             "description": "Settings of plans, in place of the algorithm_config.",
         },
+        "onStoreError": {
+            "description": "What the rule does when its store fails; default what the limiter does.",
+            "anyOf": [
+                { "enum": enforcement::WITHOUT_STORE },
+                {
+                    "type": "object",
+                    "properties": { enforcement::LOCAL: { "type": "number", "exclusiveMinimum": 0, "maximum": 1 } },
+                    "required": [enforcement::LOCAL],
+                    "additionalProperties": false,
+                },
+            ],
+        },
+        "block": block(),
         "rule": rule_schema(&rule::FIELDS[..4], false),
         "fallback": rule_schema(&rule::FIELDS[1..4], true),
     });

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 use tidegate_core::Kind;
-use tidegate_policy::{Document, Source, Tree, schema};
+use tidegate_policy::{Block, Document, Enforcement, OnStoreError, Source, Tree, schema};
 
 #[derive(Deserialize)]
 struct Case {
@@ -78,6 +78,35 @@ fn a_stated_cost_takes_at_least_one_token_or_the_default_where_that_is_less() {
     }
 }
 
+#[test]
+fn how_rules_are_enforced_is_read_with_its_defaults_and_written_in_ms() {
+    let about = "rules in shadow mode, with settings of their own for a failed store, and with blocks";
+    let case = cases("valid.json").into_iter().find(|case| case.about == about).unwrap();
+    let document = Document::parse(&case.text()).unwrap();
+    let plain = Enforcement { shadow: false, on_store_error: None, block: None };
+    let failing = |setting| Enforcement { on_store_error: Some(setting), ..plain.clone() };
+    let block = |after, lengths: &[f64], within| Some(Block { after, lengths: lengths.to_vec(), within });
+    let found: Vec<_> = document.limits().map(|rule| rule.enforcement.clone()).collect();
+    let expected = [
+        Enforcement { shadow: true, ..plain.clone() },
+        failing(OnStoreError::Allow),
+        failing(OnStoreError::Deny),
+        failing(OnStoreError::Local(0.25)),
+        Enforcement { block: block(1.0, &[1.0], 86_400e3), ..plain.clone() },
+        Enforcement { block: block(1e6, &[60e3, 600e3, 3600e3], 12.0 * 3600e3), ..plain.clone() },
+        Enforcement {
+            shadow: true,
+            on_store_error: Some(OnStoreError::Local(1.0)),
+            block: block(5.0, &[5400e3], 86_400e3),
+        },
+    ];
+    assert_eq!(found, expected);
+    let written = serde_json::to_value(document.fallback.unwrap()).unwrap();
+    assert_eq!(written["shadow"], Value::from(true));
+    assert_eq!(written["onStoreError"], serde_json::json!({ "local": 1.0 }));
+    assert_eq!(written["block"], serde_json::json!({ "after": 5.0, "for": [5400e3], "within": 86_400e3 }));
+}
+
 /// JSON has no such number, but JavaScript passes it.
 #[test]
 fn a_match_of_a_number_that_is_not_finite_is_a_mistake() {
@@ -148,7 +177,9 @@ fn the_start_of_windows_is_written_as_the_package_s_config_has_it() {
 #[test]
 fn the_schema_names_every_field_that_is_read() {
     let text = schema().to_string();
-    for field in ["rules", "fallback_limit", "limit_keys", "algorithm_config", "match", "cost", "tiers", "reserve"] {
+    let of_rules =
+        ["limit_keys", "algorithm_config", "match", "cost", "tiers", "reserve", "shadow", "onStoreError", "block"];
+    for field in ["rules", "fallback_limit"].into_iter().chain(of_rules) {
         assert!(text.contains(&format!("\"{field}\":")), "{field}");
     }
     for field in ["rate", "rps", "tokens_per_second", "period", "burst", "capacity", "maxReserved", "start", "shards"] {

@@ -115,10 +115,12 @@ export class Counts {
   }
 
   /** The observer. */
-  readonly add = ({ operation, name, key, count, decision, all }: DecisionEvent): void => {
+  readonly add = ({ operation, name, key, count, decision: enforced, all }: DecisionEvent): void => {
     if (!TAKES.has(operation)) return;
     // Nothing was taken, and not because of this limit.
-    if (all !== undefined && !all.ok && decision.ok) return;
+    if (all !== undefined && !all.ok && enforced.ok) return;
+    // In shadow mode, what the limit decided.
+    const decision = enforced.shadow === undefined ? enforced : { ...enforced, ...enforced.shadow };
     const at = this.#now();
     const series = this.#of(name);
     series.add(Math.floor(at / 1000), decision);

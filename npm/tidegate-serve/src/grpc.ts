@@ -52,8 +52,9 @@ function hitsOf(request: RateLimitRequest, { hitsAddend }: Descriptor): number |
   return request.hitsAddend === undefined || request.hitsAddend === 0 ? undefined : request.hitsAddend;
 }
 
+/** The status of a descriptor's decisions; rules in shadow mode are none of the client's business. */
 function statusOf(decisions: readonly Decision[]): Status {
-  const [first, ...more] = decisions;
+  const [first, ...more] = decisions.filter(({ shadow }) => shadow === undefined);
   if (first === undefined) return { code: OK };
   const tighter = (a: Decision, b: Decision) => (a.ok === b.ok ? b.remaining < a.remaining : a.ok);
   const tightest = more.reduce((a, b) => (tighter(a, b) ? b : a), first);

@@ -100,18 +100,25 @@ const retry = {
   retryAfter: z.number().optional().meta({ description: "The same as a wait in ms." }),
 };
 
-const decision = {
+const outcome = {
   ok: z.boolean().meta({ description: "Granted." }),
+  ...retry,
+  reserved: z.boolean().meta({ description: "Granted for `retryAt`." }),
+  reason: z.string().optional().meta({ description: "Why no wait helps." }),
+};
+
+const decision = {
+  ...outcome,
   value: z.number().meta({ description: "Tokens after the call; negative while tokens are owed." }),
   ts: instant("The instant of `value`."),
   remaining: z.number().meta({ description: "`value` rounded down, at least 0." }),
   limit: z.number().meta({ description: "The limit's capacity, in tokens." }),
-  ...retry,
   resetAt: instant("When the limit is full again."),
-  reserved: z.boolean().meta({ description: "Granted for `retryAt`." }),
-  reason: z.string().optional().meta({ description: "Why no wait helps." }),
   now: instant("The instant of the decision."),
   policy: z.looseObject({ name: z.string(), kind: z.string(), rate: z.number(), period: z.number() }),
+  shadow: z.object(outcome).optional().meta({
+    description: "What a rule in shadow mode decided. The decision itself allows the request, and has no fields.",
+  }),
   degraded,
   cause,
 };

@@ -101,6 +101,7 @@ function xRateLimit(quotas: readonly Quota[]): Record<string, string> {
 
 function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOptions): Record<string, string> {
   const families = familiesOf(options.fields);
+  if (quotas.length === 0) return {};
   const newer = families.includes("draft-11") || families.includes("draft-7");
   const fields: Record<string, string> = {};
   for (const family of families) {
@@ -118,7 +119,7 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
  *
  * `Retry-After` is set only on a denial that a wait helps: seconds, rounded up, at least 1, so a client that waits is never
  * early. Tokens are rounded down, and their time never lets a client exceed the policy's rate. A limit denied before its
- * state was read (`"exceeds capacity"`), or decided without its store, has only its policy.
+ * state was read (`"exceeds capacity"`), or decided without its store, has only its policy. One in shadow mode has nothing.
  *
  * ```ts
  * const d = limits.limit("sendMessage", { key });

@@ -34,8 +34,9 @@ function constantOf(policy: Decision["policy"]): Constant {
  */
 export function granted(decided: Decision | readonly Decision[] | AllDecision): GrantedFields | undefined {
   const decision = (decided ?? {}) as Partial<Decision>;
-  const { ok, policy, degraded, value, ts, now } = decision;
-  if (ok !== true || degraded === true || typeof policy !== "object" || policy === null) return undefined;
+  const { ok, policy, degraded, shadow, value, ts, now } = decision;
+  if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
+    return undefined;
   if (typeof value !== "number" || typeof ts !== "number" || typeof now !== "number") return undefined;
   const { policy: field, name, quota } = constantOf(policy);
   const remaining = Math.min(integer(value), quota);

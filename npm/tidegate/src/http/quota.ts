@@ -95,7 +95,7 @@ function quotaOf(decision: Decision, options: RetryOptions): Quota {
 
 /** The decisions together. */
 export interface Quotas {
-  /** One for each name, in order: of several keys of one limit the tightest. */
+  /** One for each name, in order: of several keys of one limit the tightest. None for limits in shadow mode. */
   readonly quotas: readonly Quota[];
   /** Seconds after which all that deny would grant; absent where nothing denies, or one of them never would. */
   readonly retryAfterSeconds: number | undefined;
@@ -112,7 +112,8 @@ export function tighter(a: Quota, b: Quota): boolean {
 
 /** The contents of fields and body, from the instants of the decisions. */
 export function quotasOf(decided: Decided, options: RetryOptions): Quotas {
-  const all = listOf(decided).map((decision) => quotaOf(decision, options));
+  const enforced = listOf(decided).filter(({ shadow }) => shadow === undefined);
+  const all = enforced.map((decision) => quotaOf(decision, options));
   const denying = all.filter((quota) => quota.denied);
   const never = denying.length === 0 || denying.some((quota) => quota.retryAt === undefined);
   const retryAt = never ? undefined : Math.max(...denying.map((quota) => quota.retryAt as number));

@@ -38,7 +38,12 @@ export interface Decision {
   /** Present where the store failed: decided without it; `cause` is the error. */
   degraded?: true;
   cause?: unknown;
+  /** Present where the limit is a policy rule in shadow mode: what it decided. The decision itself allows the request. */
+  shadow?: ShadowDecision;
 }
+
+/** What a limit in shadow mode decided. */
+export type ShadowDecision = Readonly<Pick<Decision, "ok" | "retryAt" | "retryAfter" | "reserved" | "reason">>;
 
 /** The decision on several limits: all were taken or none. */
 export interface AllDecision {

@@ -283,24 +283,36 @@ export class Limiter<N extends string, S extends Store> {
     const call: Call = { op, limit, key: checkKey(options), count: checkCount(count), reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
-    const settle = (decision: Decision): Decision => {
-      if (decision.ok) return decision;
-      const { denied = (...of) => new RateLimitError(...of) } = this.store as Partial<AsyncStore>;
-      throw denied(limit.name, decision);
-    };
+    const settle = (decision: Decision): Decision => this.granted(limit.name, decision);
     return (decided instanceof Promise ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
   }
 
+  /** Returns a grant; throws the error of a denial. */
+  protected granted(name: string, decision: Decision): Decision {
+    if (decision.ok) return decision;
+    const { denied = (...of) => new RateLimitError(...of) } = this.store as Partial<AsyncStore>;
+    throw denied(name, decision);
+  }
+
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
+    return this.decideCalls(this.callsOf(op, requests));
+  }
+
+  /** The calls of requests, which are checked. */
+  protected callsOf(op: "take" | "check", requests: readonly LimitRequest<N>[]): Call[] {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
-    const given = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
+    return Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
       checkRequest(request);
       const { name, count = 1, reserve, config } = request;
       const limit = this.#limit(name, config);
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
     });
+  }
+
+  /** Decides calls in one atomic step. */
+  protected decideCalls(given: readonly Call[]): Answer<S, AllDecision> {
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
     if (calls.length === given.length) return answer as Answer<S, AllDecision>;

@@ -77,8 +77,8 @@ class Fallback {
     this.#default = onStoreError;
   }
 
-  #settingOf(limit: Limit | undefined): OnStoreError {
-    return limit?.onStoreError ?? this.#default;
+  #settingOf(limit: Limit): OnStoreError {
+    return limit.onStoreError ?? this.#default;
   }
 
   get #store(): MemoryStore {
@@ -152,8 +152,12 @@ class Fallback {
     return { ...settle(decisions, now), degraded: true, cause };
   }
 
-  /** How calls on this limit are decided, for the log. */
-  insteadOf(limit: Limit | undefined): string {
+  /** How calls on these limits are decided, for the log. */
+  insteadOf(targets: readonly Pick<Call, "limit">[]): string {
+    return [...new Set(targets.map(({ limit }) => this.#wayOf(limit)))].join(", or ");
+  }
+
+  #wayOf(limit: Limit): string {
     const setting = this.#settingOf(limit);
     if (typeof setting === "object") return `decided by a local limit (onStoreError: { local: ${setting.local} })`;
     return setting === "deny" ? 'denied (onStoreError: "deny")' : 'allowed (onStoreError: "allow")';
@@ -248,7 +252,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     } catch (error) {
       const isOurs = isInputError(error) || isStoreError(error);
       const failure = isOurs ? error : new StoreError(messageOf(error), { ...details(), cause: error });
-      failed(outages, node, failure, fallback.insteadOf(targets[0]?.limit));
+      failed(outages, node, failure, fallback.insteadOf(targets));
       throw failure;
     }
   }
@@ -296,13 +300,13 @@ export function resilientSync(
   const fallback = new Fallback(settings.onStoreError);
   const outages = new Outages(store.name, settings.log);
 
-  function attempt<T>(limit: Limit | undefined, run: () => T, instead?: (cause: unknown) => T): T {
+  function attempt<T>(targets: readonly Pick<Call, "limit">[], run: () => T, instead?: (cause: unknown) => T): T {
     try {
       const result = run();
       if (!outages.none) outages.succeeded("", steadyNow());
       return result;
     } catch (error) {
-      failed(outages, "", error, fallback.insteadOf(limit));
+      failed(outages, "", error, fallback.insteadOf(targets));
       if (instead === undefined) throw error;
       return instead(error);
     }
@@ -313,18 +317,18 @@ export function resilientSync(
     sync: true,
     decide: (call, now) =>
       attempt(
-        call.limit,
+        [call],
         () => store.decide(call, now),
         (cause) => fallback.one(call, now, cause),
       ),
     decideAll: (calls, now) =>
       attempt(
-        calls[0]?.limit,
+        calls,
         () => store.decideAll(calls, now),
         (cause) => fallback.several(calls, now, cause),
       ),
-    reset: (limit, key) => attempt(limit, () => store.reset(limit, key)),
-    getValue: (limit, key, now) => attempt(limit, () => store.getValue(limit, key, now)),
+    reset: (limit, key) => attempt([{ limit }], () => store.reset(limit, key)),
+    getValue: (limit, key, now) => attempt([{ limit }], () => store.getValue(limit, key, now)),
   };
   if (store.decideFast !== undefined) {
     // Not by `attempt`: two closures per decision.
@@ -334,7 +338,7 @@ export function resilientSync(
         if (!outages.none) outages.succeeded("", steadyNow());
         return decision;
       } catch (error) {
-        failed(outages, "", error, fallback.insteadOf(limit));
+        failed(outages, "", error, fallback.insteadOf([{ limit }]));
         const call: Call = { op: OP_OF[flags & OP] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
         return fallback.one(call, now, error);
       }
@@ -343,7 +347,7 @@ export function resilientSync(
   if (store.decideMany !== undefined) {
     guarded.decideMany = (limit, keys, count, now) =>
       attempt(
-        limit,
+        [{ limit }],
         () => (store as Batch).decideMany(limit, keys, count, now),
         (cause) => keys.map((key) => fallback.one({ op: "take", limit, key, count, reserve: false }, now, cause)),
       );

@@ -6,7 +6,7 @@ import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
 import { settle } from "../stores/steps.ts";
-import type { Pending } from "./pending.ts";
+import { follow, isPending, type Pending, together } from "./pending.ts";
 
 /** Blocks a key that is denied again and again, for longer each time. */
 export interface EscalatingBlock {
@@ -29,11 +29,8 @@ export interface Blocker {
   reset(name: string, options: KeyOptions): Pending<void>;
 }
 
-/** Counts the denials of a request, and returns its decision, with the end of a block that they began. */
-export type Escalation = (
-  taken: readonly LimitRequest<string>[],
-  decided: Decision | AllDecision,
-) => Pending<Decision | AllDecision>;
+/** Counts a denial, and returns its decision, with the end of a block that it began. */
+export type Escalation = (limiter: Blocker, denied: LimitRequest<string>, decision: Decision) => Pending<Decision>;
 
 const FIELDS = fieldTable("after", "for", "within");
 const AFTER = integerFrom("an integer from 1 to 1000000", 1, 1e6);
@@ -51,8 +48,22 @@ function lengthsOf(given: EscalatingBlock["for"]): number[] {
   return lengths.map((length) => msOf(check("block.for", length, LENGTH)));
 }
 
+/** What `run` returns, or `instead` where the store failed, which the limiter has logged: the request is denied in any case. */
+function unlessFailed<T>(run: () => Pending<T>, instead: T): Pending<T> {
+  const caught = (error: unknown): T => {
+    if (!isStoreError(error)) throw error;
+    return instead;
+  };
+  try {
+    const result = run();
+    return isPending(result) ? result.then(undefined, caught) : result;
+  } catch (error) {
+    return caught(error);
+  }
+}
+
 /** Checks the option once, with the names that are known, and returns the function that counts denials. */
-export function escalation(limiter: Blocker, block: EscalatingBlock, names: readonly string[]): Escalation {
+export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
   checkFields(block, FIELDS, "block");
   const { after, within = DAY } = block;
   check("block.after", after, AFTER);
@@ -65,35 +76,43 @@ export function escalation(limiter: Blocker, block: EscalatingBlock, names: read
   const denials: Config = { ...window, rate: after };
   const blocks: Config = { ...window, rate: lengths.length };
 
-  async function denied({ name, key, config }: LimitRequest<string>, decision: Decision): Promise<Decision> {
+  return (limiter, { name, key, config }, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
+    const earlierRetryAt = decision.retryAt;
     const whose = keyed(key);
-    const counted = await limiter.limit(`${name}.denials`, { ...whose, config: denials });
-    // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
-    if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
-    const begun = await limiter.charge(`${name}.blocks`, { ...whose, config: blocks });
-    const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
-    const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
-    const blocked = await limiter.block(name, { ...whose, for: length, ...(config && { config }) });
-    try {
-      await limiter.reset(`${name}.denials`, { ...whose, config: denials });
-      await limiter.block(`${name}.denials`, { ...whose, for: length, config: denials });
-    } catch (error) {
-      // The request is denied in any case. The limiter has logged that the store failed.
-      if (!isStoreError(error)) throw error;
+    const counts = { name: `${name}.denials`, at: { ...whose, config: denials } };
+    function begin(begun: Decision): Pending<Decision> {
+      const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
+      const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
+      const blocked = limiter.block(name, { ...whose, for: length, ...(config && { config }) });
+      return follow(blocked, (block) => {
+        const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
+        const answer = longer ? { ...block, ok: false } : decision;
+        const again = (): Pending<Decision> => limiter.block(counts.name, { ...counts.at, for: length });
+        return unlessFailed(() => follow(follow(limiter.reset(counts.name, counts.at), again), () => answer), answer);
+      });
     }
-    const longer = blocked.degraded !== true && (blocked.retryAt ?? 0) > decision.retryAt;
-    return longer ? { ...blocked, ok: false } : decision;
-  }
-
-  return async (taken, decided) => {
-    if (decided.ok) return decided;
-    if (!("decisions" in decided)) return denied(taken[0] as LimitRequest<string>, decided);
-    const decisions = await Promise.all(
-      decided.decisions.map((decision, i) =>
-        decision.ok ? decision : denied(taken[i] as LimitRequest<string>, decision),
-      ),
-    );
-    return { ...decided, ...settle(decisions, (decisions[0] as Decision).now) };
+    return follow(limiter.limit(counts.name, counts.at), (counted) => {
+      // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
+      if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
+      return follow(limiter.charge(`${name}.blocks`, { ...whose, config: blocks }), begin);
+    });
   };
+}
+
+/** Counts the denials among the decisions on a request. `count` counts one. */
+export function escalated<D extends Decision | AllDecision>(
+  taken: readonly LimitRequest<string>[],
+  decided: D,
+  count: (request: LimitRequest<string>, decision: Decision) => Pending<Decision>,
+): Pending<D> {
+  if (decided.ok) return decided;
+  if (!("decisions" in decided)) return count(taken[0] as LimitRequest<string>, decided) as Pending<D>;
+  const counted = decided.decisions.map((decision, i) =>
+    decision.ok ? decision : count(taken[i] as LimitRequest<string>, decision),
+  );
+  return follow(together(counted), (decisions) => ({
+    ...decided,
+    ...settle(decisions, (decisions[0] as Decision).now),
+  })) as Pending<D>;
 }

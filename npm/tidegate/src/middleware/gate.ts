@@ -16,10 +16,10 @@ import {
   type RequestDecision,
   type Several,
 } from "./options.ts";
-import { type Blocker, type Escalation, escalation } from "./escalation.ts";
-import { follow, isPending, type Pending } from "./pending.ts";
+import { type Blocker, escalated, escalation } from "./escalation.ts";
+import { follow, type Pending, together } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
-import { isSelection } from "./selection.ts";
+import { checkSelection, isSelection } from "./selection.ts";
 import { type Ledger, type Outcome, settleUp } from "./settlement.ts";
 
 /** A request that was decided. */
@@ -122,10 +122,15 @@ export function gate<R, N extends string, S extends Store, D>(
   const checked = checkGateOptions(options);
   const { skip, onDecision, onError } = checked;
   const address = clientKey(options.client, setting);
-  const escalate: Escalation =
-    options.block === undefined || checked.shadow
-      ? (_, decided) => decided
-      : escalation(limiter as unknown as Blocker, options.block, namesIn(options));
+  const selection = isSelection<R>(options.limits) ? options.limits : undefined;
+  if (selection !== undefined) checkSelection(selection, limiter);
+  const count = options.block === undefined || checked.shadow ? undefined : escalation(options.block, namesIn(options));
+  const escalate = (taken: readonly LimitRequest<N>[], decided: Decision | AllDecision) =>
+    count === undefined
+      ? decided
+      : escalated(taken, decided, (denied, decision) =>
+          selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision),
+        );
   const decided = new WeakSet();
   let reported = false;
   const log = (error: unknown): void => {
@@ -174,9 +179,9 @@ export function gate<R, N extends string, S extends Store, D>(
     return (request, incoming) => follow(compiled(request, incoming), (taken) => one(request, taken));
   }
   function several(limits: Several<R, N>): Gate<R>["admit"] {
-    if (isSelection<R>(limits)) {
+    if (selection !== undefined) {
       return (request, incoming) =>
-        follow(limits.select(request, incoming, address), (taken) =>
+        follow(selection.select(request, incoming, address, checked.shadow), (taken) =>
           taken.length === 0 ? undefined : all(request, taken as readonly LimitRequest<N>[]),
         );
     }
@@ -185,12 +190,11 @@ export function gate<R, N extends string, S extends Store, D>(
       const found = compiled ?? follow((limits as (request: R) => Pending<readonly Rule<R, N>[]>)(request), rules);
       return follow(found, (rules) => {
         const taken = rules.map((rule) => rule(request, incoming));
-        const ready = taken.some(isPending) ? Promise.all(taken) : (taken as LimitRequest<N>[]);
-        return follow(ready, (ready) => all(request, ready));
+        return follow(together(taken), (taken) => all(request, taken));
       });
     };
   }
-  function rules(limits: readonly Rule<R, N>[]): CompiledRule<R, N>[] {
+  function rules(limits: Several<R, N>): CompiledRule<R, N>[] {
     if (!Array.isArray(limits))
       throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));

@@ -1,3 +1,4 @@
+import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "./pending.ts";
@@ -7,12 +8,27 @@ import type { Pending } from "./pending.ts";
  * the request is not limited.
  */
 export interface Selection<R> {
-  /** `address` is the client's, by the middleware's `client` option. */
+  /** The limiter that enforces the selected limits, where only one does. */
+  readonly limiter?: object | undefined;
+  /**
+   * `address` is the client's, by the middleware's `client` option. `shadow`: the middleware denies nothing, so no denial may
+   * count towards a block.
+   */
   select(
     request: R,
     incoming: Incoming,
     address: (incoming: Incoming) => string,
+    shadow?: boolean,
   ): Pending<readonly LimitRequest<string>[]>;
+  /** Whether the limiter itself blocks keys that are denied again and again on this limit. */
+  blocks?(request: LimitRequest<string>): boolean;
+}
+
+/** Throws where another limiter would ignore how the selected limits are enforced. One that is observed inherits from it. */
+export function checkSelection(selection: Selection<never>, limiter: object): void {
+  const { limiter: own } = selection;
+  if (own === undefined || own === limiter || Object.prototype.isPrototypeOf.call(own, limiter)) return;
+  throw new InputError("limiter", "the `limiter` of the policies in `limits`, such as policies.limiter", limiter);
 }
 
 /** Whether it is one, and not an array or a function of rules. */

@@ -37,8 +37,8 @@ export async function settleUp(
   if (worth === undefined) return;
   const due = taken.map(({ name, count = 1 }, i) => {
     const tokens = typeof worth === "number" ? worth : Object.hasOwn(Object(worth), name) ? worth[name] : undefined;
-    // A degraded decision took nothing from the store: giving it back would create tokens.
-    if (tokens === undefined || decisions[i]?.degraded === true) return 0;
+    // Neither a degraded decision nor a denial in shadow mode took tokens from the store: giving them back would create some.
+    if (tokens === undefined || decisions[i]?.degraded === true || decisions[i]?.shadow?.ok === false) return 0;
     if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= 2 ** 40)) {
       throw new InputError("settle", "tokens from 0 to 1099511627776, an object of them by name, or undefined", tokens);
     }

@@ -38,14 +38,15 @@ function checkMeter(meter: unknown): void {
   throw new InputError("meter", 'a meter of @opentelemetry/api, such as metrics.getMeter("tidegate")', meter);
 }
 
-function outcomeOf({ ok, reserved, reason }: Decision): string {
+function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
+  if (shadow?.ok === false) return "shadow denied";
   if (ok) return reserved ? "reserved" : "granted";
   return reason === undefined ? "denied" : "impossible";
 }
 
 /**
  * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
- * `impossible`) and `degraded`; `tidegate.wait`, the `retryAfter` of denials in s; `tidegate.evictions` of the store. Never
+ * `impossible`, and `shadow denied` for a rule in shadow mode) and `degraded`; `tidegate.wait`, the `retryAfter` of denials in s; `tidegate.evictions` of the store. Never
  * by key, and by at most 100 names of limits, so that no client can add a series.
  *
  * ```ts

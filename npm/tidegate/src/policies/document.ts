@@ -1,5 +1,6 @@
-import type { Config, Start } from "../limit/config.ts";
+import type { Config, OnStoreError, Start } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
+import type { EscalatingBlock } from "../middleware/escalation.ts";
 
 /**
  * A text of a request: the client's address (`"ip:address"`), a header, a parameter of the query, or a claim of a verified
@@ -61,6 +62,16 @@ export interface PolicyRule {
   tiers?: { by: DescriptorText; settings: Readonly<Record<string, TierConfig>> };
   /** Whether tokens may be owed, up to `maxReserved`. */
   reserve?: boolean;
+  /** Decide and report, but deny no request and set no fields: to try a rule on real traffic. */
+  shadow?: boolean;
+  /** What this rule does when the store fails; default the limiter's. */
+  onStoreError?: OnStoreError;
+  /**
+   * Blocks a key that is denied again and again: `{ after: 5, for: ["1m", "10m", "1h"] }`. The rule's name has then at most 56
+   * characters. While a key is blocked its denials do not count. No effect in shadow mode. It costs a call of the store for
+   * each denial.
+   */
+  block?: EscalatingBlock;
 }
 
 /** A policy document. Its JSON Schema is `tidegate/policy.schema.json`. */
@@ -113,6 +124,10 @@ export interface CheckedRule {
     readonly max?: number;
   };
   readonly reserve: boolean;
+  readonly shadow: boolean;
+  readonly onStoreError?: OnStoreError;
+  /** In ms. */
+  readonly block?: { readonly after: number; readonly for: readonly number[]; readonly within: number };
   readonly limit: CheckedLimit;
   readonly tiers?: {
     readonly by: Descriptor;

@@ -13,5 +13,7 @@ export type {
   RuleCost,
   TierConfig,
 } from "./document.ts";
+export type { OnStoreError } from "../limit/config.ts";
+export type { EscalatingBlock } from "../middleware/escalation.ts";
 export { policyKey } from "./key.ts";
 export { definePolicies, Policies, type PoliciesOptions, type PolicyRequest } from "./policies.ts";

@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import { type Answer, Limiter, type LimiterOptions, type LimitRequest } from "../limiter/limiter.ts";
+import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { follow, type Pending } from "../middleware/pending.ts";
 import type { Selection } from "../middleware/selection.ts";
@@ -10,6 +10,7 @@ import type { MemoryStore } from "../stores/memory.ts";
 import type { Store } from "../stores/contract.ts";
 import { examine, PolicyError } from "./check.ts";
 import type { PolicyDocument } from "./document.ts";
+import { hasBlock, PolicyLimiter } from "./enforcement.ts";
 import { type CompiledRule, compileRule } from "./rule.ts";
 
 /** Settings of {@link definePolicies}: those of `defineLimits`, and the source of claims. */
@@ -42,7 +43,10 @@ interface RuleSet {
 
 /** The rules in force, on one store. Made by {@link definePolicies}. */
 export class Policies<R, S extends Store> implements Selection<R> {
-  /** The limiter: pass it to a middleware, with these policies as its `limits`. */
+  /**
+   * The limiter: pass it to a middleware, with these policies as its `limits`. With the config of {@link configOf} it enforces
+   * a rule's `shadow`, `onStoreError` and `block` also in calls of its own.
+   */
   readonly limiter: Limiter<string, S>;
   readonly #claims: PoliciesOptions<R, S>["claims"];
   #rules: RuleSet;
@@ -56,7 +60,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
     }
     this.#claims = claims;
     this.#rules = this.#read(document);
-    this.limiter = new Limiter<string, S>({}, rest);
+    this.limiter = new PolicyLimiter<S>(rest);
   }
 
   /** The names of the rules in force, the fallback's last. */
@@ -83,15 +87,24 @@ export class Policies<R, S extends Store> implements Selection<R> {
     this.#rules = this.#read(document);
   }
 
-  /** The limits of a request, for a middleware: every rule that matches, or the fallback. */
+  /**
+   * The limits of a request, for a middleware: every rule that matches, or the fallback. `shadow`: the middleware denies
+   * nothing, so that no denial counts towards a block.
+   */
   select(
     request: R,
     incoming: Incoming,
     address: (incoming: Incoming) => string,
+    shadow = false,
   ): Pending<readonly LimitRequest<string>[]> {
     const rules = this.#rules;
     const found = this.#claims === undefined ? undefined : this.#claims(request);
-    return follow(found, (claims) => select(rules, incoming, claims, () => address(incoming)));
+    return follow(found, (claims) => select(rules, incoming, claims, () => address(incoming), shadow));
+  }
+
+  /** Whether denials of a selected request count towards a block of its key. */
+  blocks({ config }: LimitRequest<string>): boolean {
+    return hasBlock(config);
   }
 
   /**
@@ -137,11 +150,12 @@ function select(
   incoming: Incoming,
   claims: object | null | undefined,
   address: () => string,
+  trial = false,
 ): readonly LimitRequest<string>[] {
   if (claims !== undefined && claims !== null && typeof claims !== "object") {
     throw new InputError("claims", "an object, or undefined where there is no token", claims);
   }
-  const parts = { incoming, claims: claims ?? undefined, address };
+  const parts = { incoming, claims: claims ?? undefined, address, trial };
   const requestsOf = (candidates: readonly CompiledRule[]): LimitRequest<string>[] =>
     candidates.flatMap((rule) => rule.requestOf(parts) ?? []);
   const matching = requestsOf(rules);
@@ -159,6 +173,10 @@ function select(
  * });
  * app.use(rateLimit(policies.limiter, { limits: policies })); // of tidegate/express, /hono, /fetch, …
  * ```
+ *
+ * A rule in shadow mode (`shadow: true`) is decided after the others, by itself. It denies no request: its decision has `ok:
+ * true`, and `shadow` with what it decided; no response has fields of it. `block` and `onStoreError` are those of a middleware
+ * and of `defineLimits`, for one rule.
  *
  * An absent part of a key counts as a value of its own, so that leaving a header out does not evade a limit. A repeated
  * header is joined by commas; a repeated parameter counts as absent. A stated cost that is absent, repeated or no plain

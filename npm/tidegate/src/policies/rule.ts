@@ -5,6 +5,7 @@ import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
+import { enforcing, withoutStore } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
 
 /** The parts of a request that rules read. */
@@ -14,6 +15,8 @@ export interface RequestParts {
   readonly claims: object | undefined;
   /** The client's key, computed only for a rule that reads it. */
   readonly address: () => string;
+  /** Nothing is denied, so no denial counts towards a block. */
+  readonly trial: boolean;
 }
 
 /** A claim as text; anything but a string, a finite number or a boolean counts as absent. */
@@ -37,16 +40,23 @@ function reader({ source, name }: Descriptor): (parts: RequestParts) => string |
 /** A limit of a rule: its config, and the cost of a request. */
 interface Choice {
   readonly config: Config;
+  /** The same without blocks. */
+  readonly trial: Config;
   cost(incoming: Incoming): number;
 }
 
-function choice({ name, cost }: CheckedRule, { config, grantable }: CheckedLimit): Choice {
-  const known = callLimits.prepared(name, config);
+function choice(rule: CheckedRule, { config, grantable }: CheckedLimit): Choice {
+  const { name, cost } = rule;
+  const enforced = enforcing(rule);
+  const known = (trial: boolean): Config =>
+    enforced(callLimits.prepared(name, { ...config, ...withoutStore(rule) }), trial);
+  const own = known(false);
+  const configs = { config: own, trial: rule.block === undefined ? own : known(true) };
   const { stated, default: otherwise, min, max = grantable } = cost;
-  if (stated === undefined) return { config: known, cost: () => otherwise };
+  if (stated === undefined) return { ...configs, cost: () => otherwise };
   const bounds = { default: otherwise, min, max };
   const at = stated.source === "header" ? { header: stated.name } : { query: stated.name };
-  return { config: known, cost: statedCount({ ...at, ...bounds }) };
+  return { ...configs, cost: statedCount({ ...at, ...bounds }) };
 }
 
 /** A rule, compiled once. */
@@ -80,9 +90,15 @@ export function compileRule(rule: CheckedRule): CompiledRule {
     config: (tier) => chosen(tier).config,
     requestOf(parts) {
       for (const { read, equals } of matches) if (read(parts) !== equals) return undefined;
-      const { config, cost } = chosen(tierOf(parts));
+      const { config, trial, cost } = chosen(tierOf(parts));
       const key = policyKey(...keys.map((read) => read(parts)));
-      return { name, ...keyed(key), count: cost(parts.incoming), config, ...(reserve ? { reserve } : {}) };
+      return {
+        name,
+        ...keyed(key),
+        count: cost(parts.incoming),
+        config: parts.trial ? trial : config,
+        ...(reserve ? { reserve } : {}),
+      };
     },
   };
 }

@@ -1,0 +1,138 @@
+/** Rules in shadow mode, with blocks, and with settings of their own for a failed store: in every way to decide. */
+import { Client, credentials } from "@grpc/grpc-js";
+import protobuf from "protobufjs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PolicyDocument, PolicyRule } from "tidegate/policies";
+import { freePort } from "../support/ports.ts";
+import { root, type Served, serving, TOKEN } from "./service.ts";
+
+const bucket = (capacity: number): Pick<PolicyRule, "algorithm" | "algorithm_config"> => ({
+  algorithm: "token_bucket",
+  algorithm_config: { rate: 1, period: "1m", capacity },
+});
+const RULES: PolicyDocument = {
+  rules: [
+    { name: "trial", limit_keys: ["ip:address"], shadow: true, ...bucket(1) },
+    { name: "api", limit_keys: ["ip:address"], block: { after: 2, for: "1h" }, ...bucket(2) },
+  ],
+};
+
+let service: Served;
+let count = 0;
+/** An address that no other test has. */
+const address = (): string => `192.0.2.${++count}`;
+beforeAll(async () => {
+  const args = ["--grpc-port", "0", "--trust-proxy", "127.0.0.1"];
+  service = await serving(RULES, args, { TIDEGATE_ADMIN_TOKEN: TOKEN });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const HOUR = 3_600_000;
+
+describe("rules in shadow mode and with a block", () => {
+  test("POST /v1/decide and /v1/check, for a request", async () => {
+    const request = { address: address() };
+    const decide = () => service.post("/v1/decide", { request });
+    expect((await decide()).body.decisions).toMatchObject([{ ok: true, shadow: { ok: true } }, { ok: true }]);
+    const second = await decide();
+    expect(second.body).toMatchObject({ ok: true, decisions: [{ ok: true, shadow: { ok: false } }, { ok: true }] });
+    expect(second.headers.get("ratelimit-policy")).toBe('"api";q=2;w=120');
+    expect(second.headers.get("retry-after")).toBeNull();
+    for (let i = 0; i < 3; i++) {
+      const { body } = await service.post("/v1/check", { request });
+      expect(body.ok).toBe(false);
+      expect(body.retryAfter).toBeLessThan(HOUR / 2);
+    }
+    expect((await decide()).body.retryAfter).toBeLessThan(HOUR / 2);
+    const blocked = await decide();
+    expect(blocked.body).toMatchObject({ ok: false, retryAfter: HOUR });
+    expect(blocked.headers.get("retry-after")).toBe("3600");
+  });
+
+  test("POST /v1/decide and /v1/decide-all, by name", async () => {
+    const key = address();
+    const trial = () => service.post("/v1/decide", { name: "trial", key });
+    expect((await trial()).body).toMatchObject({ ok: true, shadow: { ok: true } });
+    const { body, headers } = await trial();
+    expect(body).toMatchObject({ ok: true, shadow: { ok: false }, headers: {} });
+    expect([headers.get("ratelimit"), headers.get("retry-after")]).toEqual([null, null]);
+    const limits = [
+      { name: "trial", key },
+      { name: "api", key },
+    ];
+    const all = async () => (await service.post("/v1/decide-all", { limits })).body;
+    for (const ok of [true, true, false]) expect(await all()).toMatchObject({ ok });
+    expect(await all()).toMatchObject({ ok: false, retryAfter: HOUR });
+    expect((await service.post("/v1/decide", { name: "api", key })).body.retryAfter).toBeGreaterThan(HOUR / 2);
+  });
+
+  test("forward auth", async () => {
+    const headers = { "x-forwarded-for": address(), "x-forwarded-uri": "/" };
+    const auth = () => service.request("/v1/forward-auth", { headers });
+    for (let i = 0; i < 2; i++) {
+      const { status, headers } = await auth();
+      expect([status, headers.get("ratelimit-policy")]).toEqual([200, '"api";q=2;w=120']);
+    }
+    expect((await auth()).status).toBe(429);
+    const blocked = await auth();
+    expect(blocked.status).toBe(429);
+    expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(3600);
+  });
+
+  test("Envoy's rate limit protocol", async () => {
+    const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
+    const [Request, Response] = [types.lookupType("RateLimitRequest"), types.lookupType("RateLimitResponse")];
+    const client = new Client(`127.0.0.1:${service.log()[0]?.["grpcPort"]}`, credentials.createInsecure());
+    const request = { domain: "envoy", descriptors: [{ entries: [{ key: "remote_address", value: address() }] }] };
+    const call = () =>
+      new Promise<object>((resolve, reject) => {
+        const path = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+        const encode = (message: object) => Buffer.from(Request.encode(Request.fromObject(message)).finish());
+        const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), { enums: String, longs: Number });
+        client.makeUnaryRequest(path, encode, decode, request, (error, found) =>
+          error === null ? resolve(found as object) : reject(error),
+        );
+      });
+    for (const left of [1, 0]) {
+      expect(await call()).toMatchObject({
+        overall_code: "OK",
+        statuses: [{ code: "OK", current_limit: { name: "api" }, limit_remaining: left }],
+      });
+    }
+    await call();
+    expect(await call()).toMatchObject({
+      overall_code: "OVER_LIMIT",
+      statuses: [{ code: "OVER_LIMIT", current_limit: { name: "api" }, duration_until_reset: { seconds: 3600 } }],
+      response_headers_to_add: expect.arrayContaining([{ key: "Retry-After", value: "3600" }]),
+    });
+    client.close();
+  });
+
+  test("the metrics have what the rule in shadow mode would have denied", async () => {
+    const { body } = await service.request("/metrics");
+    expect(body).toMatch(
+      /tidegate_decisions_total\{limit="trial",operation="\w+",outcome="shadow denied",degraded="false"\} \d/,
+    );
+  });
+});
+
+test("a rule whose store fails follows its own setting, and else the service's", async () => {
+  const store = `redis://127.0.0.1:${await freePort()}`;
+  const rules = [
+    { name: "open", limit_keys: [], onStoreError: "allow", ...bucket(1) },
+    { name: "local", limit_keys: [], onStoreError: { local: 0.5 }, ...bucket(4) },
+    { name: "closed", match: { "query:closed": "1" }, limit_keys: [], ...bucket(1) },
+    { name: "trial", limit_keys: [], shadow: true, ...bucket(1) },
+  ] satisfies PolicyRule[];
+  await using failing = await serving({ rules }, ["--store", store, "--on-store-error", "deny"]);
+  const decide = async (url: string) => (await failing.post("/v1/decide", { request: { url } })).body;
+  for (const ok of [true, true, false]) expect(await decide("/")).toMatchObject({ ok, degraded: true });
+  expect(await decide("/?closed=1")).toMatchObject({ ok: false, degraded: true });
+  for (const [name, ok] of [
+    ["open", true],
+    ["closed", false],
+    ["trial", true],
+  ]) {
+    expect((await failing.post("/v1/decide", { name })).body).toMatchObject({ ok, degraded: true });
+  }
+});
