@@ -11,6 +11,9 @@ const [NODE, FETCH, NEST] = ["node", "fetch", "nest"].map((name) => middleware(n
 const [DROP_IN, WINDOWS] = [middleware("drop-in"), middleware("drop-in-windows")];
 const [POLICIES, STATED, CHECK] = ["policies", "middleware", "check"].map((name) => `policies/${name}.test.ts`);
 
+const ENFORCEMENT = "policies/enforcement.test.ts";
+const enforcement = (find, replace) => one("policies/enforcement.ts", find, replace, ENFORCEMENT);
+
 const ESCALATION = middleware("escalation");
 const escalation = (find, replace) => one("middleware/escalation.ts", find, replace, ESCALATION);
 
@@ -20,11 +23,11 @@ export const HTTP = [
   escalation("!counted.ok ||", ""),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),
   escalation("lengths.length - begun.value - 1", "lengths.length - begun.value"),
-  escalation("    await limiter.reset(", "    if (false) await limiter.reset("),
-  escalation("    await limiter.block(", "    if (false) await limiter.block("),
+  escalation("limiter.reset(counts.name, counts.at)", "undefined"),
+  escalation("limiter.block(counts.name, { ...counts.at, for: length })", "undefined"),
   escalation("decision.retryAt === undefined", "false"),
-  escalation("(blocked.retryAt ?? 0) > decision.retryAt", "false"),
-  escalation("{ ...blocked, ok: false }", "{ ...decision, retryAt: blocked.retryAt, retryAfter: blocked.retryAfter }"),
+  escalation("(block.retryAt ?? 0) > earlierRetryAt", "false"),
+  escalation("{ ...block, ok: false }", "{ ...decision, retryAt: block.retryAt, retryAfter: block.retryAfter }"),
   escalation("if (!isStoreError(error)) throw error;", "throw error;"),
   // Fields.
   one("http/quota.ts", "Math.max(1, integer(Math.ceil(ms / 1000)))", "integer(Math.ceil(ms / 1000))", FIELDS),
@@ -282,8 +285,8 @@ export const HTTP = [
   one("policies/policies.ts", "matching.length > 0 || fallback === undefined", "fallback === undefined", POLICIES),
   one(
     "policies/policies.ts",
-    "    this.#rules = this.#read(document);\n  }\n\n  /** The limits of a request",
-    "  }\n\n  /** The limits of a request",
+    "    this.#rules = this.#read(document);\n  }\n\n  /**\n   * The limits of a request",
+    "  }\n\n  /**\n   * The limits of a request",
     POLICIES,
   ),
   one(
@@ -293,4 +296,19 @@ export const HTTP = [
     CHECK,
   ),
   one("policies/repeated.ts", "      frame.names.add(frame.step);\n", "", CHECK),
+  enforcement("ok: true, retryAt: undefined", "ok, retryAt: undefined"),
+  enforcement("const how = { shadow, block: trial ? undefined : own };", "const how = { shadow, block: own };"),
+  enforcement('op: all.ok ? op : "check"', "op"),
+  enforcement('if (op === "check" || all.ok) return all;', "if (all.ok) return all;"),
+  enforcement("how?.shadow !== true) return super.check", "true) return super.check"),
+  enforcement("onStoreError === undefined ? {} : { onStoreError }", "{}"),
+  enforcement("options.throws === true ? { ...options, throws: false } : options", "options"),
+  one("policies/policies.ts", "return hasBlock(config);", "return false;", ENFORCEMENT),
+  one("middleware/selection.ts", "own === undefined ||", "true ||", ENFORCEMENT),
+  one("middleware/settlement.ts", " || decisions[i]?.shadow?.ok === false", "", ENFORCEMENT),
+  one("middleware/decision.ts", "if (shadow !== undefined) return -2;", "", ENFORCEMENT),
+  one("http/quota.ts", "shadow === undefined", "true", ENFORCEMENT),
+  one("http/granted.ts", " || shadow !== undefined", "", ENFORCEMENT),
+  one("observe/metrics.ts", 'if (shadow?.ok === false) return "shadow denied";', "", ENFORCEMENT),
+  one("limiter/resilience.ts", "targets.map(({ limit })", "targets.slice(0, 1).map(({ limit })", ENFORCEMENT),
 ];

@@ -192,8 +192,14 @@ export const PROMISES = [
   source(
     "reloading policies keeps debts",
     "policies/rule.ts",
-    "return { name, ...keyed(key),",
-    "return { name: name + config.capacity, ...keyed(key),",
+    "        name,\n        ...keyed(key),",
+    "        name: name + config.capacity,\n        ...keyed(key),",
+  ),
+  source(
+    "a rule in shadow mode denies no request, and changes no decision of another rule",
+    "policies/enforcement.ts",
+    "hows[i]?.shadow !== true",
+    "true",
   ),
   source(
     "policy documents are checked alike natively, in WebAssembly and by the schema",

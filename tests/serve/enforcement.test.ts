@@ -45,8 +45,9 @@ describe("rules in shadow mode and with a block", () => {
     }
     expect((await decide()).body.retryAfter).toBeLessThan(HOUR / 2);
     const blocked = await decide();
-    expect(blocked.body).toMatchObject({ ok: false, retryAfter: HOUR });
-    expect(blocked.headers.get("retry-after")).toBe("3600");
+    expect(blocked.body.ok).toBe(false);
+    expect(blocked.body.retryAfter).toBeGreaterThanOrEqual(HOUR);
+    expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(HOUR / 1000);
   });
 
   test("POST /v1/decide and /v1/decide-all, by name", async () => {
@@ -62,7 +63,7 @@ describe("rules in shadow mode and with a block", () => {
     ];
     const all = async () => (await service.post("/v1/decide-all", { limits })).body;
     for (const ok of [true, true, false]) expect(await all()).toMatchObject({ ok });
-    expect(await all()).toMatchObject({ ok: false, retryAfter: HOUR });
+    expect((await all()).retryAfter).toBeGreaterThanOrEqual(HOUR);
     expect((await service.post("/v1/decide", { name: "api", key })).body.retryAfter).toBeGreaterThan(HOUR / 2);
   });
 
@@ -76,7 +77,7 @@ describe("rules in shadow mode and with a block", () => {
     expect((await auth()).status).toBe(429);
     const blocked = await auth();
     expect(blocked.status).toBe(429);
-    expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(3600);
+    expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(HOUR / 1000);
   });
 
   test("Envoy's rate limit protocol", async () => {
@@ -84,13 +85,14 @@ describe("rules in shadow mode and with a block", () => {
     const [Request, Response] = [types.lookupType("RateLimitRequest"), types.lookupType("RateLimitResponse")];
     const client = new Client(`127.0.0.1:${service.log()[0]?.["grpcPort"]}`, credentials.createInsecure());
     const request = { domain: "envoy", descriptors: [{ entries: [{ key: "remote_address", value: address() }] }] };
+    const options = { enums: String, longs: Number, defaults: true };
     const call = () =>
-      new Promise<object>((resolve, reject) => {
+      new Promise<{ response_headers_to_add: { key: string; value: string }[] }>((resolve, reject) => {
         const path = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
         const encode = (message: object) => Buffer.from(Request.encode(Request.fromObject(message)).finish());
-        const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), { enums: String, longs: Number });
+        const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), options);
         client.makeUnaryRequest(path, encode, decode, request, (error, found) =>
-          error === null ? resolve(found as object) : reject(error),
+          error === null ? resolve(found as never) : reject(error),
         );
       });
     for (const left of [1, 0]) {
@@ -100,11 +102,13 @@ describe("rules in shadow mode and with a block", () => {
       });
     }
     await call();
-    expect(await call()).toMatchObject({
+    const blocked = await call();
+    expect(blocked).toMatchObject({
       overall_code: "OVER_LIMIT",
-      statuses: [{ code: "OVER_LIMIT", current_limit: { name: "api" }, duration_until_reset: { seconds: 3600 } }],
-      response_headers_to_add: expect.arrayContaining([{ key: "Retry-After", value: "3600" }]),
+      statuses: [{ code: "OVER_LIMIT", current_limit: { name: "api" } }],
     });
+    const wait = blocked.response_headers_to_add.find(({ key }) => key === "Retry-After")?.value;
+    expect(Number(wait)).toBeGreaterThanOrEqual(HOUR / 1000);
     client.close();
   });
 

@@ -53,6 +53,10 @@ export function shadowed(decision: Decision): Decision {
   };
 }
 
+/** The options of a call that throws for no denial. */
+const silent = (options: LimitOptions): LimitOptions =>
+  options.throws === true ? { ...options, throws: false } : options;
+
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
@@ -65,19 +69,19 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   override limit(name: string, options?: LimitOptions): Answer<S, Decision> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
-    const { throws, ...call } = options;
-    const decided = super.limit(name, call as LimitOptions) as Pending<Decision>;
+    const decided = super.limit(name, silent(options)) as Pending<Decision>;
     const enforced = follow(decided, (decision) => {
       if (how.shadow) return shadowed(decision);
-      return decision.ok ? decision : (how.block?.(this, { name, ...call }, decision) ?? decision);
+      return decision.ok ? decision : (how.block?.(this, { ...options, name }, decision) ?? decision);
     });
-    return (throws === true ? follow(enforced, (one) => this.granted(name, one)) : enforced) as Answer<S, Decision>;
+    if (options.throws !== true) return enforced as Answer<S, Decision>;
+    return follow(enforced, (decision) => this.granted(name, decision)) as Answer<S, Decision>;
   }
 
   override check(name: string, options?: LimitOptions): Answer<S, Decision> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how?.shadow !== true) return super.check(name, options as LimitOptions);
-    const decided = super.check(name, { ...options, throws: false }) as Pending<Decision>;
+    const decided = super.check(name, silent(options)) as Pending<Decision>;
     return follow(decided, shadowed) as Answer<S, Decision>;
   }
 
@@ -96,6 +100,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     const calls = this.callsOf(op, requests);
     const hows = requests.map(({ config }) => enforcementOf(config));
+    if (hows.every((how) => how === undefined)) return this.decideCalls(calls);
     const isShadow = (_: unknown, i: number): boolean => hows[i]?.shadow === true;
     const isEnforced = (_: unknown, i: number): boolean => hows[i]?.shadow !== true;
     const enforced = calls.filter(isEnforced);
