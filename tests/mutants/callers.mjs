@@ -84,8 +84,16 @@ export const CALLERS = [
   one("observe/observer.ts", "found.has(name) || typeof", "typeof", OBSERVE),
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
-  one("cli/commands/headers.ts", "config: tier.limit.config", "config: rule.limit.config", cli("headers")),
-  one("cli/commands/migrate.ts", "if (!/^postgres(ql)?:\\/\\//.test(url)) {", "if (false) {", cli("migrate")),
+  one("cli/described-limit.ts", "config: tier.limit.config", "config: rule.limit.config", cli("headers")),
+  one("cli/commands/migrate.ts", 'if (storeKind(url) !== "postgres") {', "if (false) {", cli("migrate")),
+  one("cli/commands/operate.ts", "  await operation.run?.(trial, name, target, own);\n", "", cli("operate")),
+  one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),
+  one("cli/key-state.ts", "value < 0 ?", "value <= 0 ?", cli("operate")),
+  one("cli/key-state.ts", "/[\\p{C}\\p{Zl}\\p{Zp}]/gu", "/[\\p{Zl}\\p{Zp}]/gu", cli("operate")),
+  one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),
+  one("cli/main.ts", "    if (isStoreError(error)) {", "    if (false) {", cli("operate")),
+  one("policies/target.ts", "(addressKey(value) ?? value)", "value", ["policies/target.test.ts"]),
+  one("policies/target.ts", "values.length !== limitKeys.length", "false", ["policies/target.test.ts"]),
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose
   // deadline has passed are sent, a clock that swings mints tokens.

@@ -6,13 +6,13 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isInputError } from "tidegate";
+import { UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
 import type { Settings } from "./server.ts";
-import { UsageError } from "./usage.ts";
 
-export { UsageError } from "./usage.ts";
+export { UsageError } from "tidegate/cli";
 
 /** What the command writes and reads. */
 export interface Terminal {

@@ -1,7 +1,7 @@
 /** Envoy's rate limit protocol over gRPC, decided by the policies in force. */
 import type { AllDecision, Decision, LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
-import { messagesOf } from "./log.ts";
+import { messagesOf } from "tidegate/cli";
 import type { PolicyFile } from "./policies.ts";
 import {
   type Descriptor,
@@ -13,7 +13,7 @@ import {
   type Status,
   UNITS,
 } from "./rls.ts";
-import { UsageError } from "./usage.ts";
+import { UsageError } from "tidegate/cli";
 
 /** The largest number of a field of 32 bits. */
 const MOST = 2 ** 32 - 1;
@@ -42,7 +42,7 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   }
   const selected = file.select({ address, headers, url: `/?${query}`, claims }, () => NO_ADDRESS);
   return selected.filter(({ name }) =>
-    file.keysOf(name).every((key) => present.has(key.startsWith("header:") ? key.toLowerCase() : key)),
+    file.policies.limitKeysOf(name).every((key) => present.has(key.startsWith("header:") ? key.toLowerCase() : key)),
   );
 }
 

@@ -1,12 +1,13 @@
 /** The policies in force: read from a file, and read again while the service runs. */
 import { readFileSync, statSync } from "node:fs";
-import type { Config, Limiter, LimitRequest } from "tidegate";
+import { type Config, isInputError, type Limiter, type LimitRequest } from "tidegate";
 import { addressKey } from "tidegate/http";
 import { type DecisionEvent, observe } from "tidegate/observe";
-import { definePolicies, type Policies, PolicyError, policyKey } from "tidegate/policies";
+import { definePolicies, type Policies, PolicyError, policyTarget } from "tidegate/policies";
 import type { Store } from "tidegate/store";
 import type { z } from "zod";
-import { type Log, messagesOf } from "./log.ts";
+import type { Log } from "./log.ts";
+import { messagesOf } from "tidegate/cli";
 import { RequestError } from "./problem.ts";
 import type { NamedLimit, RequestParts, Target } from "./schemas.ts";
 
@@ -17,6 +18,11 @@ export interface Facts {
 
 /** A limit of the policies by its name, and a key. */
 export type KnownLimit = LimitRequest<string> & { readonly config: Config };
+
+const REMEDIES: Readonly<Record<string, string>> & { readonly key: string } = {
+  name: "Use one of these names, or add the rule to the policies.",
+  key: "Send an array with null for an absent value; one value may be a string, and none is left out.",
+};
 
 /** How often the file is compared, ms. */
 const INTERVAL = 1000;
@@ -53,9 +59,6 @@ export class PolicyFile {
   readonly #settings: PolicySettings;
   /** The version of the file that was read last, also where it had mistakes. */
   #seen: string;
-  #text: string;
-  /** The `limit_keys` of each rule in force. */
-  #keys: ReadonlyMap<string, readonly string[]>;
 
   /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
@@ -63,8 +66,7 @@ export class PolicyFile {
     this.path = path;
     this.#settings = settings;
     this.#seen = versionOf(path);
-    this.#text = readFileSync(path, "utf8");
-    this.policies = definePolicies<Facts, Store>(this.#text, {
+    this.policies = definePolicies<Facts, Store>(readFileSync(path, "utf8"), {
       store,
       onStoreError,
       timeout,
@@ -75,15 +77,6 @@ export class PolicyFile {
       },
     });
     this.limiter = observe(this.policies.limiter, observer);
-    this.#keys = this.#read();
-  }
-
-  #read(): ReadonlyMap<string, readonly string[]> {
-    type Rule = { limit_keys: readonly string[] };
-    const { rules, fallback_limit: fallback } = JSON.parse(this.#text) as { rules: Rule[]; fallback_limit?: Rule };
-    const all = fallback === undefined ? rules : [...rules, fallback];
-    // The names are in the order of the rules, the fallback's last.
-    return new Map(this.policies.names.map((name, i) => [name, all[i]?.limit_keys ?? []]));
   }
 
   /** Reads the file again. With a mistake in it, the old policies stay in force, and the mistakes are logged. */
@@ -93,10 +86,7 @@ export class PolicyFile {
     // Before the file is read: a change meanwhile is another version.
     this.#seen = versionOf(this.path);
     try {
-      const text = readFileSync(this.path, "utf8");
-      this.policies.reload(text);
-      this.#text = text;
-      this.#keys = this.#read();
+      this.policies.reload(readFileSync(this.path, "utf8"));
       log.info("policies reloaded", { reason, file: this.path, rules: this.policies.names });
     } catch (error) {
       ok = false;
@@ -120,43 +110,13 @@ export class PolicyFile {
 
   /** The key and the config of a limit by its name. `at` is the path of its body. */
   targetOf({ name, key, tier }: z.infer<typeof Target>, at = ""): KnownLimit {
-    const parts = this.#keys.get(name);
-    if (parts === undefined) {
-      throw new RequestError({
-        field: `${at}name`,
-        rule: `one of the rules in force: ${this.policies.names.join(", ")}`,
-        value: name,
-        remedy: "Use one of these names, or add the rule to the policies.",
-      });
+    try {
+      return policyTarget(this.policies, { name, key, tier });
+    } catch (error) {
+      if (!isInputError(error)) throw error;
+      const { field, rule, value } = error;
+      throw new RequestError({ field: at + field, rule, value, remedy: REMEDIES[field] ?? REMEDIES.key });
     }
-    const given = key === undefined ? [] : typeof key === "string" ? [key] : key;
-    if (given.length !== parts.length) {
-      const listed = parts.join(", ");
-      throw new RequestError({
-        field: `${at}key`,
-        rule:
-          parts.length === 0
-            ? `left out: all requests share the limit ${JSON.stringify(name)}`
-            : `a value for each of limit_keys of ${JSON.stringify(name)}, in order: ${listed}`,
-        value: key,
-        remedy:
-          parts.length === 0
-            ? "Leave key out."
-            : `Send an array of ${parts.length}, with null for an absent value; one value may be a string.`,
-      });
-    }
-    // As a rule has the address in its key: an IPv6 one's network.
-    const normal = given.map((part, i) =>
-      part !== null && parts[i] === "ip:address" ? (addressKey(part) ?? part) : (part ?? undefined),
-    );
-    const full = policyKey(...normal);
-    const config = this.policies.configOf(name, tier);
-    return full === undefined ? { name, config } : { name, config, key: full };
-  }
-
-  /** The `limit_keys` of a rule in force. */
-  keysOf(name: string): readonly string[] {
-    return this.#keys.get(name) ?? [];
   }
 
   /** The limits of a request whose parts are in a body; `absent` returns the client where they have no address. */

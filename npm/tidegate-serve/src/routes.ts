@@ -2,7 +2,7 @@
 import { type AllDecision, type BlockOptions, type Decision, isInputError } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
 import { z } from "zod";
-import { messagesOf } from "./log.ts";
+import { messagesOf } from "tidegate/cli";
 import type { KnownLimit, PolicyFile } from "./policies.ts";
 import { RequestError } from "./problem.ts";
 import * as schemas from "./schemas.ts";

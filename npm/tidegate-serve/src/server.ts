@@ -3,13 +3,13 @@ import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
+import { clients } from "./clients.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
 import { metricsOf } from "./metrics.ts";
 import { PolicyFile } from "./policies.ts";
-import { openStore } from "./store.ts";
-import { UsageError } from "./usage.ts";
 
 /** Settings of {@link serve}, checked. */
 export interface Settings {
@@ -77,7 +77,7 @@ async function drain(server: Server, within: number): Promise<boolean> {
  */
 export async function serve(settings: Settings, log: Log): Promise<Service> {
   const { version, host, shutdownTimeout } = settings;
-  const opened = await openStore(settings.store, settings);
+  const opened = await openStore(settings.store, clients, { migrate: settings.migrate });
   let stopping = false;
   try {
     const metrics = metricsOf(opened.stats);

@@ -128,7 +128,7 @@ const OF_SERVICE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^protobufjs\/light\.js$/, /^rls\.ts$/],
   // Loaded where they are needed.
   [/^@grpc\/grpc-js$/, /^grpc\.ts$/],
-  [/^(ioredis|pg)$/, /^store\.ts$/],
+  [/^(ioredis|pg)$/, /^clients\.ts$/],
 ];
 
 function strangersOfService(tree: Tree): string[] {
@@ -217,7 +217,7 @@ export const layers: readonly Rule[] = [
     broken: [
       { "npm/tidegate-serve/src/policies.ts": 'import { select } from "../../tidegate/src/policies/policies.ts";\n' },
       { "npm/tidegate-serve/src/policies.ts": 'import { Hono } from "hono";\n' },
-      { "npm/tidegate-serve/src/store.ts": 'const pg = await import("postgres");\n' },
+      { "npm/tidegate-serve/src/clients.ts": 'const pg = await import("postgres");\n' },
     ],
   },
   {

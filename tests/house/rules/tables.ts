@@ -12,8 +12,8 @@ const SOURCE = "npm/tidegate/src/";
 const exportsOf = (tree: Tree): Manifest["exports"] =>
   (JSON.parse(tree.get(PACKAGE) ?? '{"exports":{}}') as Manifest).exports;
 
-/** Entries of which the README's tables have no row: what they are for stands in the text around them. */
-const WITHOUT_ROW = new Set(["./testing", "./http"]);
+/** Entries of which the README's tables have no row: the text around them has what they are for, or only our packages use them. */
+const WITHOUT_ROW = new Set(["./testing", "./http", "./cli"]);
 
 /**
  * An entry's conditions, in their order: bundlers and hosts without Node.js load the ES module, Node.js (with `require` or

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The program behind `npx tidegate`: connects the command line to this process.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { main } from "./main.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -19,6 +19,7 @@ main(process.argv.slice(2), version, {
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
   read: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
+  exists: existsSync,
   now: Date.now,
   status: process.stderr.isTTY ? status : undefined,
 }).then((code) => {

@@ -1,7 +1,10 @@
 import type { ParseArgsConfig } from "node:util";
 import { inMs } from "../limit/duration.ts";
+import { UsageError } from "./usage.ts";
 
-/** Exit codes: success; mistakes in the input; a wrong command line or an unreadable file. */
+export { UsageError } from "./usage.ts";
+
+/** Exit codes: success; mistakes in the input, or a store that failed; a wrong command line or an unreadable file. */
 export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
 
 /** What a command reads and writes; tests pass their own. */
@@ -12,6 +15,8 @@ export interface Terminal {
   err(line: string): void;
   /** The text of a file, of the standard input where the path is `-`. */
   read(path: string): string;
+  /** Whether the path exists. */
+  exists(path: string | URL): boolean;
   /** Epoch ms. */
   now(): number;
   /** Replaces the line of progress; absent where the standard error is no terminal. */
@@ -38,11 +43,6 @@ export interface Command {
   readonly options: Options | "forwarded";
   /** Returns the exit code. A {@link UsageError} is printed, and the exit code is 2. */
   run(args: Arguments, terminal: Terminal): number | Promise<number>;
-}
-
-/** A mistake in the command line, or a file that cannot be read: printed as one line, without a stack. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
 }
 
 /** The text of an option, if it was given. */

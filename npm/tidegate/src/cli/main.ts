@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { isInputError } from "../limit/errors.ts";
+import { isInputError, isStoreError } from "../limit/errors.ts";
 import { type Arguments, type Command, EXIT, type Terminal, UsageError } from "./command.ts";
+import { messagesOf } from "./messages.ts";
 import { nearest } from "../limit/nearest.ts";
 import { COMMANDS } from "./registry.ts";
 
@@ -16,7 +17,7 @@ ${rows.join("\n")}
   tidegate help <command>   what a command takes
   tidegate --version        the version
 
-Exit codes: 0 success; 1 the input has mistakes; 2 the command line has mistakes.`;
+Exit codes: 0 success; 1 the input has mistakes, or a store failed; 2 the command line has mistakes.`;
 }
 
 function commandOf(name: string): Command {
@@ -44,8 +45,8 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
 }
 
 /**
- * Runs the command line and returns the exit code: 0; 1 where the input has mistakes; 2 where the command line has. Mistakes
- * of the user are printed, not thrown.
+ * Runs the command line and returns the exit code: 0; 1 where the input has mistakes or a store failed; 2 where the command
+ * line has mistakes. Those of the user are printed, not thrown.
  */
 export async function main(argv: readonly string[], version: string, terminal: Terminal): Promise<number> {
   const [name, ...rest] = argv;
@@ -70,6 +71,10 @@ export async function main(argv: readonly string[], version: string, terminal: T
     }
     return await command.run(args, terminal);
   } catch (error) {
+    if (isStoreError(error)) {
+      terminal.err(`tidegate: ${messagesOf(error)}`);
+      return EXIT.found;
+    }
     if (!(error instanceof UsageError) && !isInputError(error)) throw error;
     terminal.err(`tidegate: ${error.message}`);
     return EXIT.usage;

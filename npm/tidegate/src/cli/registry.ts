@@ -2,8 +2,9 @@ import type { Command } from "./command.ts";
 import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
 import { migrate } from "./commands/migrate.ts";
+import { operations } from "./commands/operate.ts";
 import { replay } from "./commands/replay.ts";
 import { serve } from "./commands/serve.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [check, headers, migrate, replay, serve];
+export const COMMANDS: readonly Command[] = [check, headers, migrate, ...operations, replay, serve];

@@ -17,3 +17,4 @@ export type { OnStoreError } from "../limit/config.ts";
 export type { EscalatingBlock } from "../middleware/escalation.ts";
 export { policyKey } from "./key.ts";
 export { definePolicies, Policies, type PoliciesOptions, type PolicyRequest } from "./policies.ts";
+export { type KeyValues, policyTarget, type PolicyTarget } from "./target.ts";

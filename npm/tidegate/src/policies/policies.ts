@@ -69,13 +69,16 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /**
-   * The config of a rule in force, or of its tier of that name: with it and {@link policyKey}, the limiter reads or resets
-   * one key's limit. Throws an `InputError` where there is no such rule.
+   * The config of a rule in force, or of its tier of that name; `policyTarget` adds the key. Throws an `InputError` where
+   * there is no such rule.
    */
   configOf(name: string, tier?: string): Config {
-    const rule = this.#rules.all.find((one) => one.name === name);
-    if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);
-    return rule.config(tier);
+    return this.#rule(name).config(tier);
+  }
+
+  /** The `limit_keys` of a rule in force, such as `["ip:address"]`. Throws an `InputError` where there is no such rule. */
+  limitKeysOf(name: string): readonly string[] {
+    return this.#rule(name).limitKeys;
   }
 
   /**
@@ -129,6 +132,12 @@ export class Policies<R, S extends Store> implements Selection<R> {
     };
     const taken = select(this.#rules, { headers, url }, claims, clientKey);
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
+  }
+
+  #rule(name: string): CompiledRule {
+    const rule = this.#rules.all.find((one) => one.name === name);
+    if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);
+    return rule;
   }
 
   #read(document: unknown): RuleSet {

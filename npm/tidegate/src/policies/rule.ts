@@ -37,6 +37,10 @@ function reader({ source, name }: Descriptor): (parts: RequestParts) => string |
   return ({ incoming }) => read(incoming);
 }
 
+/** The `limit_keys` of a checked rule, as its document has them. */
+export const limitKeysOf = ({ keys }: CheckedRule): readonly string[] =>
+  keys.map(({ source, name }) => (source === "ip" ? "ip:address" : `${source}:${name}`));
+
 /** A limit of a rule: its config, and the cost of a request. */
 interface Choice {
   readonly config: Config;
@@ -62,6 +66,8 @@ function choice(rule: CheckedRule, { config, grantable }: CheckedLimit): Choice 
 /** A rule, compiled once. */
 export interface CompiledRule {
   readonly name: string;
+  /** Its `limit_keys`. */
+  readonly limitKeys: readonly string[];
   /** A descriptor of it that reads claims. */
   readonly claims: Descriptor | undefined;
   /** The limit's config, or the tier's if it exists. */
@@ -86,6 +92,7 @@ export function compileRule(rule: CheckedRule): CompiledRule {
   ];
   return {
     name,
+    limitKeys: limitKeysOf(rule),
     claims: descriptors.find(({ source }) => source === "jwt"),
     config: (tier) => chosen(tier).config,
     requestOf(parts) {

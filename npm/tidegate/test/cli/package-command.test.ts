@@ -4,7 +4,7 @@ import { packageCommand } from "../../src/cli/package-command.ts";
 import { tidegate } from "./terminal.ts";
 
 const ABOUT = { name: "replay", package: "tidegate-replay", summary: "", takes: "<log...>", does: "Replays." };
-const terminal: Terminal = { out: () => {}, err: () => {}, read: () => "", now: () => 0 };
+const terminal: Terminal = { out: () => {}, err: () => {}, read: () => "", exists: () => false, now: () => 0 };
 
 describe("a command that is a package of its own", () => {
   test("has a short help that names the package", async () => {

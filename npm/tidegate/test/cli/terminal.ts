@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { main } from "../../src/cli/main.ts";
 
 export interface Run {
@@ -19,6 +20,7 @@ export async function tidegate(argv: readonly string[], files: Readonly<Record<s
     out: (line) => void out.push(line),
     err: (line) => void err.push(line),
     read,
+    exists: existsSync,
     now: () => 1_700_000_000_000,
   });
   return { code, out: out.join("\n"), err: err.join("\n") };

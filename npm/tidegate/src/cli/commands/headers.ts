@@ -1,23 +1,21 @@
-import { type Config, evaluate, type State } from "../../index.ts";
+import { evaluate, type State } from "../../index.ts";
 import type { Decision } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http/index.ts";
 import { Limit } from "../../limit/limit.ts";
-import { examine } from "../../policies/check.ts";
 import {
   type Arguments,
   type Command,
-  duration,
   EXIT,
   flag,
   number,
-  read,
   readJson,
   type Terminal,
   text,
   texts,
   UsageError,
 } from "../command.ts";
+import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 
 const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
 
@@ -28,11 +26,7 @@ const HELP = `Usage: tidegate headers --rate <tokens> --period <time> [options]
 Prints the rate-limit headers of a response, of each family, for one call on one limit.
 
 The limit:
-  --rate <tokens>          tokens added per period
-  --period <time>          the period: ms, or a text such as 15m
-  --kind <kind>            token_bucket (default) or fixed_window
-  --capacity <tokens>      most that accumulate; default the rate
-  --max-reserved <tokens>  most that may be owed
+${LIMIT_HELP}
   --start <time>           where a fixed window's grid begins; default 0
   --name <name>            its name; default "default"
 
@@ -57,55 +51,16 @@ The call:
 Example:
   tidegate headers --rate 10 --period 1m --capacity 20 --value 0 --now 1700000000000`;
 
-const limitOptions = ["rate", "period", "kind", "capacity", "max-reserved", "start", "name"] as const;
-const policyOptions = ["policy", "rule", "tier"] as const;
 const callOptions = ["value", "ts", "count", "now"] as const;
 
-function configOf(args: Arguments): Config {
-  const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
-  const [capacity, maxReserved, start] = [
-    number(args, "capacity"),
-    number(args, "max-reserved"),
-    duration(args, "start"),
-  ];
-  const [rate, period] = [number(args, "rate"), duration(args, "period")];
-  if (rate === undefined || period === undefined)
-    throw new UsageError("--rate and --period are needed; see tidegate help headers");
-  return {
-    kind,
-    rate,
-    period,
-    ...(capacity === undefined ? {} : { capacity }),
-    ...(maxReserved === undefined ? {} : { maxReserved }),
-    ...(start === undefined ? {} : { start }),
-  } as Config;
-}
-
 /** The limit that the options describe: one of a document's, or one by its numbers. */
-function limitOf(args: Arguments, terminal: Terminal): { name: string; config: Config } {
-  const file = text(args, "policy");
-  if (file === undefined) return { name: text(args, "name") ?? "default", config: configOf(args) };
-  const beside = limitOptions.find((name) => text(args, name) !== undefined);
-  if (beside !== undefined) throw new UsageError(`--${beside} cannot be combined with --policy: the document has it`);
-  const name = text(args, "rule");
-  if (name === undefined) throw new UsageError("--policy needs --rule, the name of one of its rules");
-  const { rules, fallback, problems } = examine(read(terminal, file));
-  if (problems.length > 0) throw new UsageError(`${file} has mistakes; see tidegate check ${file}`);
-  const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
-  const rule = known.find((one) => one.name === name);
-  if (rule === undefined) throw new InputError("--rule", `one of ${known.map((one) => one.name).join(", ")}`, name);
-  const wanted = text(args, "tier");
-  if (wanted === undefined) return { name, config: rule.limit.config };
-  const settings = rule.tiers?.settings ?? [];
-  const tier = settings.find((one) => one.name === wanted);
-  if (tier === undefined) {
-    throw new InputError(
-      "--tier",
-      `one of ${settings.map((one) => one.name).join(", ") || "none: the rule has no tiers"}`,
-      wanted,
-    );
-  }
-  return { name, config: tier.limit.config };
+function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
+  const name = text(args, "name");
+  if (text(args, "policy") === undefined) return numbersLimit(args, "headers", name ?? "default");
+  if (name !== undefined) throw new UsageError("--name cannot be combined with --policy: the document has it");
+  const rule = text(args, "rule");
+  if (rule === undefined) throw new UsageError("--policy needs --rule, the name of one of its rules");
+  return documentLimit(args, terminal, "--rule", rule);
 }
 
 /** The decision of the call that the options describe, under the limit's own name. */
@@ -136,7 +91,9 @@ export const headers: Command = {
   help: HELP,
   options: {
     ...Object.fromEntries(
-      [...limitOptions, ...policyOptions, ...callOptions].map((name) => [name, { type: "string" }] as const),
+      ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, ...callOptions].map(
+        (name) => [name, { type: "string" }] as const,
+      ),
     ),
     reserve: { type: "boolean" },
     decision: { type: "string" },

@@ -1,0 +1,86 @@
+/** The clients of the project in the current folder: the package has none of its own. */
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { StoreError } from "../limit/errors.ts";
+import type { PostgresClient } from "../stores/postgres.ts";
+import type { RedisLike } from "../stores/redis.ts";
+import { UsageError } from "./command.ts";
+import { messagesOf } from "./messages.ts";
+import { type Clients, type Connection, masked } from "./store.ts";
+
+/** What is used of the packages. */
+interface Connecting {
+  on(event: "error", listener: (error: Error) => void): unknown;
+  connect(): Promise<unknown>;
+}
+interface Ioredis {
+  Redis: new (url: string, options: object) => RedisLike & Connecting & { disconnect(): void };
+}
+interface NodeRedis {
+  createClient(options: object): RedisLike & Connecting & { destroy?(): void; disconnect(): Promise<void> };
+}
+interface Pg {
+  Client: new (options: { connectionString: string }) => PostgresClient & Connecting & { end(): Promise<void> };
+}
+type Postgres = (url: string, options: object) => PostgresClient & { end(options: { timeout: number }): Promise<void> };
+
+/** The project's package of this name; `undefined` where it is not installed. */
+async function installed<T>(name: string): Promise<T | undefined> {
+  let path: string;
+  try {
+    path = createRequire(join(process.cwd(), "package.json")).resolve(name);
+  } catch {
+    return undefined;
+  }
+  const loaded = (await import(pathToFileURL(path).href)) as { default?: T };
+  return loaded.default ?? (loaded as T);
+}
+
+const absent = (first: string, second: string, instead: string): UsageError =>
+  new UsageError(`neither ${first} nor ${second} is installed in ${process.cwd()}: run npm install ${first}${instead}`);
+
+/** Connects. The first error that the client reports is the reason; what `connect` rejects with may be that it is closed. */
+async function connected(store: string, url: string, client: Connecting): Promise<void> {
+  let reason: Error | undefined;
+  // Without a listener a lost connection would end the process; the call under way rejects with it.
+  client.on("error", (error) => {
+    reason ??= error;
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    const cause = reason ?? error;
+    throw new StoreError(messagesOf(cause), { store, operation: "connect", identity: masked(url), cause });
+  }
+}
+
+async function redis(url: string): Promise<Connection<RedisLike>> {
+  const ioredis = await installed<Ioredis>("ioredis");
+  if (ioredis !== undefined) {
+    // One attempt: a person waits for the answer.
+    const client = new ioredis.Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+    await connected("redis", url, client);
+    return { client, close: async () => client.disconnect() };
+  }
+  const nodeRedis = await installed<NodeRedis>("redis");
+  if (nodeRedis === undefined) throw absent("ioredis", "redis", "");
+  const client = nodeRedis.createClient({ url, socket: { reconnectStrategy: false } });
+  await connected("redis", url, client);
+  return { client, close: async () => (client.destroy === undefined ? client.disconnect() : client.destroy()) };
+}
+
+async function postgres(url: string): Promise<Connection<PostgresClient>> {
+  const pg = await installed<Pg>("pg");
+  if (pg !== undefined) {
+    const client = new pg.Client({ connectionString: url });
+    await connected("postgres", url, client);
+    return { client, close: () => client.end() };
+  }
+  const connect = await installed<Postgres>("postgres");
+  if (connect === undefined) throw absent("pg", "postgres", ", or print the SQL of a migration with --print");
+  const client = connect(url, { max: 1, onnotice: () => {} });
+  return { client, close: () => client.end({ timeout: 5 }) };
+}
+
+export const clients: Clients = { redis, postgres };

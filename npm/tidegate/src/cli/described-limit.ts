@@ -1,0 +1,68 @@
+/** The limit that options of a command describe: one by its numbers, or a rule of a policy document. */
+import type { Config } from "../index.ts";
+import { InputError } from "../limit/errors.ts";
+import { examine } from "../policies/check.ts";
+import { limitKeysOf } from "../policies/rule.ts";
+import { type Arguments, duration, number, read, type Terminal, text, UsageError } from "./command.ts";
+
+/** A limit, and of a document's the `limit_keys`. */
+export interface DescribedLimit {
+  readonly name: string;
+  readonly config: Config;
+  readonly limitKeys?: readonly string[] | undefined;
+}
+
+/** The options of a limit by its numbers. */
+export const LIMIT_OPTIONS = ["rate", "period", "kind", "capacity", "max-reserved", "start"] as const;
+
+const FIRST = "first request";
+
+export const LIMIT_HELP = `  --rate <tokens>          tokens added per period
+  --period <time>          the period: ms, or a text such as 15m
+  --kind <kind>            token_bucket (default) or fixed_window
+  --capacity <tokens>      most that accumulate; default the rate
+  --max-reserved <tokens>  most that may be owed`;
+
+/** The limit of `--rate`, `--period` and so on. */
+export function numbersLimit(args: Arguments, command: string, name: string): DescribedLimit {
+  const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
+  const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
+  const start = text(args, "start") === FIRST ? FIRST : duration(args, "start");
+  const [rate, period] = [number(args, "rate"), duration(args, "period")];
+  if (rate === undefined || period === undefined)
+    throw new UsageError(`--rate and --period are needed, or --policy; see tidegate help ${command}`);
+  const config = {
+    kind,
+    rate,
+    period,
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(maxReserved === undefined ? {} : { maxReserved }),
+    ...(start === undefined ? {} : { start }),
+  } as Config;
+  return { name, config };
+}
+
+/** The rule of the document `--policy`, or its `--tier`. `field` is the argument that names the rule. */
+export function documentLimit(args: Arguments, terminal: Terminal, field: string, name: string): DescribedLimit {
+  const file = text(args, "policy") as string;
+  const beside = LIMIT_OPTIONS.find((option) => text(args, option) !== undefined);
+  if (beside !== undefined) throw new UsageError(`--${beside} cannot be combined with --policy: the document has it`);
+  const { rules, fallback, problems } = examine(read(terminal, file));
+  if (problems.length > 0) throw new UsageError(`${file} has mistakes; see tidegate check ${file}`);
+  const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
+  const rule = known.find((one) => one.name === name);
+  if (rule === undefined) throw new InputError(field, `one of ${known.map((one) => one.name).join(", ")}`, name);
+  const limitKeys = limitKeysOf(rule);
+  const wanted = text(args, "tier");
+  if (wanted === undefined) return { name, config: rule.limit.config, limitKeys };
+  const settings = rule.tiers?.settings ?? [];
+  const tier = settings.find((one) => one.name === wanted);
+  if (tier === undefined) {
+    throw new InputError(
+      "--tier",
+      `one of ${settings.map((one) => one.name).join(", ") || "none: the rule has no tiers"}`,
+      wanted,
+    );
+  }
+  return { name, config: tier.limit.config, limitKeys };
+}

@@ -1,0 +1,16 @@
+/**
+ * What the command lines of Tidegate's packages share: a store by its URL. For `tidegate-serve`; apps make their stores.
+ *
+ * @module
+ */
+export { messagesOf } from "./messages.ts";
+export {
+  type Clients,
+  type Connection,
+  openStore,
+  type OpenStore,
+  storeKind,
+  type StoreKind,
+  type StoreSettings,
+} from "./store.ts";
+export { UsageError } from "./usage.ts";

@@ -1,0 +1,115 @@
+/** The state of one key, for people and for programs. */
+import type { Config, Decision, Limiter, Store } from "../index.ts";
+import type { KeyValues } from "../policies/target.ts";
+
+/** The state of one key. Times are epoch ms of the store's clock. */
+export interface KeyState {
+  /** The limit's name. */
+  readonly name: string;
+  /** As it was given; absent for a limit that all share. */
+  readonly key?: KeyValues | undefined;
+  /** Tokens at `now`; negative while tokens are owed. */
+  readonly value: number;
+  /** The capacity, in tokens. */
+  readonly limit: number;
+  /** Tokens of the call that `ok` and `retryAt` are about. */
+  readonly count: number;
+  /** Whether the call is granted at `now`. */
+  readonly ok: boolean;
+  /** When it is granted, where it is not. */
+  readonly retryAt?: number | undefined;
+  readonly retryAfter?: number | undefined;
+  /** Why no wait helps. */
+  readonly reason?: string | undefined;
+  /** When the limit is full. */
+  readonly resetAt: number;
+  readonly now: number;
+  readonly config: Config;
+}
+
+/** One key, as the limiter takes it. */
+export interface Target {
+  readonly key?: never;
+  readonly config: Config;
+}
+
+/** A decision of the store. Throws the store's error where it failed, and the decision was made without it. */
+export function ofStore(decision: Decision): Decision {
+  if (decision.degraded === true) throw decision.cause;
+  return decision;
+}
+
+/** Reads the state. Throws the store's error where it fails. */
+export async function readState(
+  limits: Limiter<string, Store>,
+  name: string,
+  target: Target,
+  given: KeyValues | undefined,
+  count: number,
+): Promise<KeyState> {
+  const next = ofStore(await limits.check(name, { ...target, count }));
+  const state = ofStore(await limits.check(name, { ...target, count: 0 }));
+  const { config } = await limits.getValue(name, target);
+  const { ok, retryAt, retryAfter, reason } = next;
+  const { value, limit, resetAt, now } = state;
+  return { name, key: given, value, limit, count, ok, retryAt, retryAfter, reason, resetAt, now, config };
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+] as const;
+
+/** A time in its two largest units: `14 min 3 s`. */
+export function spanText(ms: number): string {
+  const at = UNITS.findIndex(([, size]) => ms >= size);
+  if (at < 0) return `${ms} ms`;
+  let rest = ms;
+  const parts = UNITS.slice(at, at + 2).map(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? "" : `${count} ${unit}`;
+  });
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+/** A number of at most three decimals. */
+const rounded = (value: number): string => `${Math.round(value * 1000) / 1000}`;
+const tokens = (count: number): string => `${rounded(count)} ${count === 1 ? "token" : "tokens"}`;
+const at = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
+
+function limitText({ kind, rate, period, capacity = rate }: Config): string {
+  const per = typeof period === "number" ? spanText(period) : period;
+  return `${kind}: ${rate} per ${per}, capacity ${capacity}`;
+}
+
+/** Control characters, and those that are invisible or reverse the text, as escapes: a key may be any text. */
+export const visible = (text: string): string =>
+  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) => `\\u{${(found.codePointAt(0) as number).toString(16)}}`);
+
+function keyText(key: KeyValues | undefined): string {
+  if (key === undefined) return "(one limit that all share)";
+  return visible(typeof key === "string" ? key : JSON.stringify(key));
+}
+
+/** The lines that a person reads. */
+export function stateLines(state: KeyState): string[] {
+  const { name, key, value, limit, count, ok, retryAt, retryAfter = 0, reason, resetAt, now, config } = state;
+  const owed = value < 0 ? `; ${tokens(-value)} owed, for a block, a charge or a reservation` : "";
+  const full = resetAt <= now ? "now, as is a key without calls" : `in ${spanText(resetAt - now)}, at ${at(resetAt)}`;
+  const call = `a call for ${tokens(count)}`;
+  const next = ok
+    ? `${call} is granted now`
+    : retryAt === undefined
+      ? `${call} is never granted: it ${reason}`
+      : `${call} is denied for ${spanText(retryAfter)}, until ${at(retryAt)}`;
+  return [
+    `${name} ${keyText(key)}`,
+    `  state  ${rounded(value)} of ${tokens(limit)}${owed}`,
+    `  next   ${next}`,
+    `  full   ${full}`,
+    `  limit  ${limitText(config)}`,
+  ];
+}

@@ -1,0 +1,129 @@
+import { memory, type Store } from "../index.ts";
+import type { PostgresClient } from "../stores/postgres.ts";
+import type { RedisLike } from "../stores/redis.ts";
+import { messagesOf } from "./messages.ts";
+import { UsageError } from "./usage.ts";
+
+/** A client of a server, and what ends its connections. */
+export interface Connection<Client> {
+  readonly client: Client;
+  close(): Promise<void>;
+}
+
+/** Connects to the servers: each program has clients of its own. */
+export interface Clients {
+  redis(url: string): Promise<Connection<RedisLike>>;
+  postgres(url: string): Promise<Connection<PostgresClient>>;
+}
+
+/** Settings of {@link openStore}. */
+export interface StoreSettings {
+  /** What the keys of Redis begin with; default `"tidegate:"`. */
+  readonly prefix?: string | undefined;
+  /** The schema in PostgreSQL; default `"tidegate"`. */
+  readonly schema?: string | undefined;
+  /** Whether to create or upgrade the schema of PostgreSQL first. */
+  readonly migrate?: boolean | undefined;
+}
+
+/** A store, and what ends its connections. */
+export interface OpenStore {
+  readonly store: Store;
+  /** The URL without its password, for logs. */
+  readonly shown: string;
+  /** States evicted before they were full, where the store counts them. */
+  readonly stats: { stats(): { evicted: number } } | undefined;
+  close(): Promise<void>;
+}
+
+/** The stores that a URL can name. */
+export type StoreKind = "memory" | "file" | "redis" | "postgres";
+
+const RULE = "memory, file:<folder>, redis://<host>:<port>, rediss://… or postgres://<user>@<host>/<database>";
+const KINDS = [
+  ["memory", /^memory$/],
+  ["file", /^file:./],
+  ["redis", /^rediss?:\/\/./],
+  ["postgres", /^postgres(ql)?:\/\/./],
+] as const;
+
+/** The URL without its password. */
+export const masked = (url: string): string => url.replace(/(\/\/[^/:@]*:).*@/, "$1***@");
+
+/** The store that a URL names. Throws a {@link UsageError} where it is none. */
+export function storeKind(url: string): StoreKind {
+  const [kind] = KINDS.find(([, pattern]) => pattern.test(url)) ?? [];
+  const isWhole = kind === "memory" || kind === "file" || URL.canParse(url);
+  if (kind !== undefined && isWhole) return kind;
+  throw new UsageError(`--store must be ${RULE}; got ${JSON.stringify(masked(url))}`);
+}
+
+/** The folder of `file:<folder>`; a URL where it is `file://`. */
+export const folderOf = (url: string): string | URL =>
+  url.startsWith("file://") ? new URL(url) : url.slice("file:".length);
+
+function refuse(url: string, kind: StoreKind, { prefix, schema, migrate }: StoreSettings): void {
+  const [option] = [
+    prefix !== undefined && kind !== "redis" && "--prefix is of Redis, redis://…",
+    schema !== undefined && kind !== "postgres" && "--schema is of PostgreSQL, postgres://…",
+    migrate === true && kind !== "postgres" && "--migrate needs a store with a schema, postgres://…",
+  ].filter((text) => text !== false);
+  if (option !== undefined) throw new UsageError(`${option}; got --store ${masked(url)}`);
+}
+
+async function openRedis(url: string, clients: Clients, { prefix }: StoreSettings): Promise<OpenStore> {
+  const { redis } = await import("../stores/redis.ts");
+  const connection = await clients.redis(url);
+  const store = await orClose(connection, () => redis(connection.client, { prefix }));
+  return { store, shown: masked(url), stats: undefined, close: connection.close };
+}
+
+async function openPostgres(url: string, clients: Clients, { schema, migrate }: StoreSettings): Promise<OpenStore> {
+  const { postgres } = await import("../stores/postgres.ts");
+  const connection = await clients.postgres(url);
+  const store = await orClose(connection, async () => {
+    const made = postgres(connection.client, { schema });
+    if (migrate !== true) return made;
+    await made.migrate().catch((error: unknown) => {
+      throw new UsageError(`--migrate failed on ${masked(url)}: ${messagesOf(error)}`);
+    });
+    return made;
+  });
+  return { store, shown: masked(url), stats: undefined, close: connection.close };
+}
+
+/** Makes a store on a connection, which is closed where that fails: it would keep the process alive. */
+async function orClose<T>({ close }: Connection<unknown>, make: () => T | Promise<T>): Promise<T> {
+  try {
+    return await make();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openFile(url: string): Promise<OpenStore> {
+  const { file } = await import("../stores/file.ts");
+  try {
+    const store = file(folderOf(url));
+    return { store, shown: `file:${store.path}`, stats: store, close: async () => store.close() };
+  } catch (error) {
+    throw new UsageError(`--store ${url} cannot be opened: ${messagesOf(error)}`);
+  }
+}
+
+/**
+ * Opens the store of a URL: `memory`, `file:<folder>`, `redis://`, `rediss://`, `postgres://` or `postgresql://`.
+ *
+ * Throws a {@link UsageError} where it is none of these, a setting is of another store, or the folder cannot be opened. What a
+ * client rejects with is thrown on.
+ */
+export async function openStore(url: string, clients: Clients, settings: StoreSettings = {}): Promise<OpenStore> {
+  const kind = storeKind(url);
+  refuse(url, kind, settings);
+  if (kind === "redis") return openRedis(url, clients, settings);
+  if (kind === "postgres") return openPostgres(url, clients, settings);
+  if (kind === "file") return openFile(url);
+  const store = memory();
+  return { store, shown: url, stats: store, close: async () => {} };
+}

@@ -1,0 +1,65 @@
+import { addressKey } from "../http/address.ts";
+import type { Config } from "../limit/config.ts";
+import { InputError } from "../limit/errors.ts";
+import type { LimitRequest } from "../limiter/limiter.ts";
+import { keyed } from "../limiter/options.ts";
+import { policyKey } from "./key.ts";
+
+/** The values of a rule's `limit_keys`, in order: `null` for one that the request lacks; a string is the only value. */
+export type KeyValues = string | readonly (string | null)[];
+
+/** One key of a rule, by the values of its `limit_keys`. */
+export interface PolicyTarget {
+  /** The rule's name. */
+  readonly name: string;
+  /** Left out where the rule's `limit_keys` are empty. */
+  readonly key?: KeyValues | undefined;
+  /** The tier whose numbers apply; without one, or where the rule has no such tier, the rule's own. */
+  readonly tier?: string | undefined;
+}
+
+/** The policies in force, as far as {@link policyTarget} reads them. */
+interface Rules {
+  limitKeysOf(name: string): readonly string[];
+  configOf(name: string, tier?: string): Config;
+}
+
+/** The key under which a rule of these `limit_keys` stores its state: an address counts as its client, as in a request. */
+export function keyOfValues(
+  name: string,
+  limitKeys: readonly string[],
+  given: KeyValues | undefined,
+): string | undefined {
+  const values = given === undefined ? [] : typeof given === "string" ? [given] : given;
+  if (!Array.isArray(values) || values.length !== limitKeys.length) {
+    const rule = JSON.stringify(name);
+    const expects =
+      limitKeys.length === 0
+        ? `left out: all requests share the limit ${rule}`
+        : `a value for each of limit_keys of ${rule}, in order: ${limitKeys.join(", ")}`;
+    throw new InputError("key", expects, given, JSON.stringify(given) ?? "none");
+  }
+  return policyKey(
+    ...(values as readonly (string | null)[]).map((value, i) =>
+      typeof value === "string" && limitKeys[i] === "ip:address" ? (addressKey(value) ?? value) : (value ?? undefined),
+    ),
+  );
+}
+
+/**
+ * One key of a rule, as the limiter takes it: to read, reset or block it.
+ *
+ * ```ts
+ * const { name, ...target } = policyTarget(policies, { name: "api", key: "203.0.113.7" });
+ * await policies.limiter.block(name, { ...target, for: "15m" });
+ * ```
+ *
+ * Throws an `InputError` where no rule has this name, or the values are not those of its `limit_keys`.
+ */
+export function policyTarget(
+  policies: Rules,
+  { name, key, tier }: PolicyTarget,
+): LimitRequest<string> & { readonly config: Config } {
+  const full = keyOfValues(name, policies.limitKeysOf(name), key);
+  return { name, ...keyed(full), config: policies.configOf(name, tier) };
+}

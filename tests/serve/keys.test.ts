@@ -1,0 +1,189 @@
+/** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`, on the stores of running services. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Redis } from "ioredis";
+import pg from "pg";
+import type { PolicyDocument } from "tidegate/policies";
+import { describe, expect, test } from "vitest";
+import { startServer } from "../stores/postgres/server.ts";
+import { RedisServer } from "../stores/redis/server.ts";
+import { root, type Served, serving } from "./service.ts";
+
+const BIN = join(root, "npm/tidegate/dist/cli/bin.js");
+const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1m", capacity: 3 } } as const;
+const POLICIES: PolicyDocument = {
+  rules: [
+    { name: "api", limit_keys: ["ip:address"], ...NUMBERS },
+    {
+      name: "plans",
+      limit_keys: ["header:x-tenant", "header:x-user"],
+      ...NUMBERS,
+      tiers: { by: "header:x-plan", settings: { pro: { rate: 10, period: "1m", capacity: 30 } } },
+    },
+    { name: "all", limit_keys: [], ...NUMBERS },
+  ],
+};
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the built `tidegate`, in a folder whose project has the clients. */
+async function tidegate(args: readonly string[], cwd: string = root): Promise<Ran> {
+  const child = spawn(process.execPath, [BIN, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const code = new Promise<number | null>((done) => child.once("close", done));
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await code, out, err };
+}
+
+const KEY = "203.0.113.7";
+
+/** Reads and changes the keys of a service, and compares each with what the service then decides. */
+async function operates(service: Served, url: string): Promise<void> {
+  const on = ["--store", url, "--policy", service.policies];
+  const done = async (...args: string[]) => {
+    const { code, out, err } = await tidegate([...args, "--json", ...on]);
+    expect([code, err], args.join(" ")).toEqual([0, ""]);
+    return JSON.parse(out);
+  };
+  const decide = async (key: unknown, name = "api", count = 1) =>
+    (await service.post("/v1/decide", { name, count, ...(key === undefined ? {} : { key }) })).body;
+  /** Until it is granted: for a second, a service repeats a denial of Redis without a round trip. */
+  const granted = async (count: number) => {
+    while (!(await decide(KEY, "api", count)).ok);
+  };
+  for (let i = 0; i < 3; i++) expect((await decide(KEY)).ok).toBe(true);
+  const denied = await decide(KEY);
+  const read = await done("get", "api", KEY);
+  expect(read).toMatchObject({ name: "api", key: KEY, ok: false, limit: 3, count: 1, retryAt: denied.retryAt });
+  expect(read.config).toMatchObject({ kind: "token bucket", rate: 1, period: 60_000 });
+
+  expect(await done("give", "api", KEY, "--count", "2")).toMatchObject({ ok: true });
+  await granted(2);
+  const charged = await done("charge", "api", KEY, "--count", "5");
+  expect(charged.ok).toBe(false);
+  expect(charged.value).toBeLessThan(-4);
+  expect((await decide(KEY)).retryAt).toBe(charged.retryAt);
+  expect(await done("reset", "api", KEY)).toMatchObject({ ok: true, value: 3 });
+  await granted(3);
+
+  const blocked = await done("block", "api", KEY, "--for", "15m");
+  expect(blocked).toMatchObject({ ok: false, retryAfter: expect.closeTo(900_000, -5) });
+  expect((await decide(KEY)).retryAt).toBe(blocked.retryAt);
+  expect(await done("unblock", "api", KEY)).toMatchObject({ ok: true, value: 3 });
+  await granted(1);
+
+  // A key of two parts, one of which requests lack; a tier; a limit without a key; a client of IPv6.
+  expect((await decide(["acme", null], "plans", 3)).ok).toBe(true);
+  const part = ["--key", '["acme", null]'];
+  expect(await done("get", "plans", ...part)).toMatchObject({ ok: false, limit: 3, key: ["acme", null] });
+  expect(await done("get", "plans", ...part, "--tier", "pro")).toMatchObject({ limit: 30 });
+  expect(await done("get", "plans", "acme", "-")).toMatchObject({ ok: true, value: 3 });
+  expect((await decide(undefined, "all", 3)).ok).toBe(true);
+  expect(await done("get", "all")).toMatchObject({ ok: false });
+  expect((await decide("2001:db8::1", "api", 3)).ok).toBe(true);
+  expect(await done("get", "api", "2001:db8:0:ff::2")).toMatchObject({ ok: false });
+
+  // A mistake among them reads and writes nothing.
+  const before = await done("get", "api", KEY);
+  for (const wrong of [
+    ["charge", "api", KEY, "--count=-1"],
+    ["charge", "api", KEY, KEY],
+    ["block", "api", KEY, "--for", "soon"],
+    ["block", "api", KEY],
+    ["reset", "apl", KEY],
+    ["reset", "api", KEY, "--prefix", "x:", "--schema", "y"],
+  ]) {
+    const { code, out, err } = await tidegate([...wrong, ...on]);
+    expect([code, out], wrong.join(" ")).toEqual([2, ""]);
+    expect(err).toMatch(/^tidegate: .*\n$/);
+  }
+  const { now, value } = await done("get", "api", KEY);
+  expect(value).toBeCloseTo(Math.min(before.value + (now - before.now) / 60_000, 3), 6);
+}
+
+test("file: the folder of a service", async () => {
+  await using service = await serving(POLICIES, ["--store", "file:./limits"]);
+  await operates(service, `file:${join(service.folder, "limits")}`);
+  const missing = join(service.folder, "limts");
+  const { code, err } = await tidegate(["get", "all", "--store", `file:${missing}`, "--policy", service.policies]);
+  expect([code, err]).toEqual([
+    2,
+    `tidegate: --store must be a folder that an app has made; there is none at ${missing}\n`,
+  ]);
+  expect(existsSync(missing)).toBe(false);
+});
+
+describe("redis", () => {
+  test("the server of a service; a corrupt key among good ones is an error of its own, and a reset repairs it", async () => {
+    const redis = await RedisServer.start();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    await using service = await serving(POLICIES, ["--store", url]);
+    await operates(service, url);
+    const on = ["--store", url, "--rate", "1", "--period", "1m"];
+    const client = new Redis(url);
+    await client.set("tidegate:other:bad", "junk");
+    const bad = await tidegate(["get", "other", "bad", ...on]);
+    expect([bad.code, bad.out]).toEqual([1, ""]);
+    expect(bad.err).toMatch(/^tidegate: redis: check of "other:bad" failed: .*\n$/);
+    expect((await tidegate(["get", "other", "good", ...on])).code).toBe(0);
+    expect(await client.get("tidegate:other:bad")).toBe("junk");
+    expect((await tidegate(["reset", "other", "bad", ...on])).code).toBe(0);
+    expect((await tidegate(["charge", "other", "k", "--prefix", "app:", ...on])).code).toBe(0);
+    expect(await client.keys("*other*")).toEqual(["app:other:k"]);
+    const brace = await tidegate(["reset", "other", "k", "--prefix", "{", ...on]);
+    expect([brace.code, brace.err]).toEqual([2, expect.stringMatching(/^tidegate: `prefix` must be .*got "\{"\n$/)]);
+    await client.quit();
+    await redis.stop();
+  });
+
+  test("with the project's ioredis or redis; without both it names them", async () => {
+    const redis = await RedisServer.start();
+    const on = ["--store", `redis://127.0.0.1:${redis.port}`, "--rate", "1", "--period", "1m"];
+    await using service = await serving();
+    for (const name of ["none", "ioredis", "redis"]) {
+      const project = join(service.folder, name);
+      mkdirSync(join(project, "node_modules"), { recursive: true });
+      if (name !== "none") symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+      const { code, err } = await tidegate(["charge", "api", "k", ...on], project);
+      const message = `tidegate: neither ioredis nor redis is installed in ${project}: run npm install ioredis\n`;
+      expect([code, err]).toEqual(name === "none" ? [2, message] : [0, ""]);
+    }
+    await redis.kill();
+    for (const name of ["ioredis", "redis"]) {
+      const { code, out, err } = await tidegate(["get", "api", "k", ...on], join(service.folder, name));
+      expect([code, out]).toEqual([1, ""]);
+      expect(err).toMatch(/^tidegate: redis: connect of "redis:\/\/127\.0\.0\.1:\d+" failed: .*ECONNREFUSED.*\n$/);
+    }
+    await redis.stop();
+  });
+});
+
+test("postgres: the database of a service; a corrupt row among good ones; a password is not printed", async () => {
+  await using server = await startServer({ fsync: "off" });
+  const url = `postgres://postgres:secret@127.0.0.1:${server.port}/postgres`;
+  const on = ["--store", url, "--rate", "1", "--period", "1m"];
+  const without = await tidegate(["get", "other", "bad", ...on]);
+  expect([without.code, without.out]).toEqual([1, ""]);
+  expect(without.err).toMatch(/^tidegate: postgres: check of "other:bad" failed: .*migrate.*\n$/);
+  await using service = await serving(POLICIES, ["--store", url, "--migrate"]);
+  await operates(service, url);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`INSERT INTO tidegate.states (id, value, ts) VALUES ('other:bad', 'NaN', 0)`);
+  const bad = await tidegate(["get", "other", "bad", ...on]);
+  expect([bad.code, bad.out]).toEqual([1, ""]);
+  expect(bad.err).toMatch(/^tidegate: postgres: check of "other:bad" failed: .*\n$/);
+  expect((await tidegate(["get", "other", "good", ...on])).code).toBe(0);
+  expect((await tidegate(["reset", "other", "bad", ...on])).code).toBe(0);
+  expect((await tidegate(["get", "other", "bad", ...on])).code).toBe(0);
+  await client.end();
+  await server.stop();
+  const down = await tidegate(["get", "other", "good", ...on]);
+  expect([down.code, down.out]).toEqual([1, ""]);
+  expect(down.err).toMatch(/^tidegate: postgres: connect of "postgres:\/\/postgres:\*\*\*@127.*ECONNREFUSED.*\n$/);
+});
