@@ -1,7 +1,8 @@
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`, on the stores of running services. */
-import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -32,9 +33,14 @@ interface Ran {
   readonly err: string;
 }
 
+const PIPES: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
+
 /** Runs the built `tidegate`, in a folder whose project has the clients. */
 async function tidegate(args: readonly string[], cwd: string = root): Promise<Ran> {
-  const child = spawn(process.execPath, [BIN, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  return ended(spawn(process.execPath, [BIN, ...args], { cwd, stdio: PIPES }));
+}
+
+async function ended(child: ChildProcessByStdio<null, Readable, Readable>): Promise<Ran> {
   const code = new Promise<number | null>((done) => child.once("close", done));
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { code: await code, out, err };
@@ -138,6 +144,32 @@ describe("redis", () => {
     const brace = await tidegate(["reset", "other", "k", "--prefix", "{", ...on]);
     expect([brace.code, brace.err]).toEqual([2, expect.stringMatching(/^tidegate: `prefix` must be .*got "\{"\n$/)]);
     await client.quit();
+    await redis.stop();
+  });
+
+  test("the guide's commands, with npx, print what the guide shows", async () => {
+    const redis = await RedisServer.start();
+    await using service = await serving();
+    const bin = join(service.folder, "node_modules/.bin");
+    mkdirSync(bin, { recursive: true });
+    symlinkSync(join(root, "node_modules/ioredis"), join(service.folder, "node_modules/ioredis"));
+    writeFileSync(join(bin, "tidegate"), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, { mode: 0o755 });
+    const env = { ...process.env, TIDEGATE_STORE: `redis://127.0.0.1:${redis.port}` };
+    const script = join(root, "examples/serve/keys.sh");
+    const { code, out } = await ended(spawn("sh", [script], { cwd: service.folder, env, stdio: PIPES }));
+    expect(code).toBe(0);
+    const page = readFileSync(join(root, "npm/site/guide/keys.md"), "utf8");
+    const [, shown = ""] = /^```text\n(.*?)^```$/ms.exec(page) ?? [];
+    // Times differ with each run; the numbers of the limit do not.
+    const timeless = (printed: string) =>
+      printed
+        .replace(/\d{4}-[\d-]+T[\d:.]+Z/g, "<time>")
+        .replace(/14 min \d+ s|15 min/g, "<wait>")
+        .replace(/16 min \d+ s|17 min/g, "<until full>")
+        .replace(/-1[34](\.\d+)?|1[34](\.\d+)?(?= tokens owed)/g, "<owed>")
+        .replace(/\b\d{13}\b/g, "<ms>")
+        .replace(/(899|900)\d{3}\b/g, "<wait ms>");
+    expect(timeless(out)).toBe(timeless(shown));
     await redis.stop();
   });
 

@@ -50,8 +50,10 @@ export async function readState(
   const next = ofStore(await limits.check(name, { ...target, count }));
   const state = ofStore(await limits.check(name, { ...target, count: 0 }));
   const { config } = await limits.getValue(name, target);
-  const { ok, retryAt, retryAfter, reason } = next;
+  const { ok, retryAt, reason } = next;
   const { value, limit, resetAt, now } = state;
+  // The two are some ms apart.
+  const retryAfter = retryAt === undefined ? undefined : Math.max(retryAt - now, 0);
   return { name, key: given, value, limit, count, ok, retryAt, retryAfter, reason, resetAt, now, config };
 }
 
