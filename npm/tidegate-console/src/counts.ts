@@ -1,6 +1,7 @@
 /** What a limiter decided in the last ten minutes, in memory that no caller can grow. */
 import type { Config, Decision } from "tidegate";
 import type { DecisionEvent } from "tidegate/observe";
+import type { ConsoleKeys } from "./keys.ts";
 import { leaders, Summary } from "./top.ts";
 import { type Denial, type Denials, type LimitFigures, SPAN, type TopKey } from "./wire.ts";
 
@@ -94,7 +95,7 @@ const TAKES: ReadonlySet<DecisionEvent["operation"]> = new Set(["limit", "limitA
 export class Counts {
   /** Epoch ms. */
   readonly since: number;
-  readonly defined: readonly string[];
+  readonly #keys: ConsoleKeys;
   readonly #now: () => number;
   readonly #series: Series[];
   readonly #byName: Map<string, Series>;
@@ -104,10 +105,11 @@ export class Counts {
   readonly #denials: Denial[] = [];
   #denied = 0;
 
-  constructor(names: readonly string[], now: () => number) {
+  constructor(keys: ConsoleKeys, now: () => number) {
+    const { names } = keys;
+    this.#keys = keys;
     this.#now = now;
     this.since = now();
-    this.defined = names;
     this.#series = names.map((name, index) => new Series(index, name));
     this.#byName = new Map(names.map((name, index) => [name, this.#series[index] as Series]));
     this.#mostNames = names.length + MOST_OTHER_NAMES;
@@ -128,8 +130,14 @@ export class Counts {
     this.#summary(Math.floor(at / 60_000)).add(`${series.index}:${key ?? ""}`);
     const { retryAfter = null, degraded = false } = decision;
     const id = ++this.#denied;
-    this.#denials[id % MOST_DENIALS] = { id, at, name, key: key ?? null, count, retryAfter, degraded };
+    const shown = key === undefined ? null : this.#keys.text(name, key);
+    this.#denials[id % MOST_DENIALS] = { id, at, name, key: shown, count, retryAfter, degraded };
   };
+
+  /** The names of the limits whose keys can be read and changed. */
+  get defined(): readonly string[] {
+    return this.#keys.names;
+  }
 
   /** The number of denials so far, which is the id of the last one. */
   get denied(): number {
@@ -177,7 +185,8 @@ export class Counts {
     ).map(({ key: entry, atLeast, atMost }) => {
       const colon = entry.indexOf(":");
       const name = this.#series[Number(entry.slice(0, colon))]?.name ?? null;
-      return { name, key: entry.slice(colon + 1) || null, atLeast, atMost };
+      const key = entry.slice(colon + 1);
+      return { name, key: key === "" ? null : this.#keys.text(name ?? "", key), atLeast, atMost };
     });
   }
 

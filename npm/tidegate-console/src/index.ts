@@ -14,10 +14,11 @@ import { InputError, type Limiter, type Store } from "tidegate";
 import { observe } from "tidegate/observe";
 import { type Authorize, isSameOrigin, refusal, respond, text } from "./access.ts";
 import { Counts } from "./counts.ts";
+import { type ConsoleKeys, ownKeys } from "./keys.ts";
 import { type ConsoleAction, operate, type OnAction } from "./operations.ts";
 import { Streams } from "./stream.ts";
 
-export type { Authorize, ConsoleAction, OnAction };
+export type { Authorize, ConsoleAction, ConsoleKeys, OnAction };
 
 /** Settings of {@link createConsole}. */
 export interface ConsoleOptions {
@@ -29,6 +30,8 @@ export interface ConsoleOptions {
   authorize: Authorize;
   /** Called before each reset, give, charge and block, to record who did what. An error prevents the operation. */
   onAction?: OnAction | undefined;
+  /** The limits, where the limiter defines none: `keysOfPolicies(policies)` of `tidegate/policies`. */
+  keys?: ConsoleKeys | undefined;
   /** The clock of the counts, epoch ms; default `Date.now`. Give one in tests. */
   now?: (() => number) | undefined;
 }
@@ -39,13 +42,21 @@ export interface Console<N extends string, S extends Store> {
   readonly limits: Limiter<N, S>;
   /** Responds with the page and its data. Mount it at any path, for GET and POST. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** Ends the streams of open pages, at shutdown; the pages connect again. */
+  readonly close: () => void;
 }
 
 const OPTIONS: Readonly<Record<keyof ConsoleOptions, string>> = {
   authorize: "a function (request) => boolean that decides who may use the console",
   onAction: "a function of an action",
   now: "a function that returns ms",
+  keys: "limits and keys, such as keysOfPolicies(policies)",
 };
+
+function areKeys(keys: unknown): keys is ConsoleKeys {
+  const { names, target, text } = Object(keys) as Partial<ConsoleKeys>;
+  return Array.isArray(names) && typeof target === "function" && typeof text === "function";
+}
 
 function checkOptions(options: unknown): asserts options is ConsoleOptions {
   if (typeof options !== "object" || options === null) {
@@ -58,7 +69,8 @@ function checkOptions(options: unknown): asserts options is ConsoleOptions {
   }
   for (const [field, expects] of Object.entries(OPTIONS)) {
     const value = (options as Record<string, unknown>)[field];
-    if (typeof value === "function" || (value === undefined && field !== "authorize")) continue;
+    const isRight = field === "keys" ? areKeys(value) : typeof value === "function";
+    if (isRight || (value === undefined && field !== "authorize")) continue;
     throw new InputError(field, expects, value);
   }
 }
@@ -82,7 +94,8 @@ export function createConsole<N extends string, S extends Store>(
 ): Console<N, S> {
   checkOptions(options);
   const { authorize, onAction = () => {}, now = Date.now } = options;
-  const counts = new Counts(limiter?.names ?? [], now);
+  const keys = options.keys ?? ownKeys(limiter as unknown as Limiter<string, Store>);
+  const counts = new Counts(keys, now);
   const limits = observe(limiter, counts.add);
   const streams = new Streams(counts);
 
@@ -99,7 +112,7 @@ export function createConsole<N extends string, S extends Store>(
     const sameOrigin = isSameOrigin(request);
     if (method === "POST") {
       if (sameOrigin !== true) return text(403, "Only the console's own page may do this.");
-      return operate(request, operations, onAction);
+      return operate(request, operations, keys, onAction);
     }
     if (!new URL(request.url).searchParams.has("stream")) return page(method);
     if (sameOrigin === false) return text(403, "Only the console's own page may read this.");
@@ -119,5 +132,5 @@ export function createConsole<N extends string, S extends Store>(
   const events = (stream: ReadableStream | null): Response =>
     respond(200, "text/event-stream", stream, { "x-accel-buffering": "no" });
 
-  return { limits, fetch };
+  return { limits, fetch, close: () => streams.close() };
 }

@@ -10,6 +10,7 @@ import {
 } from "tidegate";
 import { json } from "./access.ts";
 import { policyText } from "./counts.ts";
+import type { ConsoleKeys } from "./keys.ts";
 import { type KeyState, type Operation, OPERATIONS } from "./wire.ts";
 
 /** A change that the console is about to make. */
@@ -17,7 +18,7 @@ export interface ConsoleAction {
   readonly operation: Exclude<Operation, "read">;
   /** The limit's name. */
   readonly name: string;
-  /** Absent for a limit that all share. */
+  /** As the page shows it; absent for a limit that all share. */
   readonly key: string | undefined;
   /** Tokens to give or charge. */
   readonly count: number;
@@ -31,18 +32,25 @@ export type OnAction = (action: ConsoleAction) => void | Promise<void>;
 
 /** By shape: names come from the page, and the limiter checks them. */
 type AnyLimiter = Limiter<string, Store>;
-type Target = { key: string } | { key?: never };
+/** By shape, too: absent is not `undefined`. */
+type Target = { key: string; config: Config } | { key?: never; config: Config };
 
 const FIELDS = new Set(["operation", "name", "key", "count", "for"]);
 
 class BadRequest extends Error {}
 
 /** Performs what the request's body has, and responds with the key's state. */
-export async function operate(request: Request, limiter: AnyLimiter, onAction: OnAction): Promise<Response> {
+export async function operate(
+  request: Request,
+  limiter: AnyLimiter,
+  keys: ConsoleKeys,
+  onAction: OnAction,
+): Promise<Response> {
   try {
-    const { operation, name, target, count, length } = requestOf(await request.json().catch(() => undefined));
+    const { operation, name, key, count, length } = requestOf(await request.json().catch(() => undefined));
+    const target = keys.target(name, key) as Target;
     if (operation !== "read") {
-      await onAction({ operation, name, key: target.key, count, for: length, request });
+      await onAction({ operation, name, key, count, for: length, request });
       if (operation === "reset") await limiter.reset(name, target);
       // The limiter refuses a block without a length.
       else if (operation === "block") await limiter.block(name, { ...target, for: length as BlockOptions["for"] });
@@ -60,7 +68,7 @@ export async function operate(request: Request, limiter: AnyLimiter, onAction: O
 interface Requested {
   readonly operation: Operation;
   readonly name: string;
-  readonly target: Target;
+  readonly key: string | undefined;
   readonly count: number;
   readonly length: BlockOptions["for"] | undefined;
 }
@@ -80,8 +88,7 @@ function requestOf(body: unknown): Requested {
     throw new BadRequest("`for` must be a number of ms, or a text such as 15m");
   }
   // The limiter checks their values.
-  const target = key === undefined ? {} : { key };
-  return { operation: operation as Operation, name, target, count, length: length as BlockOptions["for"] | undefined };
+  return { operation: operation as Operation, name, key, count, length: length as BlockOptions["for"] | undefined };
 }
 
 /** The state of a key. It is two calls of the store: other requests may come between them. */

@@ -13,7 +13,8 @@ export class Streams {
   readonly #counts: Counts;
   /** Distinguishes this process from others behind the same address. */
   readonly #process = crypto.randomUUID().slice(0, 8);
-  #open = 0;
+  /** What ends each stream. */
+  readonly #open = new Set<() => void>();
 
   constructor(counts: Counts) {
     this.#counts = counts;
@@ -24,8 +25,7 @@ export class Streams {
    * browser has, of this process or another one.
    */
   open(lastId: string | null): ReadableStream<Uint8Array> | undefined {
-    if (this.#open >= MOST_STREAMS) return undefined;
-    this.#open++;
+    if (this.#open.size >= MOST_STREAMS) return undefined;
     const encoder = new TextEncoder();
     const counts = this.#counts;
     const process = this.#process;
@@ -33,11 +33,10 @@ export class Streams {
     let second = 0;
     let looks = 0;
     let timer: ReturnType<typeof setInterval> | undefined;
+    let end = (): void => {};
     const close = (): void => {
-      if (timer === undefined) return;
       clearInterval(timer);
-      timer = undefined;
-      this.#open--;
+      this.#open.delete(end);
     };
     /** What is new, as events. Empty where nothing is. */
     const news = (): string => {
@@ -65,16 +64,24 @@ export class Streams {
           const text = news();
           if (text !== "") controller.enqueue(encoder.encode(text));
         };
+        end = () => {
+          close();
+          controller.close();
+        };
+        this.#open.add(end);
         controller.enqueue(encoder.encode(`retry: 500\n\n${news()}`));
         timer = setInterval(() => {
           look();
-          if (looks < LIFETIME / EVERY) return;
-          close();
-          controller.close();
+          if (looks >= LIFETIME / EVERY) end();
         }, EVERY);
       },
       cancel: close,
     });
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const end of this.#open) end();
   }
 
   #resumeAt(lastId: string | null): number {

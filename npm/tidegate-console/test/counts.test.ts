@@ -4,6 +4,7 @@ import { type Config, defineLimits, MINUTE, SECOND } from "tidegate";
 import { observe } from "tidegate/observe";
 import { expect, test } from "vitest";
 import { Counts, policyText } from "../src/counts.ts";
+import { ownKeys } from "../src/keys.ts";
 import { SPAN } from "../src/wire.ts";
 
 const START = 1_700_000_000_000;
@@ -14,7 +15,7 @@ function counted<N extends string>(configs: Record<N, Config>) {
   const clock = { now: START };
   const now = () => clock.now;
   const plain = defineLimits(configs, { now });
-  const counts = new Counts(plain.names, now);
+  const counts = new Counts(ownKeys(plain as never), now);
   return { clock, counts, limits: observe(plain, counts.add) };
 }
 

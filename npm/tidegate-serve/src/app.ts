@@ -4,6 +4,7 @@ import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
 import { routePath } from "hono/route";
 import { isStoreError } from "tidegate";
+import type { Mounted } from "./console.ts";
 import type { Env } from "./context.ts";
 import { forwardAuth, type Proxies } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
@@ -24,6 +25,8 @@ export interface Service {
   readonly bodyLimit: number;
   /** The token of the administrator; without one these routes do not exist. */
   readonly adminToken: string | undefined;
+  /** The console; without one its route does not exist. */
+  readonly console: Mounted | undefined;
   /** The proxies of forward auth; without them its routes do not exist. */
   readonly proxies: Proxies | undefined;
   readonly logRequests: boolean;
@@ -125,6 +128,8 @@ export function appOf(service: Service): Hono<Env> {
     ];
     app.on(route.method, [route.path], ...(guards as [MiddlewareHandler]), handler(route, file));
   }
+  const { console: mounted } = service;
+  if (mounted !== undefined) app.all("/console", limited, (c) => mounted.fetch(c.req.raw));
   if (proxies !== undefined) forwardAuth(app, file, proxies);
   return app;
 }

@@ -33,6 +33,7 @@ const OPTIONS = {
   "trust-proxy": { type: "string" },
   "client-header": { type: "string" },
   "admin-token-file": { type: "string" },
+  console: { type: "boolean", default: false },
   "body-limit": { type: "string", default: "65536" },
   "header-limit": { type: "string", default: "16384" },
   "shutdown-timeout": { type: "string", default: "10s" },
@@ -111,10 +112,16 @@ function tokenOf(path: string | undefined, terminal: Terminal): string | undefin
   );
 }
 
+function consoleOf(wanted: boolean, token: string | undefined): boolean {
+  if (!wanted || token !== undefined) return wanted;
+  throw new UsageError("--console needs the administrator's token: --admin-token-file, or TIDEGATE_ADMIN_TOKEN");
+}
+
 function settingsOf(values: Values, policies: string, terminal: Terminal, version: string): Settings {
   const { timeout } = values;
   // Says which file is missing before a store is opened.
   text(policies, terminal);
+  const adminToken = tokenOf(values["admin-token-file"], terminal);
   return {
     policies,
     version,
@@ -126,7 +133,8 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
     timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),
     grpcPort: values["grpc-port"] === undefined ? undefined : integer("grpc-port", values["grpc-port"], 0, 65_535),
     proxies: proxiesOf(values["trust-proxy"], values["client-header"]),
-    adminToken: tokenOf(values["admin-token-file"], terminal),
+    adminToken,
+    console: consoleOf(values.console, adminToken),
     bodyLimit: integer("body-limit", values["body-limit"], 1, 2 ** 30),
     headerLimit: integer("header-limit", values["header-limit"], 1024, 2 ** 20),
     shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"]),

@@ -19,6 +19,8 @@ for proxies (forward auth). GET /v1/openapi.json describes the API.
   --client-header <name>    where these proxies state the client; default x-forwarded-for
   --admin-token-file <file> the token of the routes for administrators, at least 16 characters; or
                             TIDEGATE_ADMIN_TOKEN. Without it these routes do not exist
+  --console                 serve the console at /console; the password is that token. Needs the
+                            package tidegate-console
   --body-limit <bytes>      default 65536
   --header-limit <bytes>    of all headers of a request; default 16384
   --shutdown-timeout <time> how long requests may take after SIGTERM; default 10s

@@ -40,6 +40,8 @@ export interface PolicySettings {
   /** ms. */
   readonly timeout: number | undefined;
   readonly log: Log;
+  /** The limiter with counts for the console; default the policies' own. */
+  readonly counted?: ((policies: Policies<Facts, Store>) => Limiter<string, Store>) | undefined;
   /** Called with each decision. */
   readonly observer: (event: DecisionEvent) => void;
   /** Called with each reload, and whether the new policies are in force. */
@@ -62,7 +64,7 @@ export class PolicyFile {
 
   /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
-    const { store, onStoreError, timeout, log, observer } = settings;
+    const { store, onStoreError, timeout, log, observer, counted = ({ limiter }) => limiter } = settings;
     this.path = path;
     this.#settings = settings;
     this.#seen = versionOf(path);
@@ -76,7 +78,7 @@ export class PolicyFile {
         info: (message) => log.info("store answers", { message }),
       },
     });
-    this.limiter = observe(this.policies.limiter, observer);
+    this.limiter = observe(counted(this.policies), observer);
   }
 
   /** Reads the file again. With a mistake in it, the old policies stay in force, and the mistakes are logged. */

@@ -3,13 +3,17 @@ import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Limiter } from "tidegate";
+import type { Policies } from "tidegate/policies";
+import type { Store } from "tidegate/store";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clients } from "./clients.ts";
+import type { Mounted } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
 import { metricsOf } from "./metrics.ts";
-import { PolicyFile } from "./policies.ts";
+import { type Facts, PolicyFile } from "./policies.ts";
 
 /** Settings of {@link serve}, checked. */
 export interface Settings {
@@ -24,6 +28,8 @@ export interface Settings {
   /** How long a decision waits for the store, ms; default 250. */
   readonly timeout: number | undefined;
   readonly adminToken: string | undefined;
+  /** Whether to mount the console, which requires the token. */
+  readonly console: boolean;
   /** Bytes. */
   readonly bodyLimit: number;
   readonly headerLimit: number;
@@ -83,15 +89,26 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const metrics = metricsOf(opened.stats);
     const { onStoreError, timeout } = settings;
     const { observer, reloaded } = metrics;
+    const { adminToken } = settings;
+    const makeConsole =
+      settings.console && adminToken !== undefined
+        ? await (await import("./console.ts")).consoleOf(adminToken)
+        : undefined;
+    let mounted: Mounted | undefined;
+    const counted = (policies: Policies<Facts, Store>): Limiter<string, Store> => {
+      mounted = makeConsole?.(policies);
+      return mounted?.limits ?? policies.limiter;
+    };
     const file = new PolicyFile(settings.policies, {
       store: opened.store,
       onStoreError,
       timeout,
       log,
+      counted,
       observer,
       reloaded,
     });
-    const app = appOf({ ...settings, file, metrics, log, accepting: () => !stopping });
+    const app = appOf({ ...settings, console: mounted, file, metrics, log, accepting: () => !stopping });
     const serverOptions = { maxHeaderSize: settings.headerLimit };
     const server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server;
     const { port } = await listen(server, settings);
@@ -120,6 +137,8 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
       close: async (reason) => {
         if (stopping) return;
         stopping = true;
+        // A page would keep its connection for as long as it is open.
+        mounted?.close();
         const draining = Promise.all([drain(server, shutdownTimeout), grpc?.close(shutdownTimeout)]);
         log.info("stopping", { reason });
         unwatch();

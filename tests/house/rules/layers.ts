@@ -129,6 +129,7 @@ const OF_SERVICE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   // Loaded where they are needed.
   [/^@grpc\/grpc-js$/, /^grpc\.ts$/],
   [/^(ioredis|pg)$/, /^clients\.ts$/],
+  [/^tidegate-console$/, /^console\.ts$/],
 ];
 
 function strangersOfService(tree: Tree): string[] {

@@ -134,6 +134,11 @@ export class Policies<R, S extends Store> implements Selection<R> {
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
   }
 
+  /** The names of a rule's tiers. Throws an `InputError` where there is no such rule. */
+  tiersOf(name: string): readonly string[] {
+    return this.#rule(name).tiers;
+  }
+
   #rule(name: string): CompiledRule {
     const rule = this.#rules.all.find((one) => one.name === name);
     if (rule === undefined) throw new InputError("name", `one of the rules in force: ${this.names.join(", ")}`, name);

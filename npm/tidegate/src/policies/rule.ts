@@ -70,6 +70,8 @@ export interface CompiledRule {
   readonly limitKeys: readonly string[];
   /** A descriptor of it that reads claims. */
   readonly claims: Descriptor | undefined;
+  /** The names of its tiers. */
+  readonly tiers: readonly string[];
   /** The limit's config, or the tier's if it exists. */
   config(tier?: string): Config;
   /** The limiter's request for a request of HTTP; `undefined` where the rule does not match. */
@@ -93,6 +95,7 @@ export function compileRule(rule: CheckedRule): CompiledRule {
   return {
     name,
     limitKeys: limitKeysOf(rule),
+    tiers: [...tiers.keys()],
     claims: descriptors.find(({ source }) => source === "jwt"),
     config: (tier) => chosen(tier).config,
     requestOf(parts) {

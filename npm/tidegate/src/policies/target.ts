@@ -19,7 +19,7 @@ export interface PolicyTarget {
 }
 
 /** The policies in force, as far as {@link policyTarget} reads them. */
-interface Rules {
+export interface Rules {
   limitKeysOf(name: string): readonly string[];
   configOf(name: string, tier?: string): Config;
 }
