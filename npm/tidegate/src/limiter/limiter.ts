@@ -94,6 +94,13 @@ function define(name: string, config: Config): Limit {
   }
 }
 
+/** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
+export function granted(store: Store, name: string, decision: Decision): Decision {
+  if (decision.ok) return decision;
+  const { denied = (...of) => new RateLimitError(...of) } = store as Partial<AsyncStore>;
+  throw denied(name, decision);
+}
+
 /** Limits by name, on one store. Made by {@link defineLimits}. */
 export class Limiter<N extends string, S extends Store> {
   /** Where state lives. */
@@ -283,36 +290,20 @@ export class Limiter<N extends string, S extends Store> {
     const call: Call = { op, limit, key: checkKey(options), count: checkCount(count), reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
-    const settle = (decision: Decision): Decision => this.granted(limit.name, decision);
+    const settle = (decision: Decision): Decision => granted(this.store, limit.name, decision);
     return (decided instanceof Promise ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
   }
 
-  /** Returns a grant; throws the error of a denial. */
-  protected granted(name: string, decision: Decision): Decision {
-    if (decision.ok) return decision;
-    const { denied = (...of) => new RateLimitError(...of) } = this.store as Partial<AsyncStore>;
-    throw denied(name, decision);
-  }
-
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
-    return this.decideCalls(this.callsOf(op, requests));
-  }
-
-  /** The calls of requests, which are checked. */
-  protected callsOf(op: "take" | "check", requests: readonly LimitRequest<N>[]): Call[] {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
-    return Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
+    const given = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
       checkRequest(request);
       const { name, count = 1, reserve, config } = request;
       const limit = this.#limit(name, config);
       checkFlag("reserve", reserve);
       return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
     });
-  }
-
-  /** Decides calls in one atomic step. */
-  protected decideCalls(given: readonly Call[]): Answer<S, AllDecision> {
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
     if (calls.length === given.length) return answer as Answer<S, AllDecision>;

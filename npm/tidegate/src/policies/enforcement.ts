@@ -1,9 +1,18 @@
 import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { type Answer, Limiter, type LimiterOptions, type LimitOptions, type LimitRequest } from "../limiter/limiter.ts";
+import { callLimits } from "../limit/limit.ts";
+import {
+  type Answer,
+  granted,
+  Limiter,
+  type LimiterOptions,
+  type LimitOptions,
+  type LimitRequest,
+} from "../limiter/limiter.ts";
+import { checkCount, checkFlag, checkKey, checkRequest, checkRequests } from "../limiter/options.ts";
 import { escalated, type Escalation, escalation } from "../middleware/escalation.ts";
 import { follow, type Pending, together } from "../middleware/pending.ts";
-import type { Call, Store } from "../stores/contract.ts";
+import type { Store } from "../stores/contract.ts";
 import type { CheckedRule } from "./document.ts";
 
 /** How the limit of a rule is enforced. */
@@ -57,6 +66,16 @@ export function shadowed(decision: Decision): Decision {
 const silent = (options: LimitOptions): LimitOptions =>
   options.throws === true ? { ...options, throws: false } : options;
 
+/** Throws where a request is not one, as the limiter does when it decides it. */
+function checkTrial(request: LimitRequest<string>): void {
+  checkRequest(request);
+  const { name, count = 1, reserve, config } = request;
+  callLimits.of(name, config as Config);
+  checkFlag("reserve", reserve);
+  checkCount(count);
+  checkKey(request);
+}
+
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
@@ -75,7 +94,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
       return decision.ok ? decision : (how.block?.(this, { ...options, name }, decision) ?? decision);
     });
     if (options.throws !== true) return enforced as Answer<S, Decision>;
-    return follow(enforced, (decision) => this.granted(name, decision)) as Answer<S, Decision>;
+    return follow(enforced, (decision) => granted(this.store, name, decision)) as Answer<S, Decision>;
   }
 
   override check(name: string, options?: LimitOptions): Answer<S, Decision> {
@@ -98,34 +117,33 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
    * request is denied: as if it were the next one to be enforced.
    */
   #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
-    const calls = this.callsOf(op, requests);
-    const hows = requests.map(({ config }) => enforcementOf(config));
-    if (hows.every((how) => how === undefined)) return this.decideCalls(calls);
+    const decide = (op: "take" | "check", requests: readonly LimitRequest<string>[]) =>
+      (op === "take" ? super.limitAll(requests) : super.checkAll(requests)) as Pending<AllDecision>;
+    checkRequests(requests);
+    const hows = Array.from(requests, (request) => enforcementOf(Object(request).config as Config | undefined));
+    if (hows.every((how) => how === undefined)) return decide(op, requests) as Answer<S, AllDecision>;
     const isShadow = (_: unknown, i: number): boolean => hows[i]?.shadow === true;
     const isEnforced = (_: unknown, i: number): boolean => hows[i]?.shadow !== true;
-    const enforced = calls.filter(isEnforced);
-    const decided = enforced.length === 0 ? NONE_ENFORCED : this.decideCalls(enforced);
-    const counted = follow(decided as Pending<AllDecision>, (all) => {
+    const [trials, enforced] = [requests.filter(isShadow), requests.filter(isEnforced)];
+    // Before the first takes tokens.
+    for (const request of trials) checkTrial(request);
+    const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);
+    const counted = follow(decided, (all) => {
       if (op === "check" || all.ok) return all;
-      const taken = requests.filter(isEnforced);
-      return escalated(taken, all, (request, decision) => {
-        return enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
-      });
+      const count = (request: LimitRequest<string>, decision: Decision) =>
+        enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
+      return escalated(enforced, all, count);
     });
-    if (enforced.length === calls.length) return counted as Answer<S, AllDecision>;
-    const spread = (all: AllDecision): Pending<AllDecision> => {
-      const shadows = calls.filter(isShadow).map((call) => this.#alone({ ...call, op: all.ok ? op : "check" }));
-      return follow(together(shadows), (shadows) => {
-        const [left, right] = [all.decisions.values(), shadows.values()];
-        const decisions = calls.map((_, i) => (isShadow(_, i) ? right : left).next().value as Decision);
+    if (trials.length === 0) return counted as Answer<S, AllDecision>;
+    const spread = (all: AllDecision): Pending<AllDecision> =>
+      follow(together(trials.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
+        const [left, right] = [
+          all.decisions.values(),
+          tried.flatMap(({ decisions }) => decisions.map(shadowed)).values(),
+        ];
+        const decisions = hows.map((_, i) => (isShadow(_, i) ? right : left).next().value as Decision);
         return { ...all, decisions };
       });
-    };
     return follow(counted, spread) as Answer<S, AllDecision>;
-  }
-
-  #alone(call: Call): Pending<Decision> {
-    const decided = this.decideCalls([call]) as Pending<AllDecision>;
-    return follow(decided, ({ decisions: [decision] }) => shadowed(decision as Decision));
   }
 }

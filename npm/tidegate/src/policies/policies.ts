@@ -3,6 +3,7 @@ import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";
+import { checkRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { follow, type Pending } from "../middleware/pending.ts";
 import type { Selection } from "../middleware/selection.ts";
@@ -106,8 +107,9 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /** Whether denials of a selected request count towards a block of its key. */
-  blocks({ config }: LimitRequest<string>): boolean {
-    return hasBlock(config);
+  blocks(request: LimitRequest<string>): boolean {
+    checkRequest(request);
+    return hasBlock(request.config);
   }
 
   /**
