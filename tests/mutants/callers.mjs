@@ -8,6 +8,7 @@ const [FETCH, FIELDS, THROTTLE] = [
   client("rate-limit-fields"),
   client("throttle", "laws"),
 ];
+const OBJECTS = client("object-streams");
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
 const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
 const cli = (name) => `cli/${name}.test.ts`;
@@ -62,7 +63,9 @@ export const CALLERS = [
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
   one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),
-  one("client/streams.ts", "    cancel: (reason) => gate.close(reason),\n", "", STREAMS),
+  one("client/streams.ts", ", cancel: close }", " }", OBJECTS),
+  one("client/streams.ts", "return take(count);", "return take(1);", OBJECTS),
+  one("client/streams.ts", "Math.max(1, (rate ?? 0) / 10)", "(rate ?? 0) / 10", OBJECTS),
   // Pages.
   one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),

@@ -73,6 +73,8 @@ const CALLS: Record<string, () => unknown[]> = {
   jitter: () => [denied, { key: "a" }],
   Limit: () => ["api", bucket],
   limitNodeStream: () => [{ bytesPerSecond: 1 }],
+  limitNodeObjectStream: () => [{ perSecond: 1 }],
+  limitObjectStream: () => [{ perSecond: 1 }],
   limitStream: () => [{ bytesPerSecond: 1 }],
   memcached: () => [{ gets: none, cas: none, add: none, delete: none, del: none }, {}],
   memory: () => [{}],

@@ -12,5 +12,5 @@ export { type FieldSource, readRateLimit, type ServerLimit, type ServerLimits } 
 export { type Semaphore, semaphore } from "./semaphore.ts";
 export { type SingleFlightOptions, singleFlight } from "./single-flight.ts";
 export type { ConfigOrLimit, LimiterLike, LimitOf } from "./source.ts";
-export { limitStream, type StreamLimitOptions } from "./streams.ts";
+export { limitObjectStream, limitStream, type ObjectLimitOptions, type StreamLimitOptions } from "./streams.ts";
 export { concurrent, type Throttled, throttle } from "./throttle.ts";

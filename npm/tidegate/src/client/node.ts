@@ -4,9 +4,16 @@
  * @module
  */
 import { Transform } from "node:stream";
-import { bytesGate, type StreamLimitOptions } from "./streams.ts";
+import { bytesGate, type ObjectLimitOptions, objectsGate, type StreamLimitOptions } from "./streams.ts";
 
-export type { StreamLimitOptions } from "./streams.ts";
+export type { ObjectLimitOptions, StreamLimitOptions } from "./streams.ts";
+
+/** Rejects what waits where the stream is destroyed. */
+const destroying = (gate: { close(reason: unknown): void }) =>
+  function destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    gate.close(error ?? new DOMException("the stream was destroyed", "AbortError"));
+    callback(error);
+  };
 
 /**
  * A `Transform` of `node:stream` that passes bytes at the limit's rate; otherwise like `limitStream`.
@@ -28,9 +35,28 @@ export function limitNodeStream(options: StreamLimitOptions): Transform {
       };
       pushAll().then(() => callback(), callback);
     },
-    destroy(error, callback): void {
-      gate.close(error ?? new DOMException("the stream was destroyed", "AbortError"));
-      callback(error);
+    destroy: destroying(gate),
+  });
+}
+
+/**
+ * A `Transform` of `node:stream` in object mode that passes so many objects a second, or so much of their weight; otherwise
+ * like `limitObjectStream`.
+ *
+ * ```ts
+ * await pipeline(rows, limitNodeObjectStream<Row>({ perSecond: 500, weight: (row) => row.units }), sink);
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong.
+ */
+export function limitNodeObjectStream<T = unknown>(options: ObjectLimitOptions<T>): Transform {
+  const gate = objectsGate(options);
+  return new Transform({
+    objectMode: true,
+    highWaterMark: 1,
+    transform(object: T, _encoding, callback): void {
+      gate.wait(object).then(() => callback(null, object), callback);
     },
+    destroy: destroying(gate),
   });
 }

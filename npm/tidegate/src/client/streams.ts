@@ -1,10 +1,10 @@
-import { type Check, checkTable, numberFrom, ANY } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { CLOCK, type Clock, systemClock } from "./clock.ts";
 import { DEFAULT_PRIORITY } from "./options.ts";
 import { Queue } from "./queue.ts";
-import { type LimitOf, sourcesOf } from "./source.ts";
+import { type ConfigOrLimit, type LimitOf, sourcesOf } from "./source.ts";
 
 /** Settings of a limited stream. */
 export interface StreamLimitOptions {
@@ -21,6 +21,23 @@ export interface StreamLimitOptions {
   clock?: Clock | undefined;
 }
 
+/** Settings of a limited stream of objects. */
+export interface ObjectLimitOptions<T> {
+  /** The rate: above 0, up to 2^40 objects, or of their weights, per second. Not with `limit`. */
+  perSecond?: number | undefined;
+  /**
+   * Most objects, or weights, that pass together after a pause: above 0, up to 2^40; default a tenth of a second's, and at
+   * least 1. A heavier object passes when all of its weight is paid. Not with `limit`.
+   */
+  burst?: number | undefined;
+  /** What an object takes: 0 to 2^40; default 1. */
+  weight?: ((object: T) => number) | undefined;
+  /** A limit whose tokens are objects, or weights, in place of `perSecond`: several streams, or a fleet, share it. */
+  limit?: LimitOf | undefined;
+  /** The clock and the timers; default the host's. */
+  clock?: Clock | undefined;
+}
+
 const MAX = 2 ** 40;
 /** The burst of a shared limit, whose capacity is unknown here. */
 const SHARED_BURST = 65_536;
@@ -30,6 +47,37 @@ const OPTIONS: Readonly<Record<string, Check>> = {
   limit: ANY,
   clock: CLOCK,
 };
+
+const ABOVE_ZERO = numberFrom(`a number above 0 and up to ${MAX}`, Number.MIN_VALUE, MAX);
+const OBJECTS: Readonly<Record<string, Check>> = {
+  perSecond: ABOVE_ZERO,
+  burst: ABOVE_ZERO,
+  weight: FUNCTION,
+  limit: ANY,
+  clock: CLOCK,
+};
+
+/** Throws unless there is either a rate of this name or a shared limit. */
+function checkRate(field: string, rate: number | undefined, limit: LimitOf | undefined): void {
+  if ((rate === undefined) === (limit === undefined)) {
+    throw new InputError(field, "given, or `limit`, and not both", rate);
+  }
+}
+
+/** A limit in tokens per second, of one stream. */
+const perSecond = (rate: number, capacity: number) =>
+  ({ kind: "token bucket", rate, period: SECOND, capacity }) as const;
+
+/** Where the tokens of a stream are waited for. */
+function flowOf(limit: ConfigOrLimit, clock: Clock) {
+  const source = sourcesOf(limit, () => clock.now())();
+  const queue = new Queue({ clock, source, maxQueued: Number.POSITIVE_INFINITY });
+  return {
+    take: (count: number) => queue.run({ count, priority: DEFAULT_PRIORITY }, () => undefined),
+    /** Rejects what waits. */
+    close: (reason: unknown): void => queue.clear(reason),
+  };
+}
 
 function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
@@ -50,25 +98,59 @@ export interface BytesGate {
 export function bytesGate(options: StreamLimitOptions): BytesGate {
   checkTable("limitStream", options, OPTIONS, "an object with bytesPerSecond or limit");
   const { bytesPerSecond: rate, limit, clock = systemClock } = options;
-  if ((rate === undefined) === (limit === undefined)) {
-    throw new InputError("bytesPerSecond", "given, or `limit`, and not both", rate);
-  }
+  checkRate("bytesPerSecond", rate, limit);
   const { burst = rate === undefined ? SHARED_BURST : Math.max(1, rate / 10) } = options;
-  const own = { kind: "token bucket", rate: rate ?? 1, period: SECOND, capacity: burst } as const;
-  const source = sourcesOf(limit ?? own, () => clock.now())();
-  const queue = new Queue({ clock, source, maxQueued: Number.POSITIVE_INFINITY });
+  const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
   const size = Math.floor(burst);
   return {
     async *pieces(chunk) {
       const bytes = bytesOf(chunk);
       for (let at = 0; at < bytes.byteLength; at += size) {
         const piece = bytes.subarray(at, at + size);
-        await queue.run({ count: piece.byteLength, priority: DEFAULT_PRIORITY }, () => undefined);
+        await take(piece.byteLength);
         yield piece;
       }
     },
-    close: (reason) => queue.clear(reason),
+    close,
   };
+}
+
+/** Where the objects of a stream wait: for both kinds of stream. */
+export interface ObjectsGate<T> {
+  /** Resolves when the object may pass. */
+  wait(object: T): Promise<unknown>;
+  /** Rejects what waits. */
+  close(reason: unknown): void;
+}
+
+/** Checks the options and makes the gate. */
+export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
+  checkTable("limitObjectStream", options, OBJECTS, "an object with perSecond or limit");
+  const { perSecond: rate, limit, clock = systemClock, weight = () => 1 } = options;
+  checkRate("perSecond", rate, limit);
+  if (rate === undefined && options.burst !== undefined) {
+    throw new InputError("burst", "absent beside `limit`, whose capacity it is", options.burst);
+  }
+  const { burst = Math.max(1, (rate ?? 0) / 10) } = options;
+  const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
+  return {
+    async wait(object) {
+      const count: unknown = weight(object);
+      if (typeof count === "number" && count >= 0 && count <= MAX) return take(count);
+      throw new InputError("weight", `a function that returns a number from 0 to ${MAX}`, count);
+    },
+    close,
+  };
+}
+
+/** The web stream of a gate. */
+function streamOf<I, O>(
+  { close }: { close(reason: unknown): void },
+  transform: (chunk: I, controller: TransformStreamDefaultController<O>) => Promise<void>,
+): TransformStream<I, O> {
+  // TypeScript's Transformer lacks `cancel`.
+  const transformer: Transformer<I, O> & { cancel(reason: unknown): void } = { transform, cancel: close };
+  return new TransformStream<I, O>(transformer);
 }
 
 /**
@@ -84,12 +166,27 @@ export function bytesGate(options: StreamLimitOptions): BytesGate {
  */
 export function limitStream(options: StreamLimitOptions): TransformStream<Uint8Array, Uint8Array> {
   const gate = bytesGate(options);
-  // TypeScript's Transformer lacks `cancel`.
-  const transformer: Transformer<Uint8Array, Uint8Array> & { cancel(reason: unknown): void } = {
-    async transform(chunk, controller): Promise<void> {
-      for await (const piece of gate.pieces(chunk)) controller.enqueue(piece);
-    },
-    cancel: (reason) => gate.close(reason),
-  };
-  return new TransformStream<Uint8Array, Uint8Array>(transformer);
+  return streamOf<Uint8Array, Uint8Array>(gate, async (chunk, controller) => {
+    for await (const piece of gate.pieces(chunk)) controller.enqueue(piece);
+  });
+}
+
+/**
+ * A web `TransformStream` that passes so many objects a second, or so much of their weight, in order and with backpressure:
+ * it buffers at most one object.
+ *
+ * ```ts
+ * const rows = source.pipeThrough(limitObjectStream<Row>({ perSecond: 500, weight: (row) => row.units }));
+ * ```
+ *
+ * In any t seconds at most `burst + perSecond * t` pass, or where an object is heavier than the burst, its weight in place of
+ * the burst. Throws an `InputError` where an option is wrong; a weight out of range fails the stream with one. For streams of
+ * Node.js, use `limitNodeObjectStream` of `tidegate/client/node`.
+ */
+export function limitObjectStream<T = unknown>(options: ObjectLimitOptions<T>): TransformStream<T, T> {
+  const gate = objectsGate(options);
+  return streamOf<T, T>(gate, async (object, controller) => {
+    await gate.wait(object);
+    controller.enqueue(object);
+  });
 }
