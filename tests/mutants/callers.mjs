@@ -13,6 +13,14 @@ const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight
 const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
 const cli = (name) => `cli/${name}.test.ts`;
 
+/** A mutant of the console, which its own tests find. */
+const ofConsole = (file, find, replace) => ({
+  file: `npm/tidegate-console/src/${file}`,
+  find,
+  replace,
+  tests: ["npm/tidegate-console/test/console.test.ts"],
+});
+
 /** A mutant that tests/simulation finds: a defect that was there once. */
 const simulated = (file, find, replace) => ({
   file,
@@ -96,6 +104,11 @@ export const CALLERS = [
   one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),
   one("cli/main.ts", "    if (isStoreError(error)) {", "    if (false) {", cli("operate")),
   one("policies/target.ts", "(addressKey(value) ?? value)", "value", ["policies/target.test.ts"]),
+  ofConsole("stream.ts", "    for (const end of this.#open) end();\n", ""),
+  ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
+  ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
+  one("policies/keys.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),
+  one("policies/keys.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
   one("policies/target.ts", "values.length !== limitKeys.length", "false", ["policies/target.test.ts"]),
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose
