@@ -18,7 +18,7 @@ const ofConsole = (file, find, replace) => ({
   file: `npm/tidegate-console/src/${file}`,
   find,
   replace,
-  tests: ["npm/tidegate-console/test/console.test.ts"],
+  tests: ["npm/tidegate-console/test/keys.test.ts"],
 });
 
 /** A mutant that tests/simulation finds: a defect that was there once. */

@@ -1,23 +1,8 @@
 import { type AsyncStore, defineLimits, memory } from "tidegate";
-import { definePolicies, keysOfPolicies, policyTarget } from "tidegate/policies";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type ConsoleAction, type ConsoleOptions, createConsole } from "../src/index.ts";
-import type { KeyState, OperationRequest } from "../src/wire.ts";
-
-const URL_ = "https://app.example/admin/limits";
-const SAME = { "sec-fetch-site": "same-origin" };
-const START = 1_700_000_000_000;
-
-function make(options: Partial<ConsoleOptions> = {}) {
-  const clock = { now: START };
-  const now = () => clock.now;
-  const limiter = defineLimits({ api: { kind: "token bucket", rate: 1, period: "1s", capacity: 5 } }, { now });
-  return { clock, ...createConsole(limiter, { authorize: () => true, now, ...options }) };
-}
-const get = (headers: Record<string, string> = {}, query = "") => new Request(URL_ + query, { headers });
-const post = (body: unknown, headers: Record<string, string> = SAME, url = URL_) =>
-  new Request(url, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body), headers });
-const read: OperationRequest = { operation: "read", name: "api", key: "ann" };
+import { type ConsoleAction, createConsole } from "../src/index.ts";
+import type { KeyState } from "../src/wire.ts";
+import { firstEvents, get, make, post, read, SAME, START, URL_ } from "./requests.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -303,19 +288,6 @@ describe("an operation", () => {
   });
 });
 
-/** The text of the stream's first chunk. */
-async function firstEvents({ body }: Response): Promise<string> {
-  const reader = (body as ReadableStream<Uint8Array>).getReader();
-  const { value } = await reader.read();
-  await reader.cancel();
-  return new TextDecoder().decode(value);
-}
-
-/** The data of the stream's first events. */
-async function firstData(response: Response): Promise<unknown[]> {
-  return [...(await firstEvents(response)).matchAll(/^data: (.*)$/gm)].map(([, json = ""]) => JSON.parse(json));
-}
-
 describe("the stream", () => {
   test("has the counts, then each denial once, with an id to resume at", async () => {
     vi.useFakeTimers();
@@ -404,40 +376,4 @@ describe("the stream", () => {
     expect((await open()).status).toBe(200);
     vi.clearAllTimers();
   });
-});
-
-describe("the keys of policies", () => {
-  const rule = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1s", capacity: 2 } } as const;
-  const both = { name: "both", limit_keys: ["header:a", "header:b"], ...rule } as const;
-
-  test("are read and changed by the text that the page shows, and those of a reload at once", async () => {
-    const now = () => START;
-    const policies = definePolicies({ rules: [both] }, { now });
-    const keys = keysOfPolicies(policies);
-    const { limits, fetch } = createConsole(policies.limiter, { authorize: () => true, now, keys });
-    const { name, ...target } = policyTarget(policies, { name: "both", key: ["acme", null] });
-    for (let i = 0; i < 3; i++) limits.limit(name, target);
-    const [figures, denials] = await firstData(await fetch(get(SAME, "?stream")));
-    expect(figures).toMatchObject({ defined: ["both"], top: [{ name: "both", key: '["acme",null]', atLeast: 1 }] });
-    expect(denials).toMatchObject({ denials: [{ name: "both", key: '["acme",null]' }] });
-    const operate = async (body: Partial<OperationRequest>) =>
-      (await fetch(post({ operation: "read", name: "both", key: '["acme",null]', ...body }))).json();
-    expect(await operate({})).toMatchObject({ value: 0, capacity: 2 });
-    expect(await operate({ operation: "reset" })).toMatchObject({ value: 2 });
-    expect(policies.limiter.check("both", target).ok).toBe(true);
-    expect(await operate({ key: "acme" })).toEqual({ error: expect.stringContaining("in order: header:a, header:b") });
-    policies.reload({ rules: [{ ...both, name: "other" }] });
-    expect(await operate({})).toEqual({
-      error: expect.stringContaining("`name` must be one of the rules in force: other"),
-    });
-    const [after] = await firstData(await fetch(get(SAME, "?stream")));
-    expect(after).toMatchObject({ defined: ["other"] });
-  });
-});
-
-test("close ends the streams of open pages", async () => {
-  const { fetch, close } = make();
-  const opened = await Promise.all([fetch(get(SAME, "?stream")), fetch(get(SAME, "?stream"))]);
-  close();
-  for (const response of opened) expect(await response.text()).toContain("event: figures");
 });
