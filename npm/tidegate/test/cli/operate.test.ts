@@ -40,6 +40,7 @@ describe("the state of a key, in words", () => {
       "  full   in 1 min 33 s, at 2023-11-14T22:14:53.000Z",
       "  limit  token bucket: 10 per 1 min, capacity 20",
     ]);
+    expect(lines(0)[1]).toBe("  state  0 of 20 tokens");
     expect(lines(20)[3]).toBe("  full   now, as is a key without calls");
   });
 
