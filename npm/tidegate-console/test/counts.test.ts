@@ -1,7 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Config, defineLimits, MINUTE, SECOND } from "tidegate";
+import { type Config, defineLimits, type LimitRequest, MINUTE, SECOND } from "tidegate";
 import { observe } from "tidegate/observe";
+import { definePolicies } from "tidegate/policies";
 import { expect, test } from "vitest";
 import { Counts, policyText } from "../src/counts.ts";
 import { ownKeys } from "../src/keys.ts";
@@ -48,6 +49,23 @@ test("a count is forgotten after ten minutes, and not before", () => {
   limits.limit("api", { key: "bob", count: 9 });
   expect(counts.figures(0).limits[0]?.denied.at(-1)).toBe(1);
   expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["bob"]);
+});
+
+test("a policy rule in shadow mode is counted by what it decided", () => {
+  const now = () => START;
+  const rule = {
+    name: "trial",
+    limit_keys: [],
+    algorithm: "token_bucket",
+    algorithm_config: { rate: 1, period: "1m" },
+  };
+  const policies = definePolicies({ rules: [{ ...rule, shadow: true }] }, { now });
+  const counts = new Counts(policies.names, now);
+  const limiter = observe(policies.limiter, counts.add);
+  const taken = policies.select({}, {}, () => "user") as readonly LimitRequest<string>[];
+  for (let i = 0; i < 3; i++) expect(limiter.limitAll(taken).ok).toBe(true);
+  const [trial] = counts.figures(0).limits;
+  expect([sum(trial?.granted), sum(trial?.denied), counts.denied]).toEqual([1, 2, 2]);
 });
 
 test("calls that take nothing are not counted, and a joint denial is that of the limits that deny", () => {
