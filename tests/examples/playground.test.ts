@@ -146,6 +146,11 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
       expect(copied).toBe(await page.locator(".code pre").textContent());
       expect(copied).toContain('kind: "token bucket"');
     }
+    await page.getByRole("radio", { name: "File" }).check();
+    await page.getByRole("radio", { name: "Fastify" }).check();
+    const text = await page.locator(".code pre").textContent();
+    expect(text).toContain('store: file("./limits")');
+    expect(text).toContain("app.addHook(");
   });
 
   test("every control has a name, and can be reached by keys", async () => {

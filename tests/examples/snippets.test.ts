@@ -1,13 +1,25 @@
 /** TypeScript checks the code that the playground offers to copy, as it would in a user's project. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { FRAMEWORK_NAMES } from "../../examples/playground/src/model/frameworks.ts";
 import { type Draft, FIRST } from "../../examples/playground/src/model/policy.ts";
 import { SCENARIOS } from "../../examples/playground/src/model/scenarios.ts";
 import { type StoreName, STORE_NAMES, snippet } from "../../examples/playground/src/model/snippets.ts";
 import { root } from "./process.ts";
 
-const AMBIENT = 'declare const Deno: { openKv(): Promise<import("tidegate/deno-kv").KvLike> };\n';
+/** What the runtime of a store declares: Deno, and Node.js from 22.5 on. */
+const AMBIENT = `
+  declare const Deno: { openKv(): Promise<import("tidegate/deno-kv").KvLike> };
+  declare module "node:sqlite" {
+    export class DatabaseSync {
+      constructor(path: string);
+      exec(sql: string): void;
+      prepare(sql: string): { all(...values: unknown[]): unknown[]; run(...values: unknown[]): { changes: number | bigint } };
+    }
+  }
+`;
 
 const drafts: Draft[] = [
   ...SCENARIOS.map(({ draft }) => draft),
@@ -15,12 +27,32 @@ const drafts: Draft[] = [
   { ...FIRST, rate: 1, period: 30_000, capacity: 0, maxReserved: 0 },
 ];
 
-test("the code of every policy, for every store, compiles", () => {
+test("every store of the package has a tab, and every framework", () => {
+  const read = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"));
+  const stores: { name: string; entry: string }[] = read("tests/stores/stores.json");
+  const code = [
+    ...STORE_NAMES.map((store) => snippet(FIRST, store, false)),
+    ...FRAMEWORK_NAMES.map((framework) => snippet(FIRST, "memory", false, framework)),
+  ].join("\n");
+  // A store of one's own is no tab.
+  const entries = stores.filter(({ name }) => name !== "transactional").map(({ entry }) => entry);
+  const frameworks = ["express", "fastify", "fetch", "hono", "koa", "nest", "next", "node"];
+  const missing = [...entries, ...frameworks.map((name) => `tidegate/${name}`)].filter(
+    (entry) => !code.includes(` from "${entry}";`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("the code of every policy, for every store and framework, compiles", () => {
   const files = new Map<string, string>([[join(root, "tests/examples/ambient.d.ts"), AMBIENT]]);
   for (const [i, draft] of drafts.entries()) {
     for (const store of STORE_NAMES) {
       const text = snippet(draft, store as StoreName, i % 2 === 1);
       files.set(join(root, `tests/examples/snippet-${i}-${store.replace(" ", "-")}.ts`), text);
+    }
+    for (const framework of FRAMEWORK_NAMES) {
+      const text = snippet(draft, i % 2 === 0 ? "memory" : "redis", i % 2 === 1, framework);
+      files.set(join(root, `tests/examples/snippet-${i}-by-${framework}.ts`), text);
     }
   }
   const options: ts.CompilerOptions = {
@@ -32,6 +64,7 @@ test("the code of every policy, for every store, compiles", () => {
     noEmit: true,
     skipLibCheck: true,
     types: ["node"],
+    experimentalDecorators: true,
   };
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;

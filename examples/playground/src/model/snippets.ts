@@ -1,4 +1,5 @@
-/** The policy as code to copy, for each store. */
+/** The policy as code to copy, for each store and framework. */
+import { type FrameworkName, usage } from "./frameworks.ts";
 import type { Draft } from "./policy.ts";
 
 const UNITS: Readonly<Record<number, string>> = { 1000: "SECOND", 60000: "MINUTE" };
@@ -41,6 +42,23 @@ const STORES = {
     store: "shared()",
     note: "One table for all threads of the process, in a native addon.",
   },
+  file: {
+    title: "File",
+    imports: ['import { file } from "tidegate/file";'],
+    before: [],
+    store: 'file("./limits")',
+    note: "A folder for all processes of a machine, in a native addon.",
+  },
+  sqlite: {
+    title: "SQLite",
+    imports: ['import { DatabaseSync } from "node:sqlite";', 'import { sqlite } from "tidegate/sqlite";'],
+    before: [
+      'const database = new DatabaseSync("limits.db");',
+      'database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 100");',
+    ],
+    store: "sqlite(database)",
+    note: "One read and one conditional write. better-sqlite3, Bun, libSQL and D1 too.",
+  },
   redis: {
     title: "Redis",
     imports: ['import { redis } from "tidegate/redis";', 'import { Redis } from "ioredis";'],
@@ -55,6 +73,27 @@ const STORES = {
     store: "postgres(pool)",
     note: "One statement; by the server's clock. postgres.js and PGlite too.",
   },
+  mysql: {
+    title: "MySQL",
+    imports: ['import { createPool } from "mysql2/promise";', 'import { mysql } from "tidegate/mysql";'],
+    before: ['const pool = createPool("mysql://root@localhost/test");'],
+    store: "mysql(pool)",
+    note: "One read and one conditional write. MariaDB too.",
+  },
+  dynamodb: {
+    title: "DynamoDB",
+    imports: ['import { DynamoDB } from "@aws-sdk/client-dynamodb";', 'import { dynamodb } from "tidegate/dynamodb";'],
+    before: ["const client = new DynamoDB();"],
+    store: 'dynamodb(client, { table: "tidegate" })',
+    note: "One read and one conditional write, again on a conflict.",
+  },
+  mongodb: {
+    title: "MongoDB",
+    imports: ['import { MongoClient } from "mongodb";', 'import { mongodb } from "tidegate/mongodb";'],
+    before: ['const client = new MongoClient("mongodb://localhost:27017");'],
+    store: "mongodb(client)",
+    note: "One read and one conditional write, again on a conflict.",
+  },
   "durable object": {
     title: "Durable Object",
     imports: ['import { durableObject, type ObjectNamespace } from "tidegate/durable-object";'],
@@ -64,6 +103,13 @@ const STORES = {
     ],
     store: "durableObject(env.LIMITS)",
     note: "One call to the object; durable, near the first caller.",
+  },
+  "workers kv": {
+    title: "Workers KV",
+    imports: ['import { type KvNamespaceLike, workersKv } from "tidegate/workers-kv";'],
+    before: ["declare const env: { LIMITS: KvNamespaceLike }; // from your handler's arguments"],
+    store: "workersKv(env.LIMITS)",
+    note: "Not exact: each location sees writes late. For exact limits use a Durable Object.",
   },
   "deno kv": {
     title: "Deno KV",
@@ -101,14 +147,14 @@ export const titleOf = (name: StoreName): string => STORES[name].title;
 export const noteOf = (name: StoreName): string => STORES[name].note;
 
 /** A complete module: it runs unchanged where its store is available. */
-export function snippet(draft: Draft, name: StoreName, reserve: boolean): string {
+export function snippet(draft: Draft, name: StoreName, reserve: boolean, framework: FrameworkName = "call"): string {
   const { imports, before, store }: Store = STORES[name];
+  const use = usage(framework, reserve, store !== undefined);
   const { unit } = periodOf(draft.period);
   const options = store === undefined ? "" : `, { store: ${store} }`;
-  const wait = store === undefined ? "" : "await ";
-  const call = reserve ? '{ key: "user 7", reserve: true }' : '{ key: "user 7" }';
   return [
     `import { defineLimits, ${unit} } from "tidegate";`,
+    ...use.imports,
     ...imports,
     "",
     ...before,
@@ -117,10 +163,7 @@ export function snippet(draft: Draft, name: StoreName, reserve: boolean): string
     `  api: ${policy(draft)},`,
     `}${options});`,
     "",
-    `const { ok, retryAfter } = ${wait}limits.limit("api", ${call});`,
-    reserve
-      ? `if (ok) console.log(\`granted: run it in \${retryAfter ?? 0} ms\`);`
-      : `if (!ok) console.log(\`denied: again in \${retryAfter} ms\`);`,
+    ...use.lines,
     "",
   ].join("\n");
 }
