@@ -66,7 +66,12 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
-  one("client/reserve.ts", "if (!this.#slots.isLast(value)) return;", "", THROTTLE),
+  one(
+    "client/reserve.ts",
+    "(value.config.capacity ?? value.config.rate) - value.value - this.#owed",
+    "Number.POSITIVE_INFINITY",
+    THROTTLE,
+  ),
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),

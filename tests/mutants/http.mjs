@@ -277,7 +277,7 @@ export const HTTP = [
   // Policies.
   one("policies/rule.ts", "Number.isFinite(value) || ", 'typeof value === "number" || ', POLICIES, STATED),
   one("policies/rule.ts", "Object.hasOwn(claims, name)", "name in claims", POLICIES, STATED),
-  one("policies/rule.ts", "if (read(parts) !== equals) return undefined;", "", POLICIES),
+  one("policies/rule.ts", "if (read(parts) !== equals) return undefined;", "{}", POLICIES),
   one("policies/rule.ts", "(tiers.get(tier) ?? own)", "own", POLICIES),
   one("policies/rule.ts", "...(reserve ? { reserve } : {})", "", POLICIES, STATED),
   one("policies/key.ts", 'part === undefined ? "-" : ', "", POLICIES),

@@ -217,8 +217,8 @@ export const PROMISES = [
   source(
     "aborts and priorities break no law",
     "client/reserve.ts",
-    "(value.config.capacity ?? value.config.rate) - value.value - this.#owed",
-    "Number.POSITIVE_INFINITY",
+    "this.#source.give(Math.min(count, room))",
+    "this.#source.give(100 * count)",
   ),
   source("no priority starves", "client/waiting.ts", "PLACES_PER_LEVEL = 100", "PLACES_PER_LEVEL = 101"),
   source(

@@ -46,6 +46,29 @@ test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a
   expect(await items(table)).toHaveLength(1);
 });
 
+test("reads are strongly consistent, or transactions", async () => {
+  const table = await server.createTable("consistent");
+  const inputs: object[] = [];
+  const client = server.connect();
+  // The emulator's reads are consistent whatever is sent.
+  client.middlewareStack.add(
+    (next) => (args) => {
+      inputs.push(args.input);
+      return next(args);
+    },
+    { step: "initialize" },
+  );
+  const limits = limitsOn(table, client);
+  await limits.check("login", { key: "k" });
+  await limits.checkAll([{ name: "login", key: "k" }, { name: "parts" }]);
+  const key = (id: string) => ({ Key: { id: { S: id } }, TableName: table });
+  expect(inputs).toEqual([
+    { ...key("login:k"), ConsistentRead: true },
+    { TransactItems: [{ Get: key("login:k") }, { Get: key("parts") }] },
+  ]);
+  client.destroy();
+});
+
 test.each([
   ["text", { state: { S: "garbage" } }],
   ["15 bytes", { state: { B: new Uint8Array(15) } }],

@@ -88,6 +88,23 @@ describe("a row that another transaction has locked", () => {
   });
 });
 
+test("a write that the server gets after the call's deadline takes nothing, on a key without a row too", async () => {
+  await subject("e")(60_000).limit("stock", { key: "beside" });
+  const pool = fixture.pool();
+  const writes: (() => Promise<unknown>)[] = [];
+  const client = {
+    query(options: { sql: string }, values: unknown[]): Promise<unknown> {
+      const send = (): Promise<unknown> => pool.query(options, values);
+      if (!options.sql.startsWith("INSERT")) return send();
+      return new Promise((resolve, reject) => writes.push(() => send().then(resolve, reject)));
+    },
+  };
+  const limiter = defineLimits(configs, { store: mysql(client as never, { table: "e" }), timeout: 200, log: false });
+  while (writes.length === 0) expect((await limiter.limit("stock", { key: "k" })).degraded).toBe(true);
+  for (const write of writes) await write();
+  expect(await fixture.rows("SELECT id FROM e WHERE id = 'stock:k'")).toEqual([]);
+});
+
 test.each(["killed", "stopped"])(
   "a server that is %s: onStoreError decides, and the store when it is back",
   async (how) => {

@@ -34,6 +34,18 @@ test("a grant is one row, a limit with shards too; a denial and a check write no
   expect(await rows("a")).toEqual(before);
 });
 
+test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
+  const limiter = defineLimits(limits, {
+    timeout: 60_000,
+    store: mysql(fixture.pool(), { table: "k" }),
+    now: () => 5000,
+  });
+  await limiter.limit("parts", { count: 3 });
+  const before = await rows("k");
+  await limiter.limitAll([{ name: "login", key: "k" }, { name: "parts", count: 0 }]);
+  expect(await rows("k")).toEqual([["login:k", "1 5000", expect.any(Number)], ...before]);
+});
+
 test("a state that does not decode fails its own key, and is kept until reset", async () => {
   const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "b" }), log: false });
   await limiter.limit("login", { key: "k" });

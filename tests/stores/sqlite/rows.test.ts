@@ -45,6 +45,17 @@ await inRuntime("better-sqlite3", async () => {
     expect(rows("a")).toEqual(before);
   });
 
+  test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "k" }), now: () => 5000, timeout: 60_000 });
+    await limiter.limit("parts", { count: 3 });
+    const before = rows("k");
+    await limiter.limitAll([
+      { name: "login", key: "k" },
+      { name: "parts", count: 0 },
+    ]);
+    expect(rows("k")).toEqual([expect.objectContaining({ id: "login:k", state: "1 5000" }), ...before]);
+  });
+
   test("a state that does not decode is reported with its identity and kept until reset", async () => {
     const limiter = defineLimits(limits, { store: sqlite(client, { table: "b" }), timeout: 60_000, log: false });
     await limiter.limit("login", { key: "k" });

@@ -117,6 +117,23 @@ describe.each<[string, () => Store | undefined]>([
     expect([throttled.queued, clock.timers]).toEqual([0, 0]);
   });
 
+  test("an abort gives back only what a full limit would not have lost while no call could run", async () => {
+    const { clock } = noted();
+    const policy = limitOn(make(), { kind: "token bucket", rate: 1, period: SECOND, capacity: 2 }, clock.now);
+    const ends: (() => void)[] = [];
+    const throttled = throttle(() => new Promise<void>((done) => ends.push(done)), policy, { clock, concurrency: 1 });
+    void throttled.with({ count: 2 })();
+    void throttled();
+    const gone = new AbortController();
+    const aborted = throttled.with({ signal: gone.signal })().catch(() => "aborted");
+    // The third call's token was due half a second ago. The second call has one, which leaves room for one in the limit.
+    await clock.pass(2500);
+    gone.abort();
+    expect(await aborted).toBe("aborted");
+    await clock.pass(0);
+    expect((await policy.limiter.getValue("api")).value).toBe(1);
+  });
+
   test("a signal that is already aborted takes no token", async () => {
     const { clock, ran, fn } = noted();
     const policy = limitOn(make(), spaced, clock.now);

@@ -2,6 +2,7 @@
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { expect, test, vi } from "vitest";
+import { eventually } from "./eventually.ts";
 import type { Seen, Start, SuiteOptions } from "./suite.ts";
 
 const LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
@@ -41,16 +42,16 @@ export function settling(start: Start): void {
     client.destroy();
     await closed;
     decide("k");
-    await vi.waitFor(() => expect(ends).toEqual([true]));
+    await eventually(() => expect(ends).toEqual([true]));
   });
 
   test("after the response: refunds failures, charges measured use, and never what was denied", async () => {
     const settle: SuiteOptions["settle"] = ({ status }) => (status >= 500 ? 0 : status === 202 ? 4 : undefined);
     const { get, left } = await start({ name: "api", settle, count: 2 });
     await get("/?status=500");
-    await vi.waitFor(async () => expect(await left()).toBe(5));
+    await eventually(async () => expect(await left()).toBe(5));
     await get("/?status=202");
-    await vi.waitFor(async () => expect(await left()).toBe(1));
+    await eventually(async () => expect(await left()).toBe(1));
     expect((await get("/?status=500")).status).toBe(429);
     await get("/?status=500");
     expect(await left()).toBe(1);
@@ -64,8 +65,8 @@ export function settling(start: Start): void {
     };
     const { get, left } = await start({ name: "api", settle });
     expect((await get("/?throw")).status).toBe(500);
-    await vi.waitFor(() => expect(statuses).toEqual([500]));
-    await vi.waitFor(async () => expect(await left()).toBe(5));
+    await eventually(() => expect(statuses).toEqual([500]));
+    await eventually(async () => expect(await left()).toBe(5));
   });
 
   test("a settlement that fails is reported, and affects no request", async () => {
@@ -76,7 +77,7 @@ export function settling(start: Start): void {
       onError: (error) => void errors.push(error),
     });
     expect((await get()).status).toBe(200);
-    await vi.waitFor(() => expect(String(errors[0])).toMatch(/`settle` must be tokens from 0 .* got NaN/));
+    await eventually(() => expect(String(errors[0])).toMatch(/`settle` must be tokens from 0 .* got NaN/));
     expect(await left()).toBe(4);
   });
 
@@ -142,10 +143,10 @@ export function settling(start: Start): void {
     const { server, left } = await start({ name: "api", settle });
     const controller = new AbortController();
     const hanging = fetch(`${server.url}/?hang`, { signal: controller.signal }).catch(() => "gone");
-    await vi.waitFor(async () => expect(await left()).toBe(4));
+    await eventually(async () => expect(await left()).toBe(4));
     controller.abort();
     expect(await hanging).toBe("gone");
-    await vi.waitFor(() => expect(ends).toEqual([true]));
-    await vi.waitFor(async () => expect(await left()).toBe(5));
+    await eventually(() => expect(ends).toEqual([true]));
+    await eventually(async () => expect(await left()).toBe(5));
   });
 }

@@ -3,6 +3,7 @@ import { parseList } from "structured-headers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Config, defineLimits, type Decision, type Limiter, MINUTE, SECOND } from "../../src/index.ts";
 import type { Store } from "../../src/stores/contract.ts";
+import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
 import { settling } from "./settling.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
@@ -348,11 +349,11 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       const failed = await start({ name: "api", skipFailedRequests: true });
       await failed.get("/?status=200");
       await failed.get("/?status=404");
-      await vi.waitFor(async () => expect(await failed.left()).toBe(4));
+      await eventually(async () => expect(await failed.left()).toBe(4));
       const successful = await start({ name: "api", skipSuccessfulRequests: true });
       await successful.get("/?status=401");
       await successful.get("/?status=302");
-      await vi.waitFor(async () => expect(await successful.left()).toBe(4));
+      await eventually(async () => expect(await successful.left()).toBe(4));
     });
 
     test("two in a row append their fields", async () => {

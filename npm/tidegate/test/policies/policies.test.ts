@@ -55,6 +55,12 @@ describe("which rules", () => {
     expect(value).toBe(7);
   });
 
+  test("a claim that is no finite number is absent", () => {
+    const { took } = start({ rules: [rule({ match: { "jwt:level": "NaN" }, limit_keys: ["ip:address"] })] });
+    const take = (level: unknown) => took({ address: "192.0.2.1", claims: { level } });
+    expect([take("NaN"), take(Number.NaN)]).toEqual([["api 9"], undefined]);
+  });
+
   test("all conditions of a match must be equal, as text, and only own claims are read", () => {
     const match = { "jwt:level": 3, "jwt:beta": true, "header:x-a": "", "query:v": "1", "ip:address": "192.0.2.1" };
     const { took } = start({ rules: [rule({ match })] });
