@@ -128,7 +128,7 @@ describe("limits that the server reports", () => {
     expect(times()).toEqual([0, 7000, 7000]);
   });
 
-  /** Four requests in flight to a server that grants four in 10 s, and what answers one of them. */
+  /** Four requests in flight to a server that grants four in 10 s, and a function that resolves one of them. */
   const four = async () => {
     const clock = fakeClock(START);
     const waiting: ((answer: Response) => void)[] = [];
@@ -160,7 +160,7 @@ describe("limits that the server reports", () => {
     await Promise.all([...all, next]);
   });
 
-  test("a server that invents names is not believed beyond a hundred", async () => {
+  test("at most 100 limits of a server are kept: a further name delays no request", async () => {
     const names = Array.from({ length: 100 }, (_, i) => `"${i}";r=900;t=60`).join(", ");
     const { clock, times, make } = serving(
       { fields: { RateLimit: names } },

@@ -7,7 +7,7 @@ import type { Seen, Start, SuiteOptions } from "./suite.ts";
 
 const LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-/** What a server answers to this on one connection. */
+/** What a server returns for this text on one connection. */
 const sent = (url: string, text: string): Promise<string> =>
   new Promise((done) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(text));
@@ -127,7 +127,7 @@ export function settling(start: Start): void {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test("the clients of a proxy, whose requests share its connection, are told apart by the header", async () => {
+  test("requests of several clients on one connection of a proxy are limited by the header", async () => {
     const { server } = await start({ name: "api", count: 5, client: { header: "x-real-ip" } });
     const from = (address: string) => `GET / HTTP/1.1\r\nHost: a\r\nX-Real-IP: ${address}\r\n\r\n`;
     const answered = await sent(server.url, from("192.0.2.7") + from("192.0.2.8") + from("192.0.2.7") + LAST);
