@@ -14,8 +14,10 @@ const APPS = join(root, "tests/packaging/frameworks");
 
 /** What each app has installed: the package in its folder, and the workspace's package that is linked there. */
 const PACKAGES: Record<string, Record<string, string>> = {
+  client: {},
   express4: { express: "express4", "@types/express": "@types/express4" },
   express: { express: "express", "@types/express": "@types/express" },
+  fetch: {},
   fastify: { fastify: "fastify" },
   hono: { hono: "hono" },
   koa: { koa: "koa", "@types/koa": "@types/koa" },

@@ -16,6 +16,12 @@ import { CLOCK, type Clock } from "./clock.ts";
 import { PLACES, Semaphore } from "./semaphore.ts";
 import { LEVELS } from "./waiting.ts";
 
+/**
+ * A function's arguments, which its options do not infer. `NoInfer` of a tuple is no list of parameters: a `key` with fewer
+ * parameters than the function would not compile.
+ */
+export type ArgumentsOf<A extends readonly unknown[]> = [A][A extends unknown ? 0 : never];
+
 /** Settings of {@link throttle} and {@link concurrent}. */
 export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown[]> {
   /** Tokens of a call: 0 to 2^40, fractions included, or a function of the call's arguments; default 1. */

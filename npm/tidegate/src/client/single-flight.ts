@@ -1,5 +1,6 @@
 import { check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
+import type { ArgumentsOf } from "./options.ts";
 
 /** Settings of {@link singleFlight}. */
 export interface SingleFlightOptions<A extends readonly unknown[]> {
@@ -33,7 +34,7 @@ function keyOf(args: readonly unknown[]): string {
  */
 export function singleFlight<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
-  options: SingleFlightOptions<NoInfer<A>> = {},
+  options: SingleFlightOptions<ArgumentsOf<A>> = {},
 ): (this: T, ...args: A) => Promise<Awaited<R>> {
   check("fn", fn, FUNCTION);
   checkTable("singleFlight", options, { key: FUNCTION });

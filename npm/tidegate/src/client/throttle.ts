@@ -1,6 +1,7 @@
 import { check, FUNCTION, msOf, SIGNAL } from "../limit/checks.ts";
 import { systemClock } from "./clock.ts";
 import {
+  type ArgumentsOf,
   checkKey,
   checkOptions,
   checkTurn,
@@ -57,7 +58,7 @@ export interface Throttled<T, A extends unknown[], R> {
 export function throttle<T, A extends unknown[], R, const N extends string = string>(
   fn: (this: T, ...args: A) => R,
   limit: ConfigOrLimit<N>,
-  options: ThrottleOptions<NoInfer<A>> = {},
+  options: ThrottleOptions<ArgumentsOf<A>> = {},
 ): Throttled<T, A, R> {
   checkOptions(options);
   const { clock = systemClock } = options;
@@ -81,7 +82,7 @@ export function throttle<T, A extends unknown[], R, const N extends string = str
 export function concurrent<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
   places: number | Semaphore,
-  options: Omit<ThrottleOptions<NoInfer<A>>, "concurrency" | "count"> = {},
+  options: Omit<ThrottleOptions<ArgumentsOf<A>>, "concurrency" | "count"> = {},
 ): Throttled<T, A, R> {
   return queued(fn, { ...options, concurrency: places }, undefined);
 }

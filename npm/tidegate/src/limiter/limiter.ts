@@ -102,7 +102,7 @@ export function granted(store: Store, name: string, decision: Decision): Decisio
 }
 
 /** Limits by name, on one store. Made by {@link defineLimits}. */
-export class Limiter<N extends string, S extends Store> {
+export class Limiter<N extends string = string, S extends Store = Store> {
   /** Where state lives. */
   readonly store: S;
   /** The names of the defined limits. */

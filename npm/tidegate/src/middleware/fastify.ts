@@ -34,7 +34,16 @@ export type FastifyOptions<N extends string> = Options<FastifyRequest, N, Fastif
 /** A route's settings for {@link rateLimitPlugin}: those it has of its own replace the plugin's. */
 export type RouteOptionsOf = Partial<FastifyOptions<string>>;
 
-type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
+// HTTP/2, schemas and loggers have types of their own.
+// biome-ignore lint/suspicious/noExplicitAny: only the application determines them
+type AnyRequest = FastifyRequest<any, any, any, any, any, any, any, any>;
+// biome-ignore lint/suspicious/noExplicitAny: as above
+type AnyReply = FastifyReply<any, any, any, any, any, any, any, any>;
+// biome-ignore lint/suspicious/noExplicitAny: as above
+type AnyInstance = FastifyInstance<any, any, any, any, any>;
+
+/** A hook of any application or route. */
+export type FastifyHook = (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => void;
 
 /**
  * Limits requests as an `onRequest` hook (or `preHandler`, where the key comes from earlier hooks), of an instance or of a
@@ -52,7 +61,7 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDone
 export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   options: FastifyOptions<NoInfer<N>>,
-): Hook {
+): FastifyHook {
   const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })');
   const { denied } = options;
   return (request, reply, done) => {
@@ -89,13 +98,13 @@ export function rateLimit<N extends string, S extends Store>(
 }
 
 /** The hooks of limits that routes choose themselves. */
-const chosen = new WeakMap<object, Hook>();
+const chosen = new WeakMap<object, FastifyHook>();
 const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 
 /** Settings of {@link rateLimitPlugin}: those of {@link rateLimit}, for every route, and these. */
-export type PluginOptions<N extends string, S extends Store> = FastifyOptions<NoInfer<N>> & {
+export type PluginOptions = FastifyOptions<string> & {
   /** What `defineLimits` returned. */
-  limiter: Limiter<N, S>;
+  limiter: Limiter;
   /** Where requests are limited: default `"onRequest"`; `"preHandler"` where keys come from earlier hooks or the body. */
   hook?: (typeof HOOKS)[number] | undefined;
   /** Whether routes without `config.rateLimit` are limited; default true. */
@@ -114,22 +123,20 @@ export type PluginOptions<N extends string, S extends Store> = FastifyOptions<No
  *
  * Throws an `InputError` where an option is wrong: when the plugin is registered, or when a route is added.
  */
-export function rateLimitPlugin<N extends string, S extends Store>(
-  app: FastifyInstance,
-  options: PluginOptions<N, S>,
-  done: (error?: Error) => void,
-): void {
+export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: (error?: Error) => void): void {
   const { limiter, hook = "onRequest", global = true, ...shared } = options;
   if (!HOOKS.includes(hook)) throw new InputError("hook", `one of ${HOOKS.join(", ")}`, hook);
   if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
-  const everywhere = rateLimit(limiter, shared as FastifyOptions<N>);
+  const everywhere = rateLimit(limiter, shared);
   app.addHook("onRoute", (route) => {
     const own = route.config?.rateLimit;
     if (own === false || (own === undefined && !global)) return;
     if (own !== undefined && (typeof own !== "object" || own === null))
       throw new InputError("config.rateLimit", "an object of options, or false", own);
-    const limit = own === undefined ? everywhere : rateLimit(limiter, overridden(shared, own) as FastifyOptions<N>);
-    const hooks = (at: (typeof HOOKS)[number]): Hook[] => [(route[at] as Hook | Hook[] | undefined) ?? []].flat();
+    const limit =
+      own === undefined ? everywhere : rateLimit(limiter, overridden(shared, own) as FastifyOptions<string>);
+    const hooks = (at: (typeof HOOKS)[number]): FastifyHook[] =>
+      [(route[at] as FastifyHook | FastifyHook[] | undefined) ?? []].flat();
     if (own !== undefined && choosesLimits(own)) {
       // A limit that the route chooses is taken once, by the innermost plugin that sees it.
       const outer = chosen.get(route);

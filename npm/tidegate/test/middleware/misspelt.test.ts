@@ -11,7 +11,6 @@ const CALLS = [
   'express.rateLimit(limits, { name: "serach", key: (request) => request.ip ?? "" });',
   'express.rateLimit(limits, { limits: [{ name: "serach" }] });',
   'fastify.rateLimit(limits, { name: "serach" });',
-  'fastify.rateLimitPlugin(app, { limiter: limits, name: "serach" }, () => {});',
   'fetched.rateLimit(limits, { name: "serach" }, () => new Response());',
   'hono.rateLimit(limits, { name: "serach" });',
   'koa.rateLimit(limits, { name: "serach" });',
@@ -31,7 +30,6 @@ import * as koa from "../../src/middleware/koa.ts";
 import * as nest from "../../src/middleware/nest.ts";
 import * as next from "../../src/middleware/next.ts";
 import * as node from "../../src/middleware/node.ts";
-declare const app: import("fastify").FastifyInstance;
 const limits = defineLimits({ search: { kind: "token bucket", rate: 1, period: "1m" }, api: { kind: "token bucket", rate: 1, period: "1m" } });
 ${CALLS.join("\n")}
 `;
