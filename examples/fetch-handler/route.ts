@@ -1,4 +1,4 @@
-// A route handler of Next.js, SvelteKit, Workers, Deno or Bun: it takes a Request and returns a Response.
+// A handler of Workers, Deno or Bun: it takes a Request and returns a Response.
 import { defineLimits, SECOND } from "tidegate";
 import { decisionOf, rateLimit } from "tidegate/fetch";
 

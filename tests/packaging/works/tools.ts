@@ -268,16 +268,16 @@ export const TOOLS: readonly Tool[] = [
   jest(30, "jsdom", "jest --env=jsdom hook.test.cjs", { does: "useRateLimit in jsdom" }),
   {
     name: "SvelteKit 2",
-    does: "server endpoint, built with adapter-node",
+    does: "server endpoint and rateLimit, built with adapter-node",
     group: "sveltekit",
     app: "kit",
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
     run: ["vite build --logLevel error"],
-    serve: { command: "node build/index.js", answers: { "/limit": ANSWERS } },
+    serve: { command: "node build/index.js", answers: { "/limit": ANSWERS }, limited: ["/limited"] },
   },
   {
     name: "React Router 7",
-    does: "server-rendered route with useRateLimit, resource route",
+    does: "server-rendered route with useRateLimit, resource route, rateLimit",
     group: "react router",
     app: "react-router",
     // Its server runtime is found by name in the app's manifest.
@@ -293,6 +293,7 @@ export const TOOLS: readonly Tool[] = [
     serve: {
       command: "react-router-serve ./build/server/index.js",
       answers: { "/limit": ANSWERS, "/": "remaining 7" },
+      limited: ["/limited"],
     },
   },
   {

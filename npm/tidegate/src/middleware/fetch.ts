@@ -1,5 +1,6 @@
 /**
- * A limit in front of a handler that takes a `Request` and returns a `Response`: Workers, Deno, Bun, SvelteKit.
+ * A limit in front of a handler that takes a `Request` and returns a `Response`: Workers, Deno, Bun; SvelteKit and
+ * React Router pass an object that has the request.
  *
  * @module
  */
