@@ -8,6 +8,7 @@ import { follow, isPending, type Pending } from "./pending.ts";
 export interface NodeResponse {
   statusCode: number;
   readonly headersSent: boolean;
+  readonly writableEnded: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
   end(body?: string): unknown;
@@ -63,13 +64,14 @@ interface End {
 function ending(response: NodeResponse): (listener: (end: End) => void) => void {
   let end: End | undefined;
   let listener: ((end: End) => void) | undefined;
-  const ended = (aborted: boolean) => (): void => {
+  const ended = (aborted: boolean): void => {
     if (end !== undefined) return;
     end = { status: response.statusCode, aborted };
     listener?.(end);
   };
-  response.once("finish", ended(false));
-  response.once("close", ended(true));
+  // HTTP/2 emits "finish" for a response that its client reset, too.
+  response.once("finish", () => ended(!response.writableEnded));
+  response.once("close", () => ended(true));
   return (added) => {
     if (end === undefined) listener = added;
     else added(end);

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
 import fastify, { type FastifyRequest } from "fastify";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
@@ -95,6 +97,28 @@ test("a response of app.inject has ended, and is not aborted", async () => {
   app.get("/", () => "hello");
   await app.inject("/");
   expect(ends).toEqual([[200, false]]);
+  await app.close();
+});
+
+test("over HTTP/2 a response that its client reset is aborted, and one that ended is not", async () => {
+  const ends: boolean[] = [];
+  const app = fastify({ http2: true });
+  const settle: FastifyOptions<"api">["settle"] = ({ aborted }) => void ends.push(aborted);
+  app.addHook("onRequest", rateLimit(define(), { name: "api", key: (request) => request.url, settle }));
+  app.get("/ends", () => "hello");
+  app.get("/hangs", (_, reply) => {
+    reply.hijack();
+    reply.raw.write("part");
+  });
+  const session = connect(await app.listen({ host: "127.0.0.1", port: 0 }));
+  const ended = session.request({ ":path": "/ends" }).resume();
+  await once(ended, "close");
+  await vi.waitFor(() => expect(ends).toEqual([false]));
+  const reset = session.request({ ":path": "/hangs" });
+  await once(reset, "data");
+  reset.close(constants.NGHTTP2_CANCEL);
+  await vi.waitFor(() => expect(ends).toEqual([false, true]));
+  session.destroy();
   await app.close();
 });
 
