@@ -5,7 +5,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reached } from "./graph.ts";
-import { install, type Installed, type Manifest, root } from "./installed.ts";
+import { install, type Installed, type Manifest, output, root } from "./installed.ts";
 
 let user: Installed;
 let manifest: Manifest;
@@ -54,6 +54,25 @@ describe("the tarball", () => {
     expect(readme.match(/\]\((?!https:|#)| (src|srcset)="(?!https:)/g)).toBeNull();
     const ofRepository = /(\]\(|src(?:set)?=")https:\/\/github\.com\/tidegate\/tidegate\/(?:blob|raw)\/main\//g;
     expect(readme.replace(ofRepository, "$1")).toBe(ours("README.md"));
+  });
+
+  test("installs beside any version of a framework: its entry may be one that the project does not use", () => {
+    const older = {
+      react: "17.0.2",
+      fastify: "4.29.1",
+      hono: "3.12.12",
+      "@nestjs/common": "9.4.3",
+      express: "6.0.0-beta.1",
+    };
+    const folder = "older";
+    for (const [name, version] of Object.entries(older))
+      user.write(`${folder}/${name}/package.json`, JSON.stringify({ name, version }));
+    const dependencies = Object.fromEntries(Object.keys(older).map((name) => [name, `file:./${name}`]));
+    user.write(`${folder}/package.json`, JSON.stringify({ name: "older", private: true, dependencies }));
+    const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", user.tarball];
+    output("npm", args, { cwd: join(user.folder, folder) });
+    const installed = readFileSync(join(user.folder, folder, "node_modules/tidegate/package.json"), "utf8");
+    expect((JSON.parse(installed) as Manifest)["name"]).toBe("tidegate");
   });
 
   test("runs nothing when it is installed, and brings no dependency along", () => {
