@@ -12,6 +12,20 @@ import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
 
+test("in app.request the environment states the address, and without one the error says so", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const app = new Hono();
+  app.use(rateLimit(limits, { name: "api" }));
+  app.get("/", (context) => context.text("hello"));
+  app.onError((error, context) => context.text(error.message, 500));
+  expect(await (await app.request("/")).text()).toMatch(
+    /^`key` must be given where the host does not report the client's/,
+  );
+  const from = async (remoteAddress: string) =>
+    (await app.request("/", {}, { incoming: { socket: { remoteAddress } } })).status;
+  expect([await from("192.0.2.1"), await from("192.0.2.1"), await from("192.0.2.2")]).toEqual([200, 429, 200]);
+});
+
 const ADAPTERS = { "2": createAdaptorServer, "1": createAdaptorServer1 as unknown as typeof createAdaptorServer };
 
 for (const [version, adapt] of Object.entries(ADAPTERS)) {

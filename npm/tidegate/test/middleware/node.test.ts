@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
 import { handle, headerOf, listen } from "./handler.ts";
+import { later } from "./later.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
 
@@ -74,4 +75,24 @@ test("onError gets the error of a function in the options, and the request 500",
   const server = await listen(createServer(rateLimit(limits, { name: "api", key, onError }, () => {})));
   expect([(await fetch(server.url)).status, errors]).toEqual([500, [failure]]);
   await server.close();
+});
+
+test("an error that the listener throws after a promise is the process's, as without a limit, and no 500 of the limit's", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: later() });
+  const reported: unknown[] = [];
+  const options = { name: "api", key: "k", onError: (error: unknown) => void reported.push(error) } as const;
+  const limited = rateLimit(limits, options, () => {
+    throw new Error("the listener fails");
+  });
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection");
+  try {
+    const unhandled = once(process, "unhandledRejection");
+    const request = new IncomingMessage(new Socket());
+    limited(request, new ServerResponse(request));
+    expect(String((await unhandled)[0])).toBe("Error: the listener fails");
+    expect(reported).toEqual([]);
+  } finally {
+    for (const other of others) process.on("unhandledRejection", other);
+  }
 });
