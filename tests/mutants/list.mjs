@@ -62,6 +62,7 @@ export const MUTANTS = [
   one("limiter/outages.ts", "      node.isLogged = false;\n", "", ...OUTAGES),
   one("limiter/resilience.ts", "[...new Set(names)].sort()", "[names[0]]", ...OUTAGES),
   one("limiter/resilience.ts", 'error.scope === "key"', "false", ...OUTAGES),
+  one("limiter/outages.ts", "if (answered) this.succeeded", "this.succeeded", "outages.test.ts"),
   one("limit/steady.ts", "if (late < JITTER) then();", "if (true) then();", "busy.test.ts"),
   one("limiter/resilience.ts", "connectBy ??= ", "connectBy = ", "connecting.test.ts"),
   one("limiter/resilience.ts", "send(now + timeout)", "send(now + 20 * timeout)", ...OUTAGES),

@@ -25,14 +25,19 @@ const lua = redis("tidegate.lua", "suite", "store", "differential");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
 export const STORES = [
-  swap("if (open !== undefined) return void open.push(call);", ""),
-  swap("if (ids.length === 1) this.#open.delete(ids[0] as string);", ""),
+  swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
+  swap(" && open.length < MOST_CALLS", ""),
+  swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),
   swap("deadline > began", "deadline >= began"),
   swap("Math.max(...calls.map", "Math.min(...calls.map"),
   swap("Math.min(deadline, limit)", "deadline"),
   swap("?? STEP_TIMEOUT", "?? 2 * STEP_TIMEOUT"),
   swap("if (this.#database.isBusy?.(error) !== true) throw error;", ""),
-  swap("reason = messageOf(error);", ""),
+  swap("failure = error;", ""),
+  swap(
+    "failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message)",
+    "new Error(message)",
+  ),
   swap("Math.min(PAUSE_MOST, 2 ** attempts)", "2 ** attempts"),
   swap("performance.now() + pause >= until", "performance.now() >= until"),
   swap("if (!seen.has(id)) await load([id]);", "await load([id]);"),

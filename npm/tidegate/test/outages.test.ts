@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
 import { type AsyncStore, decode, type SyncStore, transactional } from "../src/stores/index.ts";
+import { KeyError } from "../src/stores/turns.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
 const configs = { one: bucket, two: bucket };
@@ -332,4 +333,24 @@ describe("any value that a client throws", () => {
     await expect(limits.reset("one", { key: "a" })).rejects.toBeInstanceOf(StoreError);
     expect(log.lines).toHaveLength(1);
   });
+});
+
+test("a key's failure that says nothing about the store does not count as an answer of it", async () => {
+  let calls = 0;
+  const fail = (answered: boolean) => () => {
+    const cause = new KeyError("not sent", answered);
+    const details = { store: "rows", operation: "take", identity: "one", cause, scope: "key" } as const;
+    return Promise.reject(calls++ % 2 === 0 ? new Error("down") : new StoreError("not sent", details));
+  };
+  for (const [answered, sent] of [
+    [true, 20],
+    [false, 9],
+  ] as const) {
+    calls = 0;
+    const decide = fail(answered);
+    const store = { name: "rows", sync: false, decide, decideAll: decide, reset: decide, getValue: decide } as const;
+    const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: 1000 } }, { store, log: false });
+    for (let i = 0; i < 20; i++) await limits.limit("one");
+    expect(calls).toBe(sent);
+  }
 });

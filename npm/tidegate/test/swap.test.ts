@@ -1,5 +1,6 @@
 /** Atomic steps by compare-and-swap, on a table in memory that counts what it is sent. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
 import { decodeText, encodeText } from "../src/limit/codec.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Call } from "../src/stores/contract.ts";
@@ -51,6 +52,43 @@ test("concurrent calls on a key share one read and one write; the next call has 
   expect(rows.get("one:k")).toBe(`0 ${NOW}`);
   expect((await store.decide(call(), NOW)).ok).toBe(false);
   expect([reads.length, changes.length]).toEqual([2, 1]);
+});
+
+test("a step takes at most 1000 calls, so that a burst is decided in parts", async () => {
+  const { store, changes } = table();
+  const all = await Promise.all(Array.from({ length: 2500 }, () => store.decide(call("charge"), NOW)));
+  expect(all.at(-1)?.value).toBe(-2490);
+  expect(changes).toHaveLength(3);
+});
+
+test("a key that others write all the time does not keep calls from other keys", async () => {
+  const { store, database } = table();
+  const { swap } = database;
+  database.swap = async (some, until) => some[0]?.id !== "one:hot" && swap(some, until);
+  const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
+  vi.useFakeTimers();
+  try {
+    for (let i = 0; i < 10; i++) {
+      const hot = limits.limit("one", { key: "hot" });
+      await vi.advanceTimersByTimeAsync(20);
+      expect((await hot).cause).toMatchObject({ scope: "key" });
+    }
+    expect((await limits.limit("one", { key: "other" })).degraded).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("calls that only waited for earlier ones on their key are no sign of a store that works", async () => {
+  const { store, database } = table();
+  const { read } = database;
+  database.read = (ids, until) => (ids[0] === "one:hung" ? new Promise(() => {}) : read(ids, until));
+  void store.decide(call("take", "hung"), NOW, performance.now() + 50).catch(() => {});
+  // The step begins after the calls of this turn.
+  await undefined;
+  await undefined;
+  const queued = store.decide(call("take", "hung"), NOW, performance.now() + 20);
+  await expect(queued).rejects.toMatchObject({ scope: "key", cause: { answered: false } });
 });
 
 test("calls on other keys do not wait for each other's step", async () => {

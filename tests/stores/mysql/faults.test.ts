@@ -54,6 +54,17 @@ describe("a row that another transaction has locked", () => {
     expect(value).toBe(8);
   });
 
+  test("calls on it alone, one after another, leave the other keys their decisions", async () => {
+    const limiter = subject("alone", 4);
+    const limits = limiter(100);
+    await limiter(60_000).limit("stock", { key: "k" });
+    const other = await transaction();
+    await other.query("SELECT * FROM alone WHERE id = 'stock:k' FOR UPDATE");
+    for (let i = 0; i < 12; i++) expect((await limits.limit("stock", { key: "k" })).degraded).toBe(true);
+    expect(String((await limits.limit("stock", { key: "beside" })).cause)).not.toContain("it has failed repeatedly");
+    await other.query("COMMIT");
+  });
+
   test("a lock wait timeout is retried until the deadline", async () => {
     await fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 1");
     cleanups.push(() => fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 50"));

@@ -106,9 +106,9 @@ export class Outages {
     this.#write((log) => log.error(message, causeOf(error)));
   }
 
-  /** The store answers, but the state of one key is unusable. */
-  keyFailed(name: string, now: number, error: StoreError, instead: string): void {
-    this.succeeded(name, now);
+  /** One key fails. `answered`: the store works, and the key's state is unusable or contended; otherwise that is unknown. */
+  keyFailed(name: string, now: number, error: StoreError, instead: string, answered: boolean): void {
+    if (answered) this.succeeded(name, now);
     if (now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     const message = `tidegate: ${this.#describe(error)}; calls on this key are ${instead}, others are not affected`;

@@ -7,6 +7,7 @@ import { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 import { settle } from "../stores/steps.ts";
+import type { KeyError } from "../stores/turns.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
@@ -180,8 +181,10 @@ const HALF_OPEN =
 function failed(outages: Outages, node: string, error: unknown, instead: string): void {
   if (isInputError(error)) throw error;
   const now = steadyNow();
-  if (isStoreError(error) && error.scope === "key") outages.keyFailed(node, now, error, instead);
-  else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
+  if (isStoreError(error) && error.scope === "key") {
+    const { answered = true } = Object(error.cause) as Partial<KeyError>;
+    outages.keyFailed(node, now, error, instead, answered);
+  } else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
 
 /** Settles as the promise does, or after `ms` by `late`. Not `Promise.race`, which costs twice as much per call. */

@@ -8,6 +8,7 @@ import { generalizedUtf8 } from "../engine/utf8.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { type TableOptions, tableStore } from "./table.ts";
+import { KeyError } from "./turns.ts";
 
 /** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
 export interface PromiseMysql {
@@ -123,9 +124,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
 }
 
 /** The last write on a key has no reply. Sent again, a locked row would soon occupy every connection of the pool. */
-class Locked extends Error {
+class Locked extends KeyError {
   constructor() {
-    super("the last write on this key has no reply; its row may be locked");
+    super("the last write on this key has no reply; its row may be locked", false);
   }
 }
 

@@ -6,6 +6,7 @@ import { isInputError, isStoreError, messageOf, StoreError } from "../limit/erro
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { Step } from "./spread.ts";
+import { KeyError } from "./turns.ts";
 
 /** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
 export interface Transaction {
@@ -194,7 +195,7 @@ export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise
 /** The error that a caller of a store gets: one of ours as it is, any other as the cause of a `StoreError`. */
 export function failure(error: unknown, store: string, operation: string, identity: string): unknown {
   if (isInputError(error) || isStoreError(error)) return error;
-  const scope = error instanceof NotAState ? "key" : "store";
+  const scope = error instanceof NotAState || error instanceof KeyError ? "key" : "store";
   return new StoreError(messageOf(error), { store, operation, identity, cause: error, scope });
 }
 

@@ -7,7 +7,7 @@ import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Deadline } from "./contract.ts";
 import { SLACK, Steps, type Target, type Transaction } from "./steps.ts";
-import { notSent, Turns, within } from "./turns.ts";
+import { KeyError, notSent, Turns, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {
@@ -64,6 +64,8 @@ interface Waiting {
 type End = () => void;
 
 const STEP_TIMEOUT = 10_000;
+/** Most calls of a step: deciding on more takes longer than a timeout, and then none of them is stored. */
+const MOST_CALLS = 1000;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
 
@@ -99,7 +101,7 @@ export class Swaps<Version> {
       const call = { body, now, deadline, resolve: resolve as Waiting["resolve"], reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
-      if (open !== undefined) return void open.push(call);
+      if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
       const batch = [call];
       if (ids.length === 1) this.#open.set(id as string, batch);
       void this.#turns.run(ids, () => this.#step(ids, batch));
@@ -109,7 +111,7 @@ export class Swaps<Version> {
   async #step(ids: readonly string[], batch: readonly Waiting[]): Promise<void> {
     // Calls of the same turn join.
     await undefined;
-    if (ids.length === 1) this.#open.delete(ids[0] as string);
+    if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
     const began = performance.now();
     const calls = batch.filter(({ deadline = began + 1, reject }) => {
       if (deadline > began) return true;
@@ -131,17 +133,20 @@ export class Swaps<Version> {
 
   async #attempts(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<readonly End[]> {
     for (let attempts = 1; ; attempts++) {
-      let reason = "others were faster, or the server has no room";
+      let failure: unknown = new KeyError("others were faster, or the server has no room", true);
       try {
         const ends = await this.#attempt(ids, calls, until);
         if (ends !== undefined) return ends;
       } catch (error) {
         if (this.#database.isBusy?.(error) !== true) throw error;
-        reason = messageOf(error);
+        failure = error;
       }
       // Longer each time and never the same, so that callers that met once do not meet again.
       const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
-      if (performance.now() + pause >= until) throw new Error(`not stored in ${attempts} attempts: ${reason}`);
+      if (performance.now() + pause >= until) {
+        const message = `not stored in ${attempts} attempts: ${messageOf(failure)}`;
+        throw failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
+      }
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }

@@ -36,8 +36,19 @@ interface Turn {
 
 const ignore = (): void => {};
 
+/** A failure of one limit and key, which does not affect others. */
+export class KeyError extends Error {
+  /** `answered`: whether the store answered the call, and therefore works. */
+  constructor(
+    message: string,
+    readonly answered: boolean,
+  ) {
+    super(message);
+  }
+}
+
 export const notSent = (): Error =>
-  new Error("the call was not sent: its deadline passed while earlier calls on its key ran");
+  new KeyError("the call was not sent: its deadline passed while earlier calls on its key ran", false);
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
   if (deadline === undefined || steadyNow() < deadline) return body();
