@@ -54,7 +54,7 @@ export interface Link {
 }
 
 const CLIENTS =
-  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or sentinel), Valkey GLIDE, " +
+  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or sentinel), Valkey GLIDE, " +
   "`Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
 
 /** How to run a script on this client. Throws where the client is not supported. */
