@@ -135,6 +135,7 @@ export const STORES = [
     "locks",
     "concurrency",
   )("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  postgres("executor.ts", "pooler")('"42P05": NO_PREPARE, ', ""),
   postgres("executor.ts", "serializable", "faults")('"40001": "conflict",', ""),
   postgres(
     "executor.ts",

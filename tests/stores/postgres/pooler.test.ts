@@ -28,6 +28,23 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     expect((await stores[0]?.getValue(limit, "k"))?.value).toBeCloseTo(0, 6);
   });
 
+  test("prepared statements, the default: the error names the option, and no more is granted than there is", async () => {
+    const limit = stock("prepared", 50);
+    const stores = Array.from({ length: 6 }, () => fixture.store({}, { port: bouncer.port, max: 2 }));
+    const calls = Array.from({ length: 20 }).flatMap(() => stores.map((store) => store.decide(take(limit, "k"))));
+    const settled = await Promise.allSettled(calls);
+    const reasons = settled.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : []));
+    expect(reasons).not.toEqual([]);
+    for (const reason of reasons) {
+      expect(reason).toMatch(
+        /prepared statement ".*" .*; behind a pooler in transaction mode, set the option prepare: false$/,
+      );
+    }
+    expect(
+      granted(settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []))),
+    ).toBeLessThanOrEqual(50);
+  });
+
   test("every operation, and a transaction of the caller's, through postgres.js", async () => {
     const { host, user, database } = fixture.server.options;
     const sql = postgresJs({ host, port: bouncer.port, user, database, prepare: false, onnotice: () => {} });

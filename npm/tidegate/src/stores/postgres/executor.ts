@@ -182,6 +182,11 @@ const MISSING = new Set(["3F000", "42883", "42P01"]);
 /** The procedure cannot end the client's transaction, or the server has no such procedures. */
 const NO_PROCEDURE = new Set(["2D000", "0A000", "42601", "42809"]);
 
+const NO_PREPARE = "behind a pooler in transaction mode, set the option prepare: false";
+const PRIMARY = "connect to the primary, in sessions that may write";
+/** What to do about an error of the set-up, by its code. */
+const REMEDIES: Readonly<Record<string, string>> = { "42P05": NO_PREPARE, "26000": NO_PREPARE, "25006": PRIMARY };
+
 /** The meaning of a failed statement. */
 interface Fault {
   readonly message: string;
@@ -205,6 +210,8 @@ function faultOf(error: unknown, schema: string): Fault {
   if (code !== undefined && MISSING.has(code)) {
     text = `the schema ${schema} is missing or older than this version: run npx tidegate migrate, or await store.migrate() (${text})`;
   }
+  const remedy = code === undefined ? undefined : REMEDIES[code];
+  if (remedy !== undefined) text = `${text}; ${remedy}`;
   return {
     message: text,
     code,
