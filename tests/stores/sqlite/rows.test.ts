@@ -67,6 +67,16 @@ await inRuntime("better-sqlite3", async () => {
     expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
   });
 
+  test.each(["x'01'", "12", "''"])("a state that is %s fails the calls on its key, until reset", async (state) => {
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "odd" }), timeout: 2 * SECOND, log: false });
+    await limiter.limit("login", { key: "k" });
+    client.exec(`UPDATE odd SET state = ${state}`);
+    const { cause } = await limiter.limit("login", { key: "k" });
+    expect(cause).toMatchObject({ scope: "key" });
+    await limiter.reset("login", { key: "k" });
+    expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: 1 });
+  });
+
   test("writes delete full states, and no others", async () => {
     const limiter = defineLimits(limits, { store: sqlite(client, { table: "c" }), timeout: 60_000 });
     await limiter.limit("brief", { key: "full" });

@@ -62,7 +62,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       await connection.run(`CREATE INDEX IF NOT EXISTS ${index} ON ${table} (drop_at)`, []);
     },
     async read(ids) {
-      const query = `SELECT id, state FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`;
+      const query = `SELECT id, ${AS_TEXT} AS state FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`;
       const rows = (await connection.all(query, [JSON.stringify(ids.map(idOf))])) as { id: string; state: unknown }[];
       const states = new Map(rows.map(({ id, state }) => [id, state]));
       return ids.map((id) => states.get(idOf(id)));
@@ -77,7 +77,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
         SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
         WHERE NOT EXISTS (
           SELECT 1 FROM json_each(?) AS seen LEFT JOIN ${table} AS stored ON stored.id = seen.value ->> 0
-          WHERE stored.state IS NOT seen.value ->> 1
+          WHERE ${AS_TEXT} IS NOT seen.value ->> 1
         )
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, drop_at = excluded.drop_at`,
         [
@@ -96,6 +96,9 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
     isBusy: (error) => /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)),
   }));
 }
+
+/** The stored state as JSON carries it. A blob is no state; it is compared too, so that a reset can replace it. */
+const AS_TEXT = "CASE typeof(state) WHEN 'blob' THEN 'blob ' || hex(state) ELSE state END";
 
 /** An identity as JSON and SQLite carry it: SQLite's JSON ends a string at NUL. */
 const idOf = (id: string): string => wellFormed(id).replaceAll("%", "%25").replaceAll("\0", "%00");
