@@ -134,8 +134,8 @@ export const PROMISES = [
   source(
     "a failing or slow store delays no call beyond its deadline",
     "limiter/resilience.ts",
-    "late(resolve, reject), ms);",
-    "late(resolve, reject), 20 * ms);",
+    "afterWaiting(ms, () => late",
+    "afterWaiting(20 * ms, () => late",
   ),
   source(
     "a store that recovers is used again, without a restart",

@@ -9,7 +9,7 @@ const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.t
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
 const swap = of("swap.ts", ...unit("swap"));
-const steps = of("steps.ts", ...unit("swap", "transactional"));
+const steps = of("steps.ts", ...unit("swap", "transactional", "connecting"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
 const level = of("level.ts", ...unit("spread"));
@@ -59,7 +59,8 @@ export const STORES = [
   steps("Math.max(...sound.map", "Math.min(...sound.map"),
   steps("Math.max(capacity - value, 0)", "(capacity - value)"),
   steps("(shard === undefined ? 1 : limit.policy.shards)", "1"),
-  steps('error instanceof NotAState ? "key" : "store"', '"store"'),
+  steps('error instanceof NotAState || error instanceof KeyError ? "key" : "store"', '"store"'),
+  steps("new Promise((resolve) => resolve(connect()))", "Promise.resolve(connect())"),
   steps("!ok && defined.length < times.length", "false"),
   steps("Math.max(...defined)", "Math.min(...defined)"),
   steps("this.#states.delete(limit.identity(key, each))", "this.#states.delete(limit.identity(key, 0))"),

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { defineLimits, memory } from "../src/index.ts";
 import type { AsyncStore } from "../src/stores/contract.ts";
+import { connectingBy } from "../src/stores/steps.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 });
@@ -33,4 +34,12 @@ test("while a server does not answer, later calls wait for what is left of the 2
   void call();
   await vi.advanceTimersByTimeAsync(0);
   expect(ended).toEqual([2000, 2000, 3000]);
+});
+
+test("a client that throws when it should connect has failed to, and the first call is sent", async () => {
+  const connecting = connectingBy(() => {
+    throw new Error("no such database");
+  });
+  await connecting();
+  expect(connecting()).toBeUndefined();
 });

@@ -21,7 +21,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // Durations, which no correction of the host's clock may change.
   ["performance.now", /^(limit\/steady|react\/(server-clock|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
-  ["setTimeout", /^(limiter\/(resilience|budget)|client\/clock|react\/observer)\.ts$/],
+  ["setTimeout", /^(limit\/steady|limiter\/budget|client\/clock|react\/observer)\.ts$/],
   // What differs between the retries of two clients; the values of generated tests.
   ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];

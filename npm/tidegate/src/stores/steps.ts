@@ -187,7 +187,8 @@ export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise
     hasEnded = true;
   };
   return () => {
-    connecting ??= Promise.resolve(connect()).then(ended, ended);
+    // A client that throws has failed to connect, too.
+    connecting ??= new Promise((resolve) => resolve(connect())).then(ended, ended);
     return hasEnded ? undefined : connecting;
   };
 }
