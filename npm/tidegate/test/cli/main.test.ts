@@ -11,6 +11,15 @@ describe("tidegate", () => {
     for (const { name, summary } of COMMANDS) expect(help.out).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
   });
 
+  test("throws what is no mistake of the user: a defect has its stack", async () => {
+    const defect = new TypeError("a defect");
+    const out = (): never => {
+      throw defect;
+    };
+    const terminal = { out, err: () => {}, read: () => "", exists: () => false, now: () => 0 };
+    await expect(main(["--version"], "1.2.3", terminal)).rejects.toBe(defect);
+  });
+
   test("prints its version", async () => {
     expect(await tidegate(["--version"])).toEqual({ code: 0, out: "1.2.3", err: "" });
   });
