@@ -144,7 +144,7 @@ export const RUST = [
   policy("rule.rs", "if found.contains(&key) {", "if false {"),
   policy("rule.rs", "list.len() <= MAX_KEYS", "true"),
   policy("enforcement.rs", "*local > 0.0 && *local <= 1.0", "*local <= 1.0"),
-  policy("enforcement.rs", " && after.fract() == 0.0", ""),
+  policy("enforcement.rs", "(1.0..=MAX_AFTER).contains(after)", "(*after >= 1.0)"),
   policy("enforcement.rs", "&& name.len() > MAX_BLOCKED_NAME", "&& name.len() > MAX_NAME_BYTES"),
   policy("document.rs", "if self.counts.contains(&name) {", "if false {"),
   policy("document.rs", "counts.iter().find(|count| self.rules.contains(count))", "counts.iter().find(|_| false)"),

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Config, defineLimits, type LimitRequest, MINUTE, SECOND } from "tidegate";
 import { observe } from "tidegate/observe";
-import { definePolicies } from "tidegate/policies";
+import { definePolicies, keysOfPolicies } from "tidegate/policies";
 import { expect, test } from "vitest";
 import { Counts, policyText } from "../src/counts.ts";
 import { ownKeys } from "../src/keys.ts";
@@ -60,7 +60,7 @@ test("a policy rule in shadow mode is counted by what it decided", () => {
     algorithm_config: { rate: 1, period: "1m" },
   };
   const policies = definePolicies({ rules: [{ ...rule, shadow: true }] }, { now });
-  const counts = new Counts(policies.names, now);
+  const counts = new Counts(keysOfPolicies(policies), now);
   const limiter = observe(policies.limiter, counts.add);
   const taken = policies.select({}, {}, () => "user") as readonly LimitRequest<string>[];
   for (let i = 0; i < 3; i++) expect(limiter.limitAll(taken).ok).toBe(true);

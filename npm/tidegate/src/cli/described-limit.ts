@@ -5,11 +5,12 @@ import { examine } from "../policies/check.ts";
 import { limitKeysOf } from "../policies/rule.ts";
 import { type Arguments, duration, number, read, type Terminal, text, UsageError } from "./command.ts";
 
-/** A limit, and of a document's the `limit_keys`. */
+/** A limit; of a document's rule, the `limit_keys`, and whether it is in shadow mode. */
 export interface DescribedLimit {
   readonly name: string;
   readonly config: Config;
   readonly limitKeys?: readonly string[] | undefined;
+  readonly shadow?: boolean;
 }
 
 /** The options of a limit by its numbers. */
@@ -52,9 +53,10 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
   const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
   const rule = known.find((one) => one.name === name);
   if (rule === undefined) throw new InputError(field, `one of ${known.map((one) => one.name).join(", ")}`, name);
+  const { shadow } = rule;
   const limitKeys = limitKeysOf(rule);
   const wanted = text(args, "tier");
-  if (wanted === undefined) return { name, config: rule.limit.config, limitKeys };
+  if (wanted === undefined) return { name, config: rule.limit.config, limitKeys, shadow };
   const settings = rule.tiers?.settings ?? [];
   const tier = settings.find((one) => one.name === wanted);
   if (tier === undefined) {
@@ -64,5 +66,5 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
       wanted,
     );
   }
-  return { name, config: tier.limit.config, limitKeys };
+  return { name, config: tier.limit.config, limitKeys, shadow };
 }

@@ -63,6 +63,14 @@ describe("tidegate headers --policy", () => {
   };
   const policy = ["headers", "--policy", "policy.json", "--fields", "draft-11"];
 
+  test("a rule in shadow mode has no headers, granted or not", async () => {
+    const shadow = { "policy.json": JSON.stringify({ rules: [{ ...PLANS.rules[2], tiers, shadow: true }] }) };
+    for (const value of ["9", "0"]) {
+      const { code, out } = await tidegate([...policy, "--rule", "free", "--value", value, "--json"], shadow);
+      expect([code, JSON.parse(out)]).toEqual([0, { status: 200, fields: { "draft-11": {} } }]);
+    }
+  });
+
   test("prints the headers of a rule's limit, and of a tier's", async () => {
     const own = await tidegate([...policy, "--rule", "free"], files);
     expect(own.out).toContain('RateLimit-Policy: "free";q=20;w=2\n  RateLimit: "free";r=19;t=2');

@@ -54,7 +54,7 @@ describe("tidegate", () => {
     const out = (): never => {
       throw broken;
     };
-    const terminal = { out, err: () => undefined, read: () => "", now: () => 0 };
+    const terminal = { out, err: () => undefined, read: () => "", exists: () => false, now: () => 0 };
     await expect(main(["--version"], "1.2.3", terminal)).rejects.toBe(broken);
   });
 });

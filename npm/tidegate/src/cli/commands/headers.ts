@@ -3,6 +3,7 @@ import type { Decision } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http/index.ts";
 import { Limit } from "../../limit/limit.ts";
+import { shadowed } from "../../policies/enforcement.ts";
 import {
   type Arguments,
   type Command,
@@ -32,7 +33,7 @@ ${LIMIT_HELP}
 
 Or from a policy document:
   --policy <file>          the document (- reads the standard input)
-  --rule <name>            which of its rules
+  --rule <name>            which of its rules; one in shadow mode has no headers
   --tier <name>            which of the rule's tiers; default its own algorithm_config
 
 The stored state; default a fresh key's:
@@ -65,7 +66,7 @@ function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
 
 /** The decision of the call that the options describe, under the limit's own name. */
 function decide(args: Arguments, terminal: Terminal): Decision {
-  const { name, config } = limitOf(args, terminal);
+  const { name, config, shadow } = limitOf(args, terminal);
   const limit = new Limit(name, config);
   const now = number(args, "now") ?? terminal.now();
   const value = number(args, "value");
@@ -73,7 +74,8 @@ function decide(args: Arguments, terminal: Terminal): Decision {
     throw new UsageError("--ts is the time of --value: give both");
   const state: State | null = value === undefined ? null : { value, ts: number(args, "ts") ?? now };
   const { decision } = evaluate(state, config, { now, count: number(args, "count"), reserve: flag(args, "reserve") });
-  return { ...decision, policy: limit.policy };
+  const decided = { ...decision, policy: limit.policy };
+  return shadow === true ? shadowed(decided) : decided;
 }
 
 function familiesOf(args: Arguments): readonly HeaderFamily[] {
