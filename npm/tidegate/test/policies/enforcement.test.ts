@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AllDecision, type Decision, memory, MINUTE, RateLimitError, SECOND } from "../../src/index.ts";
-import { rateLimitHeaders, statusOf } from "../../src/http/index.ts";
+import { appendRateLimitHeaders, rateLimitHeaders, statusOf } from "../../src/http/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { metrics, observe } from "../../src/observe/index.ts";
 import { definePolicies, type PolicyRule } from "../../src/policies/index.ts";
@@ -105,7 +105,11 @@ describe.each([
     for (const ok of [true, false]) {
       expect(await policies.limiter.limit("trial", call)).toMatchObject({ ok: true, shadow: { ok } });
     }
-    expect(await policies.limiter.check("trial", call)).toMatchObject({ ok: true, shadow: { ok: false } });
+    const checked = await policies.limiter.check("trial", call);
+    expect(checked).toMatchObject({ ok: true, shadow: { ok: false } });
+    const headers = new Headers();
+    appendRateLimitHeaders(headers, checked);
+    expect([...headers]).toEqual([]);
     const all = await policies.limiter.checkAll([{ name: "trial", config: call.config }]);
     expect(all).toMatchObject({ ok: true, decisions: [{ ok: true, shadow: { ok: false } }] });
     expect(await left("trial")).toBe(0);
