@@ -42,7 +42,10 @@ test("a limit of which limitAll takes nothing keeps its row, and when that is de
   });
   await limiter.limit("parts", { count: 3 });
   const before = await rows("k");
-  await limiter.limitAll([{ name: "login", key: "k" }, { name: "parts", count: 0 }]);
+  await limiter.limitAll([
+    { name: "login", key: "k" },
+    { name: "parts", count: 0 },
+  ]);
   expect(await rows("k")).toEqual([["login:k", "1 5000", expect.any(Number)], ...before]);
 });
 

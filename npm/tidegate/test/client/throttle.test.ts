@@ -125,7 +125,9 @@ describe.each<[string, () => Store | undefined]>([
     void throttled.with({ count: 2 })();
     void throttled();
     const gone = new AbortController();
-    const aborted = throttled.with({ signal: gone.signal })().catch(() => "aborted");
+    const aborted = throttled
+      .with({ signal: gone.signal })()
+      .catch(() => "aborted");
     // The third call's token was due half a second ago. The second call has one, which leaves room for one in the limit.
     await clock.pass(2500);
     gone.abort();
