@@ -27,21 +27,32 @@ await inRuntime("bun", async (bun) => {
       `import { defineLimits, HOUR } from "tidegate";
       import { rateLimit } from "tidegate/fetch";
       const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: HOUR } });
-      const limited = rateLimit(limits, { name: "api" }, (request, server) =>
+      const ends = [];
+      const settle = ({ status, aborted }) => void ends.push([status, aborted]);
+      const limited = rateLimit(limits, { name: "api", settle }, (request, server) =>
         server.upgrade(request) ? undefined : new Response("hello"));
       const errors = [];
       const error = (found) => { errors.push(String(found)); return new Response("failed", { status: 500 }); };
-      const websocket = { open: (socket) => void socket.send("open"), message() {} };
+      const websocket = { open: (socket) => { socket.send("open"); socket.close(); }, message() {} };
       const server = Bun.serve({ port: 0, fetch: limited, error, websocket });
       const join = () => new Promise((done) => {
         const socket = new WebSocket(server.url);
         socket.onmessage = ({ data }) => { socket.close(); done(data); };
         socket.onerror = () => done("refused");
       });
-      console.log(JSON.stringify([await join(), await join(), await join(), errors]));
+      console.log(JSON.stringify([await join(), await join(), await join(), ends, errors]));
       process.exit();`,
     );
-    expect(JSON.parse(await run("sockets.js"))).toEqual(["open", "open", "refused", []]);
+    expect(JSON.parse(await run("sockets.js"))).toEqual([
+      "open",
+      "open",
+      "refused",
+      [
+        [101, false],
+        [101, false],
+      ],
+      [],
+    ]);
   });
 
   test("runs in Bun", async () => {

@@ -12,11 +12,13 @@ import type { Pending } from "./pending.ts";
  */
 export function settlement<R>(
   gate: Gate<R>,
-  request: { readonly signal: AbortSignal },
+  request: Pick<Request, "signal" | "headers">,
   keep: (work: Promise<void>) => void,
 ): (admission: Admission<R>) => (status: number, error?: unknown) => void {
   if (gate.options.settle === undefined) return () => () => {};
-  const { signal } = request;
+  const { signal, headers } = request;
+  // Bun and Deno abort the signal of a request that becomes a WebSocket.
+  const leaves = headers.get("upgrade")?.toLowerCase() !== "websocket";
   return (admission) => {
     let done = false;
     const settle = (status: number, aborted: boolean, error?: unknown): void => {
@@ -26,6 +28,7 @@ export function settlement<R>(
       keep(admission.settle({ status, aborted, error }));
     };
     const left = (): void => settle(499, true);
+    if (!leaves) return (status, error) => settle(status, false, error);
     if (signal.aborted) left();
     else signal.addEventListener("abort", left);
     return (status, error) => settle(status, false, error);
