@@ -192,7 +192,7 @@ describe("a call", () => {
 
 describe("a client", () => {
   const REDIS =
-    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client, pool, cluster or " +
+    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or " +
     "sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
   const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
   const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";

@@ -7,12 +7,13 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isInputError, MINUTE } from "../src/index.ts";
+import { definePolicies } from "../src/policies/index.ts";
 import { remoteLimits } from "../src/react/index.ts";
 
 type Callable = (...args: never[]) => unknown;
 
 /** Entries whose arguments have tests of their own. */
-const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./convex", "./durable-object"]);
+const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./convex", "./durable-object", "./cli"]);
 /** Errors, which the package constructs; and what test files call to register tests. */
 /** Made for the package's own calls, for tests, or for the framework's: plugins, decorators and modules. */
 const NOT_CALLED =
@@ -71,6 +72,7 @@ const CALLS: Record<string, () => unknown[]> = {
   isRateLimitError: () => [new Error()],
   isStoreError: () => [new Error()],
   jitter: () => [denied, { key: "a" }],
+  keysOfPolicies: () => [definePolicies(document)],
   Limit: () => ["api", bucket],
   limitNodeStream: () => [{ bytesPerSecond: 1 }],
   limitNodeObjectStream: () => [{ perSecond: 1 }],
@@ -83,6 +85,7 @@ const CALLS: Record<string, () => unknown[]> = {
   mysql: () => [{ query: none }, {}],
   observe: () => [limits(), none],
   policyKey: () => ["a", undefined],
+  policyTarget: () => [definePolicies(document), { name: "api" }],
   problem: () => [denied, {}],
   project: () => [state, bucket, 1],
   publish: () => [{ hasSubscribers: false, publish: none }],

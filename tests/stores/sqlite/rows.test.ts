@@ -53,7 +53,7 @@ await inRuntime("better-sqlite3", async () => {
       { name: "login", key: "k" },
       { name: "parts", count: 0 },
     ]);
-    expect(rows("k")).toEqual([expect.objectContaining({ id: "login:k", state: "1 5000" }), ...before]);
+    expect(rows("k")).toEqual([expect.objectContaining({ id: "login:k", state: "1 5000" }), ...(before as unknown[])]);
   });
 
   test("a state that does not decode is reported with its identity and kept until reset", async () => {

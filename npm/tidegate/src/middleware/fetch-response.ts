@@ -28,9 +28,10 @@ export function settlement<R>(
       keep(admission.settle({ status, aborted, error }));
     };
     const left = (): void => settle(499, true);
-    if (!leaves) return (status, error) => settle(status, false, error);
-    if (signal.aborted) left();
-    else signal.addEventListener("abort", left);
+    if (leaves) {
+      if (signal.aborted) left();
+      else signal.addEventListener("abort", left);
+    }
     return (status, error) => settle(status, false, error);
   };
 }

@@ -1,6 +1,6 @@
 import type { Config } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
-import { type KeyValues, policyTarget, type Rules } from "./target.ts";
+import { checkRules, type KeyValues, policyTarget, type Rules } from "./target.ts";
 
 /** The keys of policies as people read and write them. Made by {@link keysOfPolicies}. */
 export interface PolicyKeys {
@@ -56,6 +56,7 @@ function arrayIn(text: string): readonly (string | null)[] | undefined {
 export function keysOfPolicies(
   policies: Rules & { readonly names: readonly string[]; tiersOf(name: string): readonly string[] },
 ): PolicyKeys {
+  checkRules(policies);
   return {
     get names() {
       return policies.names.filter((name) => policies.tiersOf(name).length === 0);

@@ -1,4 +1,5 @@
 import { addressKey } from "../http/address.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
@@ -18,10 +19,18 @@ export interface PolicyTarget {
   readonly tier?: string | undefined;
 }
 
+const FIELDS = fieldTable("name", "key", "tier");
+
 /** The policies in force, as far as {@link policyTarget} reads them. */
 export interface Rules {
   limitKeysOf(name: string): readonly string[];
   configOf(name: string, tier?: string): Config;
+}
+
+/** Throws an `InputError` where it is no policies. */
+export function checkRules(policies: Rules): void {
+  if (typeof policies?.configOf === "function" && typeof policies.limitKeysOf === "function") return;
+  throw new InputError("policies", "what definePolicies returns", policies);
 }
 
 /** The key under which a rule of these `limit_keys` stores its state: an address counts as its client, as in a request. */
@@ -58,8 +67,14 @@ export function keyOfValues(
  */
 export function policyTarget(
   policies: Rules,
-  { name, key, tier }: PolicyTarget,
+  target: PolicyTarget,
 ): LimitRequest<string> & { readonly config: Config } {
+  checkRules(policies);
+  if (typeof target !== "object" || target === null) {
+    throw new InputError("target", "an object, such as { name, key }", target);
+  }
+  checkFields(target, FIELDS, "target");
+  const { name, key, tier } = target;
   const full = keyOfValues(name, policies.limitKeysOf(name), key);
   return { name, ...keyed(full), config: policies.configOf(name, tier) };
 }
