@@ -1,9 +1,11 @@
-// Takes single tokens, some concurrently, until it is denied; prints how many it got.
+// Opens the database and says so, waits for a line, then takes single tokens, some concurrently; prints how many it got.
 import { defineLimits, HOUR } from "tidegate";
 import { denoKv } from "tidegate/deno-kv";
 
 const [path, calls, kind] = Deno.args;
 const kv = await Deno.openKv(path);
+console.log("open");
+await Deno.stdin.read(new Uint8Array(1));
 const limits = defineLimits(
   {
     hot: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
