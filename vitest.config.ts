@@ -27,6 +27,8 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["npm/{tidegate,tidegate-replay,tidegate-console}/{src,test}/**/*.test.ts"],
+          // Files share the modules of a process: importing them for each file was two fifths of the time.
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
