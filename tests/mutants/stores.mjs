@@ -89,7 +89,7 @@ export const STORES = [
   table("++writes % SWEEP_EVERY === 0", "false"),
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
   table("if (!statements.isMissing(error)) throw error;", "throw error;"),
-  mysql("} < ?, ?, $", "} > 0 * ?, ?, $"),
+  mysql("} < ? AND (state", "} > 0 * ? AND (state"),
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();", ""),
   mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),
   mysql('if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");', ""),

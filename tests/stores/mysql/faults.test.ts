@@ -34,6 +34,7 @@ const status = async (name: string): Promise<number> =>
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
+const RUNNING = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO `late`%'";
 const lockWait = () => until(async () => (await status("Innodb_row_lock_current_waits")) > 0);
 
 describe("a row that another transaction has locked", () => {
@@ -52,6 +53,36 @@ describe("a row that another transaction has locked", () => {
     await other.query("COMMIT");
     const { value } = await limiter(60_000).limit("stock", { key: "k" });
     expect(value).toBe(8);
+  });
+
+  test.each([
+    ["a lock on the gap of an absent row", "SELECT * FROM late WHERE id = 'stock:k' FOR UPDATE"],
+    ["an insert that is rolled back", "INSERT INTO late VALUES ('stock:k', '7 1', 1)"],
+  ])("%s: calls that it kept waiting past their deadline take nothing", async (_, held) => {
+    const limiter = subject("late");
+    await limiter(60_000).check("stock", { key: "k" });
+    const other = await transaction();
+    await other.query(held);
+    const both = [
+      { name: "other", key: "first" },
+      { name: "stock", key: "k" },
+    ] as const;
+    expect((await limiter(100).limitAll(both)).degraded).toBe(true);
+    await lockWait();
+    await other.query("ROLLBACK");
+    await until(async () => (await fixture.rows(RUNNING))[0]?.[0] === 0);
+    expect(await fixture.rows("SELECT HEX(id) FROM late")).toEqual([]);
+  });
+
+  test("a row that is deleted while a step has read it is read again", async () => {
+    const limiter = subject("gone");
+    await limiter(60_000).limit("stock", { key: "k", count: 4 });
+    const other = await transaction();
+    await other.query("DELETE FROM gone WHERE id = 'stock:k'");
+    const taken = limiter(60_000).limit("stock", { key: "k" });
+    await lockWait();
+    await other.query("COMMIT");
+    expect(await taken).toMatchObject({ ok: true, value: 9 });
   });
 
   test("calls on it alone, one after another, leave the other keys their decisions", async () => {

@@ -87,21 +87,27 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // Every process locks rows in one order.
       const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
       const last = (until + ahead) / 1000;
-      const inserts = rows.map(() => `(UNHEX(?), IF(${CLOCK} < ?, ?, ${REFUSE}), UNIX_TIMESTAMP() + ?)`);
-      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${inserts.join()}
+      // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
+      // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
+      const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
+      const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
+      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
         ON DUPLICATE KEY UPDATE
-          drop_at = IF(
-            ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END),
-            GREATEST(drop_at, VALUES(drop_at)), ${REFUSE}
-          ),
-          state = VALUES(state)`;
+          drop_at = CASE
+            WHEN VALUES(drop_at) = 0 THEN drop_at
+            WHEN ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END)
+              THEN GREATEST(drop_at, VALUES(drop_at))
+            ELSE ${REFUSE}
+          END,
+          state = IF(VALUES(drop_at) = 0, state, VALUES(state))`;
       const seconds = (ms: number): number => Math.ceil(Math.min(ms / 1000, Number.MAX_SAFE_INTEGER));
-      const inserted = rows.flatMap(({ id, state, dropIn }) => [id, last, state, seconds(dropIn)]);
+      const ids = rows.map(({ id }) => id);
+      const inserted = rows.flatMap(({ id, state, dropIn }) => [id, state, seconds(dropIn)]);
       const before = rows.flatMap((row) => [row.id, row.before]);
       const givenUp = performance.now() + LOCK_WAIT;
       for (const { id } of all) unanswered.set(id, givenUp);
       try {
-        await query(sql, [...inserted, last, ...before]);
+        await query(sql, [...ids, ...inserted, last, ...before]);
         return true;
       } catch (error) {
         if (errnoOf(error) === OUT_OF_RANGE) return false;
