@@ -100,6 +100,33 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
     expect((await outside.getValue("order", { key })).value).toBe(7);
     await close();
   });
+
+  test("an error of the server is the driver's, however it is wrapped: the remedy, and a try again", async () => {
+    const { client, transaction, close } = await open();
+    const limit = stock(`${name.replaceAll(" ", "-")}.errors`, 10);
+    const missing = await postgres(client, { schema: "absent" })
+      .decide(take(limit, "k"))
+      .catch((error: unknown) => error);
+    expect(String(missing)).toContain('the schema "absent" is missing or older than this version: run npx tidegate');
+    await migrate(client);
+    const store = postgres(client);
+    await store.decide(take(limit, "k"));
+    await fixture.admin.query("BEGIN");
+    await fixture.admin.query("SELECT FROM tidegate.states FOR UPDATE");
+    const deadline = performance.now() + 300;
+    const [locked, beside] = await Promise.allSettled([
+      store.decide(take(limit, "k"), undefined, deadline),
+      store.decide(take(limit, "beside"), undefined, deadline),
+    ]);
+    await fixture.admin.query("COMMIT");
+    expect(String(Object(locked).reason)).toContain("the row is locked by another transaction");
+    expect(beside).toMatchObject({ status: "fulfilled", value: { ok: true } });
+    await transaction(async (tx) => {
+      const inside = postgres(client, { schema: "absent" }).within(tx);
+      await expect(inside.decide(take(limit, "k"))).rejects.toThrow("npx tidegate migrate");
+    }).catch(() => {});
+    await close();
+  });
 });
 
 test("Drizzle in a session where quotes have other rules: no key leaves its literal", async () => {

@@ -198,12 +198,34 @@ interface Fault {
   readonly noProcedure: boolean;
 }
 
+/** Most errors around the driver's own. */
+const MOST_WRAPPERS = 4;
+
+/** The driver's error, which Drizzle has in `cause`, and Prisma in `meta`: the innermost that has a code. */
+function driverError(error: unknown): { code?: unknown; message?: unknown } {
+  let found: { code?: unknown; message?: unknown } = {};
+  let inner = error;
+  for (let depth = 0; depth <= MOST_WRAPPERS && typeof inner === "object" && inner !== null; depth++) {
+    const { code, message, originalCode = code, originalMessage = message, cause, meta } = inner as Wrapper;
+    if (depth === 0 || typeof originalCode === "string") found = { code: originalCode, message: originalMessage };
+    inner = cause ?? meta?.driverAdapterError ?? meta;
+  }
+  return found;
+}
+
+/** What is read of an error: a driver's, Drizzle's, Prisma's, or that of one of Prisma's adapters. */
+interface Wrapper {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly originalCode?: unknown;
+  readonly originalMessage?: unknown;
+  readonly cause?: unknown;
+  readonly meta?: { readonly driverAdapterError?: unknown } | null;
+}
+
 /** Reads what a client rejected with, which may be any value. */
 function faultOf(error: unknown, schema: string): Fault {
-  const { code: given, message } = (typeof error === "object" && error !== null ? error : {}) as Record<
-    string,
-    unknown
-  >;
+  const { code: given, message } = driverError(error);
   const code = typeof given === "string" && given !== "" ? given : undefined;
   let text = typeof message === "string" ? message : typeof error === "string" ? error : "";
   if (text === "") text = code ?? `the client rejected with ${show(error)} in place of an error`;
