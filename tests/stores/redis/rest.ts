@@ -14,6 +14,10 @@ const encoded = (value: unknown): unknown => {
 export class RestServer {
   /** Every command that came, the first word in lower case. */
   readonly commands: string[][] = [];
+  /** How many requests came. */
+  requests = 0;
+  /** How many of the next requests are carried out without a reply: the connection closes. */
+  repliesToLose = 0;
   readonly #server: Server;
   readonly #redis: Redis;
 
@@ -26,7 +30,12 @@ export class RestServer {
     const server = createServer();
     const rest = new RestServer(server, new Redis({ host: "127.0.0.1", port }));
     server.on("request", async (request: IncomingMessage, response) => {
+      rest.requests++;
       const { status, body } = await rest.#answer(request);
+      if (rest.repliesToLose > 0) {
+        rest.repliesToLose--;
+        return void response.destroy();
+      }
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -65,6 +65,30 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
     }
   });
 
+  test("sends nothing a second time where a reply is lost", async () => {
+    const limiter = defineLimits(limits, { store: create(), timeout: 10_000, onStoreError: "deny" });
+    expect(await limiter.limit("api", { key: "lost" })).toMatchObject({ ok: true, remaining: 9 });
+    rest.repliesToLose = 1;
+    const { degraded, cause } = await limiter.limit("api", { key: "lost" });
+    expect({ degraded, message: (cause as Error).message }).toEqual({
+      degraded: true,
+      message: 'redis: take of "api:lost" failed: fetch failed',
+    });
+    expect((await limiter.getValue("api", { key: "lost" })).value).toBeCloseTo(8, 2);
+  });
+
+  test("sends 64 concurrent calls in one request, and 3000 in three", async () => {
+    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    await limiter.limit("api");
+    const granted = async (calls: number, keys: number) => {
+      const before = rest.requests;
+      const all = Array.from({ length: calls }, (_, i) => limiter.limit("api", { key: `${i % keys}` }));
+      return { granted: (await Promise.all(all)).filter(({ ok }) => ok).length, requests: rest.requests - before };
+    };
+    expect(await granted(64, 64)).toEqual({ granted: 64, requests: 1 });
+    expect(await granted(3000, 300)).toEqual({ granted: 64 * 9 + 236 * 10, requests: 3 });
+  });
+
   test("sends nothing a second time where an error merely quotes the word", async () => {
     const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
     expect((await limiter.limit("api")).ok).toBe(true);
@@ -80,6 +104,18 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
     }
     expect([rest.count("evalsha"), rest.count("eval")]).toEqual([3, 0]);
   });
+});
+
+test("an error of the REST server is reported without the script", async () => {
+  const client = new Upstash({ url: rest.url, token: "wrong" });
+  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 10_000 }).limit("api");
+  expect((cause as Error).message).toBe('redis: take of "api" failed: WRONGPASS');
+});
+
+test("a client without an address fails its calls with that reason, not by their deadline", async () => {
+  const client = new Upstash({ url: "", token: "" });
+  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 10_000 }).limit("api");
+  expect((cause as Error).message).toMatch(/Failed to parse URL/);
 });
 
 /** Runs the page's code as it is, on this server. */

@@ -2,6 +2,7 @@
 
 import { InputError, showInstead } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
+import { requesterOf, sender } from "./upstash.ts";
 
 /** ioredis and what is shaped like it: `Redis` (also with Sentinel) and `Cluster`. */
 export interface IoredisLike {
@@ -29,7 +30,10 @@ export interface BunRedisLike {
   readonly connected: boolean;
 }
 
-/** A REST client such as Upstash's. Set its own retries to none: a request that was sent may have been carried out. */
+/**
+ * A REST client such as Upstash's. The store sends without the retries of Upstash's and Vercel's. Turn off those of any
+ * other client: a request that was sent may have been carried out.
+ */
 export interface RestRedisLike {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
@@ -87,6 +91,12 @@ export function linkTo(client: RedisLike): Link {
         return bun.send(name, rest);
       },
     };
+  }
+  const requester = requesterOf(at);
+  if (requester !== undefined) {
+    const send = sender(requester);
+    const run: Link["run"] = (whole, script, keys, args) => send(command(whole, script, keys, args));
+    return { ...server, form: "text", keyPrefix: "", run };
   }
   // The third version of node-redis answers by callbacks.
   if (has("evalsha", "eval") && !has("internal_send_command")) {
