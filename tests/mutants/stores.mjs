@@ -102,7 +102,6 @@ export const STORES = [
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
   redis("upstash.ts", "upstash")('error.message.indexOf(", command was: ")', "-1"),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
-  redis("upstash.ts", "upstash")("if (open?.commands === commands) open = undefined;", "open = undefined;"),
   redis("store.ts", "suite", "store")("latest?.is(op, count, reserve, start, shard) === true", "latest !== undefined"),
   redis(
     "store.ts",

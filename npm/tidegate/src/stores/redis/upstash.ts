@@ -36,7 +36,7 @@ export function sender(requester: Requester): (command: string[]) => Promise<unk
   const start = (): Batch => {
     const commands: string[][] = [];
     const request = () => {
-      if (open?.commands === commands) open = undefined;
+      open = undefined;
       return once.request({ path: ["pipeline"], body: commands });
     };
     return { commands, replies: Promise.resolve().then(request).catch(withoutCommands) };
