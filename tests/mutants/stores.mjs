@@ -50,7 +50,12 @@ export const STORES = [
   swap('if (performance.now() >= until) throw new Error("not stored before the deadline");', ""),
   swap("database.comparesAll === true", "false"),
   swap("? ends : undefined", "? ends : ends"),
-  swap("void this.#turns.run(ids, () => this.#step(ids, batch));", "void this.#step(ids, batch);"),
+  swap(
+    "this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)))",
+    "this.#place(() => this.#step(ids, batch))",
+  ),
+  swap("MOST_STEPS = 128", "MOST_STEPS = 1000"),
+  swap("    else next();\n", ""),
 
   steps("if (all.ok) for (const [i, call]", "for (const [i, call]"),
   steps("state === null || state === before ? [] : [[shard, state]]", "state === null ? [] : [[shard, state]]"),

@@ -108,6 +108,34 @@ test("calls on other keys do not wait for each other's step", async () => {
   expect((await slow).ok).toBe(true);
 });
 
+test("a burst on many keys has 128 steps under way, and each that ends begins another", async () => {
+  const held: (() => void)[] = [];
+  const { store, database } = table();
+  const { read } = database;
+  database.read = async (ids, until) => {
+    await new Promise<void>((resolve) => held.push(resolve));
+    return read(ids, until);
+  };
+  const all = Promise.all(Array.from({ length: 300 }, (_, i) => store.decide(call("take", `${i}`), NOW)));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  await turn();
+  expect(held).toHaveLength(128);
+  held[5]?.();
+  await turn();
+  expect(held).toHaveLength(129);
+  for (let i = 0; i < 300; i++) {
+    held[i]?.();
+    if (i % 100 === 0) await turn();
+  }
+  expect((await all).every(({ ok }) => ok)).toBe(true);
+  // A failed step frees its place, too.
+  database.read = async () => Promise.reject(new Error("down"));
+  const failing = Array.from({ length: 300 }, (_, i) => store.decide(call("take", `${i}`), NOW).catch(() => "failed"));
+  expect(new Set(await Promise.all(failing))).toEqual(new Set(["failed"]));
+  database.read = read;
+  expect((await store.decide(call("take", "after"), NOW)).ok).toBe(true);
+});
+
 test("a step waits for those before it on its keys", async () => {
   const begun: string[] = [];
   const ends: (() => void)[] = [];

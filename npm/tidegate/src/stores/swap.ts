@@ -66,6 +66,11 @@ type End = () => void;
 const STEP_TIMEOUT = 10_000;
 /** Most calls of a step: deciding on more takes longer than a timeout, and then none of them is stored. */
 const MOST_CALLS = 1000;
+/**
+ * Most steps under way. A client sends in order, so without this bound all reads of a burst on many keys come before its
+ * first write: all of them are then late, instead of the last ones.
+ */
+const MOST_STEPS = 128;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
 
@@ -75,6 +80,9 @@ export class Swaps<Version> {
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
+  #underWay = 0;
+  /** Steps that begin when others end. */
+  readonly #next: (() => void)[] = [];
 
   constructor(database: Swappable<Version>) {
     this.#database = database;
@@ -104,8 +112,17 @@ export class Swaps<Version> {
       if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
       const batch = [call];
       if (ids.length === 1) this.#open.set(id as string, batch);
-      void this.#turns.run(ids, () => this.#step(ids, batch));
+      void this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)));
     });
+  }
+
+  async #place(step: () => Promise<void>): Promise<void> {
+    if (this.#underWay < MOST_STEPS) this.#underWay++;
+    else await new Promise<void>((resolve) => this.#next.push(resolve));
+    await step();
+    const next = this.#next.shift();
+    if (next === undefined) this.#underWay--;
+    else next();
   }
 
   async #step(ids: readonly string[], batch: readonly Waiting[]): Promise<void> {

@@ -48,7 +48,7 @@ export class KeyError extends Error {
 }
 
 export const notSent = (): Error =>
-  new KeyError("the call was not sent: its deadline passed while earlier calls on its key ran", false);
+  new KeyError("the call was not sent: its deadline passed while earlier calls ran", false);
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
   if (deadline === undefined || steadyNow() < deadline) return body();
