@@ -173,6 +173,10 @@ test("a client without promises, and what is no client, are refused", async () =
   for (const bad of [undefined, null, 1, {}, { query: 1 }]) {
     expect(() => mysql(bad as never)).toThrow("`client` must be a pool or a connection of mysql2 or mariadb");
   }
-  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql({ query: () => ({}) as never }), log: false });
-  expect(String((await limiter.limit("login")).cause)).toContain("must return a promise of rows and fields");
+  // The second is a client that returns rows without fields, such as TypeORM's DataSource.
+  for (const result of [{}, Promise.resolve([[1, 5000, null]])]) {
+    const store = mysql({ query: () => result as never });
+    const { cause } = await defineLimits(limits, { timeout: 60_000, store, log: false }).limit("login");
+    expect(String(cause)).toContain("must return a promise of rows and fields");
+  }
 });

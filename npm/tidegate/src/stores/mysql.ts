@@ -77,7 +77,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       const now = performance.now();
       if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();
       const states = ids.map(() => `(SELECT state FROM ${table} WHERE id = UNHEX(?))`);
-      const [row] = (await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hex))) as unknown[][];
+      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hex));
+      const row: unknown = Object(rows)[0];
+      if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
       if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");
       ahead = Number(clock) * 1000 - performance.now();
@@ -142,6 +144,9 @@ const errnoOf = (error: unknown): unknown => Object(error).errno;
 const hex = (id: string): string =>
   Array.from(generalizedUtf8(id), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+const notRowsAndFields = (): Error =>
+  new TypeError("`query` of the client must return a promise of rows and fields, as a pool of mysql2 or mariadb does");
+
 type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
 
 /** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
@@ -156,7 +161,7 @@ function queryOf(client: MysqlLike): Query {
   return async (sql, values) => {
     // mysql2 returns rows and fields; mariadb does with the second option.
     const result = await sender.query({ sql, rowsAsArray: true, metaAsArray: true }, values);
-    if (!Array.isArray(result)) throw new TypeError("`query` of the client must return a promise of rows and fields");
+    if (!Array.isArray(result)) throw notRowsAndFields();
     return result[0];
   };
 }
