@@ -95,6 +95,15 @@ describe("the clients that people have", () => {
       "arrays",
     );
   });
+  test("a function with query and an unsafe that sends nothing, as neon() makes", async () => {
+    const pool = fixture.pool();
+    const neon = Object.assign(() => {}, {
+      query: async (text: string, values?: unknown[]) => (await pool.query(text, values)).rows,
+      unsafe: (sql: string) => ({ sql }),
+    });
+    await migrate(neon);
+    await everything(neon, "neon");
+  });
   test("not a client: an error that says what is one", () => {
     for (const bad of [undefined, null, 1, "postgres://", {}, { query: 1 }]) {
       expect(() => postgres(bad as never)).toThrow(/^`client` must be a PostgreSQL client, with query/);

@@ -69,6 +69,9 @@ const isPool = (client: object): boolean =>
 const isPgClient = (client: object): boolean =>
   has(client, "query") && has(client, "connect") && has(client, "escapeIdentifier") && !isPool(client);
 
+/** postgres.js, or Bun's `SQL`. The function that `neon()` makes has both; its `unsafe` only marks a part of a template. */
+const isUnsafeClient = (client: object): boolean => has(client, "unsafe") && !has(client, "query");
+
 /** Whether it is one connection, which takes one statement after another: pg's `Client` and PGlite. */
 export const isOneConnection = (client: PostgresClient): boolean =>
   has(client, "query") && !isPool(client) && (has(client, "escapeIdentifier") || has(client, "execProtocol"));
@@ -82,7 +85,7 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
   if (!isObject(given)) throw notAClient(given);
   const orm = ormQuery(given);
   if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
-  if (has(given, "unsafe")) return unsafeSender(client as UnsafeClient, prepare);
+  if (isUnsafeClient(given)) return unsafeSender(client as UnsafeClient, prepare);
   if (!has(given, "query")) throw notAClient(given);
   if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
   const { query } = given as { query: Query };
@@ -198,7 +201,7 @@ function unsafeSender(client: UnsafeClient, prepare: boolean): Send {
 export async function runOn(client: PostgresClient, text: string): Promise<void> {
   const given: unknown = client;
   if (isObject(given) && has(given, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
-  else if (isObject(given) && has(given, "unsafe")) await (client as UnsafeClient).unsafe(text);
+  else if (isObject(given) && isUnsafeClient(given)) await (client as UnsafeClient).unsafe(text);
   else if (isObject(given) && has(given, "query")) await (client as QueryClient).query(text);
   else if (isObject(given) && has(given, "execute")) await (client as DrizzleLike).execute(text);
   else throw notAClient(given);
