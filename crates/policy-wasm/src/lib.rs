@@ -11,6 +11,11 @@ use serde::Serialize;
 use tidegate_policy::{Checked, Document};
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 
+/// Half the code of the standard library's allocator.
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
 /// Checks a document and returns `{ rules, fallback?, problems }`. `repeated` has the path of each field that the
 /// document's text repeats, which a JavaScript object cannot show.
 #[wasm_bindgen]

@@ -2,9 +2,10 @@
 
 use crate::fields::Fields;
 use crate::nearest::nearest;
+use crate::number::{parsed, shown};
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
-use tidegate_core::{Bound, Config, FIRST_REQUEST, Field, Kind, Policy, Shown};
+use tidegate_core::{Bound, Config, FIRST_REQUEST, Field, Kind, Policy};
 
 /// The names of the kinds in a document.
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
@@ -68,7 +69,7 @@ fn duration(text: &str) -> Option<f64> {
     if !digits(integer) || !digits(fraction) {
         return None;
     }
-    Some(amount.parse::<f64>().ok()? * ms)
+    Some(parsed(amount)? * ms)
 }
 
 /// The ms of a number, or of a duration's text; `None` for anything else.
@@ -162,9 +163,9 @@ pub(crate) fn policy(
         (per_second, rate, capacity.filter(|_| fields.get("burst").is_some()))
         && burst < rate
     {
-        let expected = format!("at least `{alias}`, which is {}", Shown(rate));
+        let expected = format!("at least `{alias}`, which is {}", shown(rate));
         let hint = Some("give `capacity` for a smaller bucket".into());
-        report.add(&fields.at("burst"), expected, Shown(burst).to_string(), hint);
+        report.add(&fields.at("burst"), expected, shown(burst), hint);
     }
     if report.count() > before {
         return None;

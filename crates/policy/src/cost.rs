@@ -4,10 +4,11 @@ use crate::algorithm::names;
 use crate::descriptor::{Descriptor, Source};
 use crate::fields::Fields;
 use crate::limit::Limit;
+use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
-use tidegate_core::{Bound, Field, Kind, Shown};
+use tidegate_core::{Bound, Field, Kind};
 
 /// Tokens that a request takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,7 +57,7 @@ fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, repo
         other => {
             let range = if above_least { ("above", "and up to") } else { ("from", "to") };
             let expected =
-                format!("a finite number of tokens {} {} {} {}", range.0, Shown(least), range.1, Shown(most));
+                format!("a finite number of tokens {} {} {} {}", range.0, shown(least), range.1, shown(most));
             let above = matches!(other, Tree::Number(value) if *value > most);
             let hint = (granted && above).then(|| "the limit never grants more at once".to_owned());
             report.add(path, expected, other.shown(), hint);

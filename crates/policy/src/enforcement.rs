@@ -2,6 +2,7 @@
 
 use crate::algorithm::{expects, ms};
 use crate::fields::Fields;
+use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
@@ -125,7 +126,7 @@ impl Block {
         let after = match fields.get("after") {
             Some(Tree::Number(after)) if (1.0..=MAX_AFTER).contains(after) && after.fract() == 0.0 => Some(*after),
             other => {
-                report.wrong(&fields.at("after"), format!("an integer from 1 to {MAX_AFTER}"), other);
+                report.wrong(&fields.at("after"), format!("an integer from 1 to {}", shown(MAX_AFTER)), other);
                 None
             }
         };

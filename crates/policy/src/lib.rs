@@ -17,6 +17,7 @@ mod fields;
 mod json;
 mod limit;
 mod nearest;
+mod number;
 mod problem;
 mod rule;
 #[cfg(feature = "json")]

@@ -5,10 +5,11 @@ use crate::cost::Cost;
 use crate::descriptor::Descriptor;
 use crate::fields::Fields;
 use crate::limit::Limit;
+use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
-use tidegate_core::{Kind, Policy, Shown};
+use tidegate_core::{Kind, Policy};
 
 /// Limits by the text at one place of the request. They share the rule's state: a client that changes plans keeps its debt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,8 +61,8 @@ impl Tiers {
             let Some(policy) = algorithm::policy(&numbers, kind, rule, report) else { continue };
             let limit = Limit::new(policy, reserve);
             if limit.grantable < cost.default {
-                let expected = format!("a limit that can grant the rule's cost, {}", Shown(cost.default));
-                report.add(&path, expected, format!("at most {}", Shown(limit.grantable)), None);
+                let expected = format!("a limit that can grant the rule's cost, {}", shown(cost.default));
+                report.add(&path, expected, format!("at most {}", shown(limit.grantable)), None);
             }
             settings.push(Tier { name: name.to_owned(), limit });
         }

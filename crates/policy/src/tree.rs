@@ -1,7 +1,7 @@
 //! An unchecked document: any JSON value, and the other values that JavaScript can pass.
 
 use std::fmt::Write;
-use tidegate_core::Shown;
+use crate::number::shown;
 
 /// A value of the document. Objects keep every entry in order, so that a repeated one can be reported.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl Tree {
         match self {
             Tree::Null => "null".into(),
             Tree::Bool(value) => value.to_string(),
-            Tree::Number(value) => Shown(*value).to_string(),
+            Tree::Number(value) => shown(*value),
             Tree::Text(text) => quoted(text),
             Tree::List(_) => "an array".into(),
             Tree::Map(_) => "an object".into(),
@@ -44,7 +44,7 @@ impl Tree {
         match self {
             Tree::Text(text) => Some(text.clone()),
             Tree::Bool(value) => Some(value.to_string()),
-            Tree::Number(value) if value.is_finite() => Some(Shown(*value).to_string()),
+            Tree::Number(value) if value.is_finite() => Some(shown(*value)),
             _ => None,
         }
     }

@@ -1,0 +1,28 @@
+//! Numbers and their texts, as JavaScript has them. In a JavaScript host it writes and reads them, which keeps the tables
+//! for both out of the module.
+
+/// The number as JavaScript writes it.
+#[cfg(not(all(feature = "js", target_family = "wasm")))]
+pub(crate) fn shown(number: f64) -> String {
+    tidegate_core::Shown(number).to_string()
+}
+
+/// The number of a text of digits, with or without a point.
+#[cfg(not(all(feature = "js", target_family = "wasm")))]
+pub(crate) fn parsed(digits: &str) -> Option<f64> {
+    digits.parse().ok()
+}
+
+#[cfg(all(feature = "js", target_family = "wasm"))]
+#[wasm_bindgen::prelude::wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_name = String)]
+    pub(crate) fn shown(number: f64) -> String;
+    #[wasm_bindgen(js_name = Number)]
+    fn number(digits: &str) -> f64;
+}
+
+#[cfg(all(feature = "js", target_family = "wasm"))]
+pub(crate) fn parsed(digits: &str) -> Option<f64> {
+    Some(number(digits))
+}
