@@ -3,7 +3,11 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 const source = (path: string): string => fileURLToPath(new URL(`npm/tidegate/src/${path}`, import.meta.url));
-const hosts = { "#engine-host": source("engine/host-node.ts"), "#policy-host": source("policies/host-inline.ts") };
+const hosts = {
+  "#engine-host": source("engine/host-node.ts"),
+  "#layers": source("limiter/layers.ts"),
+  "#policy-host": source("policies/host-inline.ts"),
+};
 
 /** The programs that run inside a database are files of their own language; the build takes them as text too. */
 const programs = {

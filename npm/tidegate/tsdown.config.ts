@@ -31,10 +31,15 @@ const only = process.env["TIDEGATE_ENTRIES"]?.split(" ");
 const exported = Object.entries(exports)
   .filter(([path]) => only === undefined || only.includes(path))
   .map(([, target]) => (typeof target === "string" ? target : target.default));
-const engines = Object.values(imports["#engine-host"] ?? {});
+const engines = ["#engine-host", "#layers"].flatMap((name) => Object.values(imports[name] ?? {}));
 const inside = only ? engines : [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
 
 const PURE = "./dist/pure.js";
+
+const PURE_HOSTS: Readonly<Record<string, string>> = {
+  "#engine-host": at("src/engine/host-pure.ts"),
+  "#layers": at("src/limiter/layers-none.ts"),
+};
 
 const shared: UserConfig = {
   target: "es2022",
@@ -83,6 +88,7 @@ const modules: UserConfig = {
       /^#engine-host$/,
       /^#durable-object$/,
       /^#policy-host$/,
+      /^#layers$/,
       /^cloudflare:/,
       /\.wasm$/,
       GENERATED_JS,
@@ -123,7 +129,7 @@ const pure: UserConfig = {
   hooks: {},
   deps: { neverBundle: [GENERATED_JS] },
   // Not an alias, which tsconfig.json's path for Node.js precedes.
-  plugins: [{ name: "pure", resolveId: (id) => (id === "#engine-host" ? at("src/engine/host-pure.ts") : undefined) }],
+  plugins: [{ name: "pure", resolveId: (id) => PURE_HOSTS[id] }],
 };
 
 const libraries = entries(exported);
@@ -150,6 +156,7 @@ const commonjs: UserConfig = {
   deps: { neverBundle: [/^react$/, /^@tidegate\//] },
   alias: {
     "#engine-host": at("src/engine/host-node.ts"),
+    "#layers": at("src/limiter/layers.ts"),
     "#policy-host": at("src/policies/host-inline.ts"),
     "#durable-object": at("src/stores/durable-object/base.ts"),
   },

@@ -39,7 +39,10 @@ describe("broken", () => storeSuite({ test, describe, create: () => {
       bundle: true,
       format: "esm",
       platform: "node",
-      alias: { "#engine-host": join(root, "npm/tidegate/src/engine/host-inline.ts") },
+      alias: {
+        "#engine-host": join(root, "npm/tidegate/src/engine/host-inline.ts"),
+        "#layers": join(root, "npm/tidegate/src/limiter/layers.ts"),
+      },
       logLevel: "error",
     });
     let output = "";

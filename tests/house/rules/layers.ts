@@ -10,6 +10,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["limit", /^limit\//],
   ["engine", /^engine\//],
   ["lease options", /^limiter\/lease\/options\.ts$/],
+  ["layers", /^limiter\/(layers(-none)?|resilience|outages|lease\/\w+)\.ts$/],
   [
     "store parts",
     /^stores\/(index|contract|steps|swap|table|transactional|record|spread|level|turns|server-clock|addon-(calls|store))\.ts$/,
@@ -32,7 +33,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
 ];
 
 const LIMIT = ["limit", "engine"];
-const STORE = [...LIMIT, "lease options", "store parts"];
+const STORE = [...LIMIT, "lease options", "layers", "store parts"];
 const LIMITER = [...STORE, "memory", "limiter"];
 
 /** What each may import beside itself. A module without a row may import nothing of the package. */
@@ -40,7 +41,8 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   limit: ["engine"],
   engine: ["limit"],
   "lease options": ["limit"],
-  "store parts": [...LIMIT, "lease options"],
+  layers: [...LIMIT, "lease options", "store parts", "memory"],
+  "store parts": [...LIMIT, "lease options", "layers"],
   memory: STORE,
   store: [...STORE, "memory", "hash"],
   limiter: LIMITER,
@@ -64,8 +66,8 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 /** Packages and Node.js's own modules, by who may name them. */
 const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [
-    /^#engine-host$|^#policy-host$|^#durable-object$/,
-    /^(engine\/(engine|algebra)|policies\/check|stores\/durable-object)\.ts$/,
+    /^#engine-host$|^#layers$|^#policy-host$|^#durable-object$/,
+    /^(engine\/(engine|algebra)|limiter\/limiter|policies\/check|stores\/durable-object)\.ts$/,
   ],
   [/^#durable-object$|^cloudflare:workers$/, /^stores\/durable-object\//],
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Config } from "tidegate";
 import { type Call, type Decision, Limit, type Op, type State } from "tidegate/store";
-import { settle } from "../../../npm/tidegate/src/stores/steps.ts";
+import { settle } from "../../../npm/tidegate/src/limit/settle.ts";
 import { take, withServer } from "./fixture.ts";
 
 /** Steps in all; more on demand: `TIDEGATE_STEPS=1000000 npx vitest run --project stores differential`. */

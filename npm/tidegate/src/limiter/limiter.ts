@@ -1,3 +1,4 @@
+import { layers } from "#layers";
 import {
   type Answer,
   BLOCK,
@@ -32,11 +33,11 @@ import { checkFields } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
-import { Leases } from "./lease/leases.ts";
-import { checkLease } from "./lease/options.ts";
+import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
 import { callLimits, Limit } from "../limit/limit.ts";
-import { type Batch, type Fast, resilient, resilientSync } from "./resilience.ts";
+import type { Layered, layers as Layers } from "./layers.ts";
+import type { Batch, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
@@ -94,6 +95,12 @@ function define(name: string, config: Config): Limit {
   }
 }
 
+function layersOf(store: Store): typeof Layers {
+  const { layers: own = layers } = store as { layers?: typeof Layers };
+  if (own !== undefined) return own;
+  throw new InputError("store", "memory(), or in this bundle a store with the `layers` of tidegate/store", store);
+}
+
 /** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
 export function granted(store: Store, name: string, decision: Decision): Decision {
   if (decision.ok) return decision;
@@ -121,21 +128,14 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     this.names = this.#limits.names as readonly N[];
     this.store = settings.store;
     this.#now = settings.now;
-    if (store.sync) {
-      this.#layered = resilientSync(store, settings);
-      this.#fast = "decideFast" in this.#layered ? (this.#layered as unknown as Fast) : undefined;
-    } else if (store.inTransaction === true) {
-      // The transaction fails or commits as a whole: its errors are the host's.
-      this.#layered = store;
-    } else {
-      const layered = resilient(store, settings);
-      const lease = checkLease(store.lease);
-      if (lease !== undefined) {
-        this.#limits.refuseShards();
-        this.#leases = new Leases(layered, lease, () => this.#time(), store.during ?? (() => {}));
-      }
-      this.#layered = this.#leases ?? layered;
-    }
+    const { inTransaction, cannotFail } = store as Partial<AsyncStore & InMemory>;
+    // A transaction fails or commits as a whole: its errors are the host's.
+    const isBare = (store.sync ? cannotFail : inTransaction) === true;
+    const layered: Layered = isBare ? { store } : layersOf(store)(store, settings, () => this.#time());
+    this.#leases = layered.leases;
+    if (this.#leases !== undefined) this.#limits.refuseShards();
+    this.#layered = layered.store;
+    if ("decideFast" in layered.store) this.#fast = layered.store as unknown as Fast;
   }
 
   /**

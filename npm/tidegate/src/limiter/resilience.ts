@@ -6,7 +6,7 @@ import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetai
 import { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
-import { settle } from "../stores/steps.ts";
+import { settle } from "../limit/settle.ts";
 import type { KeyError } from "../stores/turns.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
@@ -296,10 +296,9 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
  * runs until it returns.
  */
 export function resilientSync(
-  store: SyncStore & Partial<Fast & Batch & InMemory>,
+  store: SyncStore & Partial<Fast & Batch>,
   settings: Pick<Settings, "onStoreError" | "log">,
 ): SyncStore & Partial<Fast & Batch> {
-  if (store.cannotFail === true) return store;
   const fallback = new Fallback(settings.onStoreError);
   const outages = new Outages(store.name, settings.log);
 

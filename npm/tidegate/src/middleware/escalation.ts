@@ -5,7 +5,7 @@ import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
-import { settle } from "../stores/steps.ts";
+import { settle } from "../limit/settle.ts";
 import { follow, isPending, type Pending, together } from "./pending.ts";
 
 /** Blocks a key that is denied again and again, for longer each time. */

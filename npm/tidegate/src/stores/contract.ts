@@ -51,6 +51,11 @@ export interface SyncStore extends StoreOf<false> {}
 /** A store that returns promises. */
 export interface AsyncStore extends StoreOf<true> {
   /**
+   * `layers` of `tidegate/store`: what a limiter needs for a store with promises. The stores of this package have it; a store
+   * of your own needs it only in bundles for browsers and React Native, which contain it only through the store.
+   */
+  readonly layers?: object | undefined;
+  /**
    * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`; an error rejects, so
    * that the transaction is rolled back or run again.
    */

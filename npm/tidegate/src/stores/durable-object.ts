@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { layers } from "../limiter/layers.ts";
 import { during } from "#durable-object";
 import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
@@ -143,6 +144,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   return {
     name: NAME,
     sync: false,
+    layers,
     lease,
     during,
     nodeOf: (limit, key) =>

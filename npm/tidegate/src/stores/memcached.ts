@@ -10,7 +10,8 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
-import { connectingBy, failure, settle, storeOf } from "./steps.ts";
+import { connectingBy, failure, storeOf } from "./steps.ts";
+import { settle } from "../limit/settle.ts";
 import { type Change, Swaps, type Write } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";

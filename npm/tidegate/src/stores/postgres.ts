@@ -25,7 +25,9 @@ import { isOneConnection, type PostgresClient, senderOf, statement } from "./pos
 import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { Pending, type Request } from "./postgres/request.ts";
-import { connectingBy, settle } from "./steps.ts";
+import { connectingBy } from "./steps.ts";
+import { settle } from "../limit/settle.ts";
+import { layers } from "../limiter/layers.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
 export type { PostgresClient, QueryClient, UnsafeClient } from "./postgres/client.ts";
@@ -67,6 +69,7 @@ const OPTIONS = {
 export class PostgresStore implements AsyncStore {
   readonly name = "postgres";
   readonly sync = false;
+  readonly layers: typeof layers = layers;
   readonly lease: PostgresOptions["lease"];
   /** Set on what {@link PostgresStore.within} returns: an error there rejects, so that the transaction rolls back. */
   readonly inTransaction?: true;

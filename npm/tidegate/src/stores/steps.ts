@@ -4,6 +4,8 @@ import { NotAState } from "../limit/codec.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
+import { settle } from "../limit/settle.ts";
+import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { Step } from "./spread.ts";
 import { KeyError } from "./turns.ts";
@@ -165,6 +167,7 @@ export function storeOf(name: string, run: Run): AsyncStore {
   return {
     name,
     sync: false,
+    layers,
     decide: (call, now, deadline) => step(call.op, [call], now, deadline, (steps) => steps.decide(call)),
     decideAll: (calls, now, deadline) => step("limitAll", calls, now, deadline, (steps) => steps.decideAll(calls)),
     reset: (limit, key, deadline) =>
@@ -213,14 +216,4 @@ function joinRows(rows: readonly State[], capacity: number, now: number): State 
   if (sound.length === 0) return null;
   const lacking = sound.reduce((sum, { value }) => sum + Math.max(capacity - value, 0), 0);
   return { value: capacity - lacking, ts: Math.max(...sound.map(({ ts }) => ts)) };
-}
-
-/** One answer for several decisions: denied where one of them is. `retryAt` is the latest of those that decide it. */
-export function settle(decisions: Decision[], now: number): AllDecision {
-  const ok = decisions.every((decision) => decision.ok);
-  const times = decisions.filter((decision) => decision.ok === ok).map((decision) => decision.retryAt);
-  const defined = times.filter((time) => time !== undefined);
-  const never = defined.length === 0 || (!ok && defined.length < times.length);
-  const retryAt = never ? undefined : Math.max(...defined);
-  return { ok, retryAt, retryAfter: retryAt === undefined ? undefined : retryAt - Math.floor(now), decisions };
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { layers } from "../limiter/layers.ts";
 import { checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";
@@ -76,6 +77,7 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   return {
     name: NAME,
     sync: false,
+    layers,
     decide: (call, now, deadline) => use((store) => store.decide(call, now, deadline)),
     decideAll: (calls, now, deadline) => use((store) => store.decideAll(calls, now, deadline)),
     reset: (limit, key, deadline) => use((store) => store.reset(limit, key, deadline)),

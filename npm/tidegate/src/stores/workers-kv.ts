@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { layers } from "../limiter/layers.ts";
 import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
@@ -11,7 +12,7 @@ import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { settle } from "./steps.ts";
+import { settle } from "../limit/settle.ts";
 
 /** What is used of a KV namespace, by shape. */
 export interface KvNamespaceLike {
@@ -153,6 +154,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   return {
     name: NAME,
     sync: false,
+    layers,
     approximate: true,
     async decide(call, now = Date.now()) {
       refuse(call, call.reserve);

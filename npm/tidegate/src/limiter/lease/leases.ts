@@ -4,7 +4,7 @@ import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
-import { settle } from "../../stores/steps.ts";
+import { settle } from "../../limit/settle.ts";
 import { type Lender, refill, wait } from "./refill.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";

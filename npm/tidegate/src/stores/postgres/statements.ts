@@ -3,7 +3,7 @@ import { generalizedUtf8 } from "../../engine/utf8.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
-import { settle } from "../steps.ts";
+import { settle } from "../../limit/settle.ts";
 import type { Statement } from "./client.ts";
 import type { Pending } from "./request.ts";
 

@@ -6,7 +6,8 @@ import type { Limit } from "../../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
-import { settle } from "../steps.ts";
+import { layers } from "../../limiter/layers.ts";
+import { settle } from "../../limit/settle.ts";
 import { type Link, linkTo, type RedisLike } from "./clients.ts";
 import { Denials } from "./denials.ts";
 import { redisKeyOf, slotOf } from "./key.ts";
@@ -51,6 +52,7 @@ type OneCall = Omit<Call, "op"> & { readonly op: Rule["op"] };
 export class RedisStore implements AsyncStore {
   readonly name: string = STORE;
   readonly sync = false;
+  readonly layers: typeof layers = layers;
   readonly lease: RedisOptions["lease"];
   /** The master of a cluster that serves a limit and key; absent where there is one server. */
   readonly nodeOf?: (limit: Limit, key: string | undefined) => string;

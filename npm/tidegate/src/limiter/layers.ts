@@ -1,0 +1,24 @@
+import type { AsyncStore, Store } from "../stores/contract.ts";
+import { Leases } from "./lease/leases.ts";
+import { checkLease } from "./lease/options.ts";
+import { type Batch, type Fast, resilient, resilientSync, type Settings } from "./resilience.ts";
+
+/** A store that always decides, on leased tokens where it leases. */
+export interface Layered {
+  readonly store: Store & Partial<Batch & Fast>;
+  readonly leases?: Leases;
+}
+
+/**
+ * What a limiter puts around a store that can fail: deadlines, breakers and `onStoreError`, and leases. Every store of this
+ * package that returns promises brings it, so that a page in memory does not download it.
+ */
+export function layers(store: Store, settings: Settings, time: () => number | undefined): Layered {
+  if (store.sync) return { store: resilientSync(store, settings) };
+  const layered = resilient(store, settings);
+  const { lease, during = () => {} }: AsyncStore = store;
+  const lending = checkLease(lease);
+  if (lending === undefined) return { store: layered };
+  const leases = new Leases(layered, lending, time, during);
+  return { store: leases, leases };
+}
