@@ -28,8 +28,8 @@ export const PROMISES = [
   core(
     "granted at `retryAt`, denied one millisecond before",
     "token_bucket.rs",
-    "value_at(rule, state, t) - count >= floor",
-    "value_at(rule, state, t - 1.0) - count >= floor",
+    "value_at(bucket, state, t) - count >= floor",
+    "value_at(bucket, state, t - 1.0) - count >= floor",
   ),
   core(
     "no span of time holds more grants than the policy allows",
@@ -51,12 +51,12 @@ export const PROMISES = [
     "kept.and_then(|kept| self.least_time(kept, now, 0.0, self.capacity * 0.9))",
   ),
   core("a clock that steps back creates no tokens", "token_bucket.rs", "ts: state.ts };", "ts: now };"),
-  core("a broken clock's state heals", "rule.rs", "state.ts - now > MAX_SKEW_MS", "false"),
+  core("a broken clock's state heals", "bucket.rs", "state.ts - now > MAX_SKEW_MS", "false"),
   core(
     "the drift after ten million grants",
     "token_bucket.rs",
-    "((t - state.ts) * rule.rate) / rule.period,",
-    "((t - state.ts) * rule.rate) / rule.period * 1.000_000_01,",
+    "((t - state.ts) * bucket.rate) / bucket.period,",
+    "((t - state.ts) * bucket.rate) / bucket.period * 1.000_000_01,",
   ),
   // Stores.
   source(

@@ -1,17 +1,17 @@
 //! Blocks: debt that is paid at a given time.
 
 use crate::bounds::FIRST_REQUEST;
+use crate::bucket::Bucket;
 use crate::decision::Outcome;
 use crate::fixed_window::index;
 use crate::number::{ceil, max, min};
 use crate::policy::Kind;
-use crate::rule::Rule;
 use crate::state::State;
 
 /// 2^-51: of a sum, one to four times the distance to the next double.
 const ULPS: f64 = 4.440_892_098_500_626e-16;
 
-impl Rule {
+impl Bucket {
     /// Blocks the key for `ms`: until the block ends, every request for one token is denied.
     ///
     /// `ms` is integer, 1 to 2^40 ([`check_for`](crate::check_for)). The block ends `ms` after the clock, or after `ts`
@@ -23,7 +23,7 @@ impl Rule {
     /// where one token is denied until then anyway, nothing is written.
     #[must_use]
     pub fn block(&self, state: Option<State>, now: f64, ms: f64) -> Outcome {
-        let known = Rule::known(state, now);
+        let known = Bucket::known(state, now);
         let held = self.refill(known, now);
         let from = max(now, held.ts);
         let least = min(self.one, self.capacity);

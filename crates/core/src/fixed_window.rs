@@ -1,54 +1,54 @@
 //! Fixed windows: tokens refill at the start of each window.
 
 use crate::bounds::{CLOCK_END, FIRST_REQUEST};
+use crate::bucket::Bucket;
 use crate::number::{ceil, floor, max, min};
-use crate::rule::Rule;
 use crate::search::least;
 use crate::state::State;
 
 /// Origin of the window grid of a state with this `ts`, ms: `ts` itself where windows begin at the first request.
 #[inline]
-fn grid(rule: &Rule, ts: f64) -> f64 {
-    if rule.start == FIRST_REQUEST { ts } else { rule.start }
+fn grid(bucket: &Bucket, ts: f64) -> f64 {
+    if bucket.start == FIRST_REQUEST { ts } else { bucket.start }
 }
 
 /// Index of the window that contains `t`. Exact for integers: the difference is at most 2^53 and the period at most
 /// 2^40, so a quotient just below an integer cannot round up to it.
 #[inline]
-pub(crate) fn index(rule: &Rule, start: f64, t: f64) -> f64 {
-    floor((t - start) / rule.period)
+pub(crate) fn index(bucket: &Bucket, start: f64, t: f64) -> f64 {
+    floor((t - start) / bucket.period)
 }
 
 /// Start of the window with this index, ms. Computed from `start` each time, so windows do not drift.
 #[inline]
-fn start_of_index(rule: &Rule, start: f64, index: f64) -> f64 {
-    start + index * rule.period
+fn start_of_index(bucket: &Bucket, start: f64, index: f64) -> f64 {
+    start + index * bucket.period
 }
 
 /// Start of the window of a key without a state, ms.
 #[inline]
-pub(crate) fn start_of(rule: &Rule, now: f64) -> f64 {
-    let start = grid(rule, now);
-    start_of_index(rule, start, index(rule, start, now))
+pub(crate) fn start_of(bucket: &Bucket, now: f64) -> f64 {
+    let start = grid(bucket, now);
+    start_of_index(bucket, start, index(bucket, start, now))
 }
 
 /// Tokens of `state` after `windows` more windows have begun; `windows` is at least 1.
 #[inline]
-fn value_after(rule: &Rule, state: State, windows: f64) -> f64 {
-    min(state.value + rule.rate * windows, rule.capacity)
+fn value_after(bucket: &Bucket, state: State, windows: f64) -> f64 {
+    min(state.value + bucket.rate * windows, bucket.capacity)
 }
 
 #[inline]
-pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
-    let start = grid(rule, state.ts);
-    let current = index(rule, start, now);
-    let windows = current - index(rule, start, state.ts);
+pub(crate) fn refill(bucket: &Bucket, state: State, now: f64) -> State {
+    let start = grid(bucket, state.ts);
+    let current = index(bucket, start, now);
+    let windows = current - index(bucket, start, state.ts);
     let refilled = if windows <= 0.0 {
-        State { value: min(state.value, rule.capacity), ts: state.ts }
+        State { value: min(state.value, bucket.capacity), ts: state.ts }
     } else {
-        State { value: value_after(rule, state, windows), ts: start_of_index(rule, start, current) }
+        State { value: value_after(bucket, state, windows), ts: start_of_index(bucket, start, current) }
     };
-    if rule.start == FIRST_REQUEST && now > state.ts && opens(rule, refilled, now) {
+    if bucket.start == FIRST_REQUEST && now > state.ts && opens(bucket, refilled, now) {
         return State { ts: now, ..refilled };
     }
     refilled
@@ -57,26 +57,26 @@ pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
 /// Whether the next request opens a new window, because the key is full. The other condition is for a `ts` from outside
 /// that is not an integer of at most 2^53: the start of its window is not exact then.
 #[inline]
-fn opens(rule: &Rule, refilled: State, now: f64) -> bool {
-    refilled.value >= rule.capacity || refilled.ts > now
+fn opens(bucket: &Bucket, refilled: State, now: f64) -> bool {
+    refilled.value >= bucket.capacity || refilled.ts > now
 }
 
 #[inline]
-pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
-    let start = grid(rule, state.ts);
-    let first = index(rule, start, state.ts);
-    let (none, last) = (max(index(rule, start, now) - first, 0.0), index(rule, start, CLOCK_END) - first);
-    let windows = least(none, last, estimate(rule, state, count, floor), |windows| {
-        value_after(rule, state, windows) - count >= floor
+pub(crate) fn least_time(bucket: &Bucket, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
+    let start = grid(bucket, state.ts);
+    let first = index(bucket, start, state.ts);
+    let (none, last) = (max(index(bucket, start, now) - first, 0.0), index(bucket, start, CLOCK_END) - first);
+    let windows = least(none, last, estimate(bucket, state, count, floor), |windows| {
+        value_after(bucket, state, windows) - count >= floor
     })?;
     // A `ts` from outside may have a fraction.
-    Some(ceil(start_of_index(rule, start, first + windows)))
+    Some(ceil(start_of_index(bucket, start, first + windows)))
 }
 
 /// Windows until `state` holds `count` tokens above `floor`, up to rounding.
 #[inline]
-fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
-    ((count + floor) - state.value) / rule.rate
+fn estimate(bucket: &Bucket, state: State, count: f64, floor: f64) -> f64 {
+    ((count + floor) - state.value) / bucket.rate
 }
 
 #[cfg(test)]
@@ -89,14 +89,14 @@ mod tests {
         for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
             let capacity = Some(rate * 1000.0);
             let policy = Policy::new(&Config { rate, period, capacity, ..Config::new(Kind::FixedWindow) }).unwrap();
-            let rule = policy.rule(0.0);
+            let bucket = policy.bucket(0.0);
             for value in [0.0, rate / 3.0, rate * 900.0, -2.5 * rate] {
-                let state = State { value, ts: start_of(&rule, 1_700_000_000_123.0) };
+                let state = State { value, ts: start_of(&bucket, 1_700_000_000_123.0) };
                 let most = rate * 1000.0;
                 for (count, floor) in [(value.max(0.0) + rate / 50.0, 0.0), (most, 0.0), (most * 2.0, -most)] {
-                    let found = least_time(&rule, state, state.ts, count, floor).unwrap();
-                    let (windows, estimate) = ((found - state.ts) / period, estimate(&rule, state, count, floor));
-                    assert!((estimate - windows).abs() <= 1.0, "{rule:?} {state:?} {count} {floor}");
+                    let found = least_time(&bucket, state, state.ts, count, floor).unwrap();
+                    let (windows, estimate) = ((found - state.ts) / period, estimate(&bucket, state, count, floor));
+                    assert!((estimate - windows).abs() <= 1.0, "{bucket:?} {state:?} {count} {floor}");
                 }
             }
         }

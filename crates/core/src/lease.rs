@@ -1,8 +1,8 @@
 //! Tokens that a process takes from a store in advance and spends locally.
 
+use crate::bucket::{Bucket, MAX_NOW_MS};
 use crate::decision::{Decision, Outcome};
 use crate::number::min;
-use crate::rule::{MAX_NOW_MS, Rule};
 use crate::state::State;
 
 /// Tokens of a limit that one process has leased, and the state that the store held. A token is either in the store or
@@ -32,18 +32,18 @@ impl Lease {
     /// `now` must be the latest possible reading of the store's clock, ms; then the store denies whatever is denied
     /// here. While the store's value is negative, only leased tokens beyond that debt are spent.
     #[must_use]
-    pub fn spend(&self, rule: &Rule, now: f64, count: f64) -> Spending {
-        if rule.exceeds_capacity(count, false) {
+    pub fn spend(&self, bucket: &Bucket, now: f64, count: f64) -> Spending {
+        if bucket.exceeds_capacity(count, false) {
             return Spending::Denied(Decision::never(now));
         }
-        let kept = rule.refill(Some(self.kept), now);
+        let kept = bucket.refill(Some(self.kept), now);
         let after = State { value: kept.value + self.leased - count, ts: kept.ts };
-        if after.value < 0.0 && !Rule::is_broken(self.kept, now) {
-            let Outcome { decision, .. } = rule.take(Some(self.kept), now, count - self.leased, false);
+        if after.value < 0.0 && !Bucket::is_broken(self.kept, now) {
+            let Outcome { decision, .. } = bucket.take(Some(self.kept), now, count - self.leased, false);
             return Spending::Denied(Decision { value: kept.value + self.leased, ..decision });
         }
-        let held = State { value: min(after.value, rule.capacity), ..after };
-        let reset_at = rule.full_at(Some(held), now);
+        let held = State { value: min(after.value, bucket.capacity), ..after };
+        let reset_at = bucket.full_at(Some(held), now);
         let decision = Decision {
             ok: true,
             value: held.value,

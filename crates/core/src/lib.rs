@@ -8,10 +8,10 @@
 //! use tidegate_core::{Config, Kind, Policy, Reason};
 //!
 //! let policy = Policy::new(&Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::TokenBucket) })?;
-//! let rule = policy.rule(0.0);
-//! let first = rule.take(None, 5_000.0, 10.0, false);
+//! let bucket = policy.bucket(0.0);
+//! let first = bucket.take(None, 5_000.0, 10.0, false);
 //! assert!(first.decision.ok);
-//! let denied = rule.take(first.write, 5_000.0, 1.0, false);
+//! let denied = bucket.take(first.write, 5_000.0, 1.0, false);
 //! assert_eq!(denied.decision.retry_at, Some(5_100.0)); // exact: granted then, denied one ms before
 //! assert_eq!(denied.write, None); // a denial is free
 //! # Ok::<(), tidegate_core::InputError>(())
@@ -39,6 +39,7 @@ extern crate std;
 
 mod block;
 mod bounds;
+mod bucket;
 mod codec;
 mod decision;
 mod error;
@@ -47,7 +48,6 @@ mod identity;
 mod lease;
 mod number;
 mod policy;
-mod rule;
 mod search;
 mod shards;
 mod state;
@@ -55,6 +55,7 @@ mod take;
 mod token_bucket;
 
 pub use bounds::{BOUNDS, Bound, FIRST_REQUEST, Field, check_count, check_for, check_now};
+pub use bucket::{Bucket, MAX_NOW_MS, MAX_SKEW_MS};
 pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};
 pub use error::InputError;
@@ -62,7 +63,6 @@ pub use identity::{KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, NAME_EXPECTS, def
 pub use lease::{Lease, Spending};
 pub use number::Shown;
 pub use policy::{Config, Kind, Policy};
-pub use rule::{MAX_NOW_MS, MAX_SKEW_MS, Rule};
 pub use shards::Pool;
 pub use state::State;
 

@@ -1,8 +1,8 @@
 //! The policy of a limit: checked once, then immutable.
 
 use crate::bounds::{Bound, FIRST_REQUEST, Field};
+use crate::bucket::Bucket;
 use crate::error::InputError;
-use crate::rule::Rule;
 
 /// How tokens come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,19 +141,19 @@ impl Policy {
         self.shards
     }
 
-    /// Whether [`Policy::rule`] needs the start that is derived from the key: only for a fixed window without `start`.
+    /// Whether [`Policy::bucket`] needs the start that is derived from the key: only for a fixed window without `start`.
     #[must_use]
     #[inline]
     pub fn start_is_derived(&self) -> bool {
         matches!(self.kind, Kind::FixedWindow) && self.start.is_none()
     }
 
-    /// The rule of the whole limit. `start` is the [default](crate::default_start), ms; it is used only where the
+    /// The bucket of the whole limit. `start` is the [default](crate::default_start), ms; it is used only where the
     /// config has none.
     #[must_use]
     #[inline]
-    pub fn rule(&self, start: f64) -> Rule {
-        Rule {
+    pub fn bucket(&self, start: f64) -> Bucket {
+        Bucket {
             kind: self.kind,
             rate: self.rate,
             period: self.period,
@@ -168,13 +168,13 @@ impl Policy {
         }
     }
 
-    /// The rule of one shard: rate, capacity and reserve divided by the number of shards.
+    /// The bucket of one shard: rate, capacity and reserve divided by the number of shards.
     #[must_use]
     #[inline]
-    pub fn shard_rule(&self, start: f64) -> Rule {
+    pub fn shard_bucket(&self, start: f64) -> Bucket {
         let shards = f64::from(self.shards);
-        let whole = self.rule(start);
-        Rule {
+        let whole = self.bucket(start);
+        Bucket {
             rate: self.rate / shards,
             capacity: self.capacity / shards,
             max_reserved: self.max_reserved / shards,
@@ -209,7 +209,7 @@ mod tests {
     fn a_shard_has_its_part_of_all_but_the_period() {
         let config = Config { rate: 12.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };
         let config = Config { capacity: Some(8.0), max_reserved: Some(6.0), shards: Some(4.0), ..config };
-        let shard = Policy::new(&config).unwrap().shard_rule(0.0);
+        let shard = Policy::new(&config).unwrap().shard_bucket(0.0);
         assert_eq!((shard.rate, shard.period, shard.capacity, shard.max_reserved), (3.0, 1000.0, 2.0, 1.5));
         assert!((shard.ms_per_token - shard.period / shard.rate).abs() < 1e-9);
     }

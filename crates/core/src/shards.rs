@@ -1,10 +1,10 @@
 //! The shards of a limit, for stores whose rows are on different servers (Durable Objects, Redis Cluster, Deno KV,
 //! Convex, Memcached). In other stores a limit with `shards` is one bucket, and this module is not used.
 
+use crate::bucket::{Bucket, MAX_NOW_MS};
 use crate::decision::{Decision, Reason};
 use crate::number::{max, min};
 use crate::policy::Policy;
-use crate::rule::{MAX_NOW_MS, Rule};
 use crate::search::least;
 use crate::state::State;
 
@@ -14,8 +14,8 @@ use crate::state::State;
 /// exactly when every shard is, however the division of the capacity rounds.
 #[derive(Debug)]
 pub struct Pool<'a> {
-    whole: Rule,
-    shard: Rule,
+    whole: Bucket,
+    shard: Bucket,
     shards: f64,
     states: &'a mut [Option<State>],
     now: f64,
@@ -25,11 +25,11 @@ impl<'a> Pool<'a> {
     /// The pool of `states` at `now`.
     pub fn new(policy: &Policy, start: f64, states: &'a mut [Option<State>], now: f64) -> Pool<'a> {
         for state in states.iter_mut() {
-            *state = Rule::known(*state, now);
+            *state = Bucket::known(*state, now);
         }
         Pool {
-            whole: policy.rule(start),
-            shard: policy.shard_rule(start),
+            whole: policy.bucket(start),
+            shard: policy.shard_bucket(start),
             shards: f64::from(policy.shards()),
             states,
             now,
@@ -108,7 +108,7 @@ impl<'a> Pool<'a> {
         (self.settled(), count > 0.0)
     }
 
-    /// Blocks every shard for `ms`: see [`Rule::block`].
+    /// Blocks every shard for `ms`: see [`Bucket::block`].
     pub fn block(&mut self, ms: f64) -> Decision {
         for state in self.states.iter_mut() {
             *state = self.shard.block(*state, self.now, ms).write.or(*state);

@@ -1,11 +1,11 @@
 //! Take, check, give and charge. Requests are granted or denied only here.
 
+use crate::bucket::{Bucket, MAX_NOW_MS};
 use crate::decision::{Decision, Outcome, Reason};
 use crate::number::min;
-use crate::rule::{MAX_NOW_MS, Rule};
 use crate::state::State;
 
-impl Rule {
+impl Bucket {
     /// Whether `count` can never be granted: it is more than the limit ever holds or, with `reserve`, ever lends. This
     /// needs no state.
     #[must_use]
@@ -40,7 +40,7 @@ impl Rule {
         Outcome { decision: self.granted(after, write.or(state), now, retry_at, value < 0.0), write }
     }
 
-    /// What [`take`](Rule::take) would return, with nothing to write.
+    /// What [`take`](Bucket::take) would return, with nothing to write.
     #[must_use]
     #[inline]
     pub fn check(&self, state: Option<State>, now: f64, count: f64, reserve: bool) -> Decision {
@@ -52,7 +52,7 @@ impl Rule {
     pub fn give(&self, state: Option<State>, now: f64, count: f64) -> Outcome {
         let refilled = self.refill(state, now);
         let value = min(refilled.value + count, self.capacity);
-        self.settle(state, State { value, ts: refilled.ts }, now, count > 0.0 && Rule::known(state, now).is_some())
+        self.settle(state, State { value, ts: refilled.ts }, now, count > 0.0 && Bucket::known(state, now).is_some())
     }
 
     /// Takes `count` tokens that are already spent: it always succeeds, may go below any floor, and `retry_at` is when
@@ -72,7 +72,7 @@ impl Rule {
     #[inline]
     fn later(&self, state: Option<State>, now: f64, count: f64, floor: f64) -> Option<f64> {
         // A fresh key is full, and a count that a full key cannot grant exceeds the capacity. So there is a state here.
-        self.least_time(Rule::known(state, now)?, now, count, floor)
+        self.least_time(Bucket::known(state, now)?, now, count, floor)
     }
 
     #[inline]
@@ -100,7 +100,7 @@ impl Rule {
         reserved: bool,
     ) -> Decision {
         let reset_at = if after.value >= self.capacity {
-            Rule::known(kept, now).map_or(now, |kept| Rule::caught_up(kept, now))
+            Bucket::known(kept, now).map_or(now, |kept| Bucket::caught_up(kept, now))
         } else {
             // `kept` is `after`, or the state that `after` was refilled from.
             kept.and_then(|kept| self.least_time(kept, now, 0.0, self.capacity)).unwrap_or(MAX_NOW_MS)

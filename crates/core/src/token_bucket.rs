@@ -1,40 +1,40 @@
 //! Token buckets: tokens refill continuously.
 
 use crate::bounds::CLOCK_END;
+use crate::bucket::Bucket;
 use crate::number::{floor as whole, max, min};
-use crate::rule::Rule;
 use crate::search::least;
 use crate::state::State;
 
 /// Tokens of `state` at `t`, ms, which is after its `ts`. Product, then quotient, then sum: every implementation of the
 /// algebra keeps this order.
 #[inline]
-fn value_at(rule: &Rule, state: State, t: f64) -> f64 {
-    min(state.value + ((t - state.ts) * rule.rate) / rule.period, rule.capacity)
+fn value_at(bucket: &Bucket, state: State, t: f64) -> f64 {
+    min(state.value + ((t - state.ts) * bucket.rate) / bucket.period, bucket.capacity)
 }
 
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
-pub(crate) fn refill(rule: &Rule, state: State, now: f64) -> State {
+pub(crate) fn refill(bucket: &Bucket, state: State, now: f64) -> State {
     if now <= state.ts {
-        return State { value: min(state.value, rule.capacity), ts: state.ts };
+        return State { value: min(state.value, bucket.capacity), ts: state.ts };
     }
-    State { value: value_at(rule, state, now), ts: now }
+    State { value: value_at(bucket, state, now), ts: now }
 }
 
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
-pub(crate) fn least_time(rule: &Rule, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
+pub(crate) fn least_time(bucket: &Bucket, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     // The value is constant up to `ts`, so what does not hold at `now` does not hold at `ts` either.
-    least(whole(max(state.ts, now)), CLOCK_END, estimate(rule, state, count, floor), |t| {
-        value_at(rule, state, t) - count >= floor
+    least(whole(max(state.ts, now)), CLOCK_END, estimate(bucket, state, count, floor), |t| {
+        value_at(bucket, state, t) - count >= floor
     })
 }
 
 /// When `state` holds `count` tokens above `floor`, ms, up to rounding.
 #[inline]
-fn estimate(rule: &Rule, state: State, count: f64, floor: f64) -> f64 {
-    state.ts + ((count + floor) - state.value) * rule.ms_per_token
+fn estimate(bucket: &Bucket, state: State, count: f64, floor: f64) -> f64 {
+    state.ts + ((count + floor) - state.value) * bucket.ms_per_token
 }
 
 #[cfg(test)]
@@ -46,13 +46,13 @@ mod tests {
     fn the_estimate_is_off_by_at_most_1_ms() {
         for (rate, period) in [(10.0, 1000.0), (7.0, 60_000.0), (0.3, 1000.0), (1e6, 86_400_000.0), (1.0, 1.0)] {
             let policy = Policy::new(&Config { rate, period, ..Config::new(Kind::TokenBucket) }).unwrap();
-            let rule = policy.rule(0.0);
+            let bucket = policy.bucket(0.0);
             for value in [0.0, rate / 3.0, rate * 0.9, -2.5 * rate] {
                 let state = State { value, ts: 1_700_000_000_123.0 };
                 for (count, floor) in [(value.max(0.0) + rate / 50.0, 0.0), (rate, 0.0), (rate * 4.0, -3.0 * rate)] {
-                    let found = least_time(&rule, state, state.ts, count, floor).unwrap();
-                    let estimate = estimate(&rule, state, count, floor);
-                    assert!((estimate - found).abs() <= 1.0, "{rule:?} {state:?} {count} {floor}");
+                    let found = least_time(&bucket, state, state.ts, count, floor).unwrap();
+                    let estimate = estimate(&bucket, state, count, floor);
+                    assert!((estimate - found).abs() <= 1.0, "{bucket:?} {state:?} {count} {floor}");
                 }
             }
         }

@@ -4,7 +4,7 @@
 
 mod whole;
 
-use tidegate_core::{Config, FIRST_REQUEST, Kind, Outcome, Policy, Rule, State};
+use tidegate_core::{Bucket, Config, FIRST_REQUEST, Kind, Outcome, Policy, State};
 use whole::{Answer, Limit, Numbers};
 
 const NOW: i64 = 1_000_000;
@@ -41,7 +41,7 @@ struct Grant {
 
 struct Walk {
     limit: Limit,
-    rule: Rule,
+    bucket: Bucket,
     grants: Vec<Grant>,
     steps: u64,
 }
@@ -59,16 +59,16 @@ impl Walk {
         let at = now as f64;
         let known = state.map(|s| Numbers { value: self.limit.scaled(s.value()), ts: s.ts() as i64 });
         match op {
-            Op::Take(n) => (self.rule.take(state, at, n as f64, false), self.limit.take(known, now, n, false), true),
-            Op::Reserve(n) => (self.rule.take(state, at, n as f64, true), self.limit.take(known, now, n, true), true),
+            Op::Take(n) => (self.bucket.take(state, at, n as f64, false), self.limit.take(known, now, n, false), true),
+            Op::Reserve(n) => (self.bucket.take(state, at, n as f64, true), self.limit.take(known, now, n, true), true),
             Op::Check(n) => {
-                let decision = self.rule.check(state, at, n as f64, false);
+                let decision = self.bucket.check(state, at, n as f64, false);
                 let answer = self.limit.take(known, now, n, false);
                 (Outcome { decision, write: None }, Answer { write: None, ..answer }, false)
             }
-            Op::Give(n) => (self.rule.give(state, at, n as f64), self.limit.give(known, now, n), false),
-            Op::Charge(n) => (self.rule.charge(state, at, n as f64), self.limit.charge(known, now, n), false),
-            Op::Block(ms) => (self.rule.block(state, at, ms as f64), self.limit.block(known, now, ms), false),
+            Op::Give(n) => (self.bucket.give(state, at, n as f64), self.limit.give(known, now, n), false),
+            Op::Charge(n) => (self.bucket.charge(state, at, n as f64), self.limit.charge(known, now, n), false),
+            Op::Block(ms) => (self.bucket.block(state, at, ms as f64), self.limit.block(known, now, ms), false),
         }
     }
 
@@ -92,7 +92,7 @@ impl Walk {
         }
         assert!(outcome.write.is_none(), "a denial writes: {}", context());
         let Some(at) = outcome.decision.retry_at else { return };
-        let again = |at: f64| self.rule.take(state, at, count as f64, matches!(op, Op::Reserve(_))).decision.ok;
+        let again = |at: f64| self.bucket.take(state, at, count as f64, matches!(op, Op::Reserve(_))).decision.ok;
         assert!(at > now as f64 && again(at) && !again(at - 1.0), "retry at {at}: {}", context());
     }
 
@@ -168,7 +168,8 @@ fn every_sequence(kind: Kind, start: Option<i64>, periods: &[i64]) {
                         max_reserved: max_reserved.map(|n: i64| n as f64),
                         ..Config::new(kind)
                     };
-                    let rule = Policy::new(&config).unwrap().rule(start.map_or(FIRST_REQUEST, |start| start as f64));
+                    let bucket =
+                        Policy::new(&config).unwrap().bucket(start.map_or(FIRST_REQUEST, |start| start as f64));
                     let limit = Limit {
                         window: kind == Kind::FixedWindow,
                         rate,
@@ -177,7 +178,7 @@ fn every_sequence(kind: Kind, start: Option<i64>, periods: &[i64]) {
                         floor: max_reserved.map(|n| -n * period),
                         start,
                     };
-                    let mut walk = Walk { limit, rule, grants: Vec::new(), steps: 0 };
+                    let mut walk = Walk { limit, bucket, grants: Vec::new(), steps: 0 };
                     walk.go(&mut Vec::new(), None, NOW, true);
                     steps += walk.steps;
                 }

@@ -23,21 +23,21 @@ fn call(stored: &mut Option<State>, policy: &Policy, start: f64, step: &Value) -
     let now = check_now(step["now"].as_f64().unwrap()).unwrap();
     let count = check_count(number(step, "count").unwrap_or(1.0)).unwrap();
     let reserve = step.get("reserve").is_some();
-    let rule = policy.rule(start);
+    let bucket = policy.bucket(start);
     let decision = match step["op"].as_str().unwrap() {
         "reset" => {
             *stored = None;
             return Value::Null;
         }
         "project" => {
-            let state = rule.project(*stored, now);
+            let state = bucket.project(*stored, now);
             return json!({ "value": state.value(), "ts": state.ts() });
         }
-        "take" => keep(stored, rule.take(*stored, now, count, reserve)),
-        "check" => rule.check(*stored, now, count, reserve),
-        "give" => keep(stored, rule.give(*stored, now, count)),
-        "charge" => keep(stored, rule.charge(*stored, now, count)),
-        "block" => keep(stored, rule.block(*stored, now, check_for(number(step, "for").unwrap()).unwrap())),
+        "take" => keep(stored, bucket.take(*stored, now, count, reserve)),
+        "check" => bucket.check(*stored, now, count, reserve),
+        "give" => keep(stored, bucket.give(*stored, now, count)),
+        "charge" => keep(stored, bucket.charge(*stored, now, count)),
+        "block" => keep(stored, bucket.block(*stored, now, check_for(number(step, "for").unwrap()).unwrap())),
         other => panic!("{other}"),
     };
     vector::decision(&decision, now, policy.capacity())

@@ -188,9 +188,9 @@ impl FileStore {
     /// # Errors
     /// Where the folder cannot be used.
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, FileError> {
-        let rule = limit.rule(key);
+        let bucket = limit.bucket(key);
         let stored = self.reading(|states| states.read(limit.digest(key)))?;
-        Ok(rule.refill(stored.state(&rule, now), now))
+        Ok(bucket.refill(stored.state(&bucket, now), now))
     }
 
     /// Removes the state: the key is full again.

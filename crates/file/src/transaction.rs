@@ -24,7 +24,7 @@ impl From<heed::Error> for Fault {
 
 /// Number of rows that are not states: the settings, and [`FRESH_FROM`].
 pub(crate) const OWN_ROWS: u64 = 2;
-/// The key of the latest instant of the dropped states: see [`tidegate_core::Rule::absent`].
+/// The key of the latest instant of the dropped states: see [`tidegate_core::Bucket::absent`].
 pub(crate) const FRESH_FROM: &[u8] = b"fresh from";
 
 /// The latest instant of the dropped states, ms since the Unix epoch; 0 where none was dropped.

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use tidegate_core::{Bound, Field, Policy, Rule, State, default_start};
+use tidegate_core::{Bound, Bucket, Field, Policy, State, default_start};
 
 /// Most requests that the search uses.
 const SAMPLE: u64 = 100_000;
@@ -120,12 +120,12 @@ impl Sample {
     }
 
     fn denies(&self, policy: &Policy, reserve: bool, allowed: u64) -> u64 {
-        let rules: Vec<Rule> = self.starts.iter().map(|start| policy.rule(*start)).collect();
-        let mut states: Vec<Option<State>> = vec![None; rules.len()];
+        let buckets: Vec<Bucket> = self.starts.iter().map(|start| policy.bucket(*start)).collect();
+        let mut states: Vec<Option<State>> = vec![None; buckets.len()];
         let mut denied = 0;
         for (key, now, count) in &self.requests {
-            let (rule, state) = (&rules[*key], &mut states[*key]);
-            let outcome = rule.take(*state, *now, *count, reserve);
+            let (bucket, state) = (&buckets[*key], &mut states[*key]);
+            let outcome = bucket.take(*state, *now, *count, reserve);
             *state = outcome.write.or(*state);
             denied += u64::from(!outcome.decision.ok);
             if denied > allowed {

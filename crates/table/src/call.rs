@@ -2,7 +2,7 @@
 
 use crate::limit::{Digest, Limit};
 use alloc::vec::Vec;
-use tidegate_core::{Decision, Outcome, Rule, State};
+use tidegate_core::{Bucket, Decision, Outcome, State};
 
 /// The operation of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,11 @@ impl Call {
 
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
-    pub(crate) fn apply(&self, rule: &Rule, state: Option<State>) -> Outcome {
+    pub(crate) fn apply(&self, bucket: &Bucket, state: Option<State>) -> Outcome {
         if self.op == Op::Take {
-            return rule.take(state, self.now, self.count, self.reserve);
+            return bucket.take(state, self.now, self.count, self.reserve);
         }
-        self.apply_other(rule, state)
+        self.apply_other(bucket, state)
     }
 
     /// Evaluates the call on a state that the caller keeps. It stores nothing.
@@ -54,19 +54,19 @@ impl Call {
     /// This is `apply` as one function, for callers where an inlined copy is not worth its size.
     #[inline(never)]
     #[must_use]
-    pub fn on(&self, rule: &Rule, state: Option<State>) -> Outcome {
-        self.apply(rule, state)
+    pub fn on(&self, bucket: &Bucket, state: Option<State>) -> Outcome {
+        self.apply(bucket, state)
     }
 
     #[inline(never)]
-    fn apply_other(&self, rule: &Rule, state: Option<State>) -> Outcome {
+    fn apply_other(&self, bucket: &Bucket, state: Option<State>) -> Outcome {
         match self.op {
             Op::Take | Op::Check => {
-                Outcome { decision: rule.check(state, self.now, self.count, self.reserve), write: None }
+                Outcome { decision: bucket.check(state, self.now, self.count, self.reserve), write: None }
             }
-            Op::Give => rule.give(state, self.now, self.count),
-            Op::Charge => rule.charge(state, self.now, self.count),
-            Op::Block => rule.block(state, self.now, self.count),
+            Op::Give => bucket.give(state, self.now, self.count),
+            Op::Charge => bucket.charge(state, self.now, self.count),
+            Op::Block => bucket.block(state, self.now, self.count),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Call {
 pub enum Stored {
     /// A state.
     Present(State),
-    /// No state, and the latest instant of the dropped states: see [`Rule::absent`].
+    /// No state, and the latest instant of the dropped states: see [`Bucket::absent`].
     Absent {
         /// ms since the Unix epoch; 0 or less where none was dropped.
         fresh_from: f64,
@@ -87,10 +87,10 @@ impl Stored {
     /// The state that a call at `now` starts from; `None` for a fresh key.
     #[must_use]
     #[inline]
-    pub fn state(self, rule: &Rule, now: f64) -> Option<State> {
+    pub fn state(self, bucket: &Bucket, now: f64) -> Option<State> {
         match self {
             Stored::Present(state) => Some(state),
-            Stored::Absent { fresh_from } => rule.absent(fresh_from, now),
+            Stored::Absent { fresh_from } => bucket.absent(fresh_from, now),
         }
     }
 }
@@ -127,16 +127,16 @@ pub fn plan<S: States>(
     key: Option<&[u8]>,
     call: &Call,
 ) -> Result<(Decision, Option<Change>), S::Error> {
-    plan_one(states, limit.digest(key), &limit.rule(key), call)
+    plan_one(states, limit.digest(key), &limit.bucket(key), call)
 }
 
 fn plan_one<S: States>(
     states: &S,
     digest: Digest,
-    rule: &Rule,
+    bucket: &Bucket,
     call: &Call,
 ) -> Result<(Decision, Option<Change>), S::Error> {
-    let Outcome { decision, write } = call.on(rule, states.read(digest)?.state(rule, call.now));
+    let Outcome { decision, write } = call.on(bucket, states.read(digest)?.state(bucket, call.now));
     // `reset_at` is the time at which the new state is full.
     Ok((decision, write.map(|state| Change { digest, state, full_at: decision.reset_at })))
 }
@@ -145,7 +145,7 @@ fn plan_one<S: States>(
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     pub(crate) digest: Digest,
-    rule: Rule,
+    bucket: Bucket,
     count: f64,
     reserve: bool,
 }
@@ -154,7 +154,7 @@ impl Member {
     /// A member that takes `count` tokens of the limit; with `reserve`, tokens may be owed.
     #[must_use]
     pub fn new(limit: &Limit, key: Option<&[u8]>, count: f64, reserve: bool) -> Member {
-        Member { digest: limit.digest(key), rule: limit.rule(key), count, reserve }
+        Member { digest: limit.digest(key), bucket: limit.bucket(key), count, reserve }
     }
 }
 
@@ -187,7 +187,7 @@ pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(
             }
         }
         let call = Call { op: Op::Take, now, count, reserve: member.reserve };
-        let (decision, change) = plan_one(states, member.digest, &member.rule, &call)?;
+        let (decision, change) = plan_one(states, member.digest, &member.bucket, &call)?;
         decisions.push(decision);
         // A later change of the same state is written later, and includes the earlier one.
         changes.extend(change);

@@ -5,7 +5,7 @@
 //!   that were not full are counted in [`Stats::evicted`].
 //! * A state past its `full_at` is dropped when its segment is next rebuilt or needs room: there are no timers and no
 //!   sweep. The table grows one small segment at a time, so there is no pause at any size. A clock that steps back
-//!   afterwards gains nothing: see [`Rule::absent`](tidegate_core::Rule::absent).
+//!   afterwards gains nothing: see [`Bucket::absent`](tidegate_core::Bucket::absent).
 //! * A key is stored as a keyed 128-bit hash (SipHash-1-3 with a secret per table): 32 bytes per key of any
 //!   length. The probability that any two of 10^9 keys collide is below 10^-20, and collisions cannot be engineered
 //!   without the secret.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use siphasher::sip128::SipHasher13;
-use tidegate_core::{Policy, Rule, default_start, write_identity};
+use tidegate_core::{Bucket, Policy, default_start, write_identity};
 
 /// The keyed 128-bit hash of one identity in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Digest {
 pub struct Limit {
     name: Vec<u8>,
     policy: Policy,
-    rule: Rule,
+    bucket: Bucket,
     derives_start: bool,
     keys: (u64, u64),
     keyless: Digest,
@@ -55,7 +55,7 @@ impl Limit {
         Limit {
             name: name.to_vec(),
             policy,
-            rule: policy.rule(0.0),
+            bucket: policy.bucket(0.0),
             derives_start: policy.start_is_derived(),
             keys: (keyless.low, keyless.high),
             keyless,
@@ -90,16 +90,16 @@ impl Limit {
         if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
     }
 
-    /// The rule, where it does not depend on the key.
+    /// The bucket, where it does not depend on the key.
     #[inline]
-    pub(crate) fn common_rule(&self) -> Option<&Rule> {
-        if self.derives_start { None } else { Some(&self.rule) }
+    pub(crate) fn common_bucket(&self) -> Option<&Bucket> {
+        if self.derives_start { None } else { Some(&self.bucket) }
     }
 
-    /// The rule for `key`.
+    /// The bucket for `key`.
     #[must_use]
     #[inline(never)]
-    pub fn rule(&self, key: Option<&[u8]>) -> Rule {
-        if self.derives_start { self.policy.rule(self.start(key)) } else { self.rule }
+    pub fn bucket(&self, key: Option<&[u8]>) -> Bucket {
+        if self.derives_start { self.policy.bucket(self.start(key)) } else { self.bucket }
     }
 }

@@ -8,7 +8,7 @@ use crate::call::{Call, Stored};
 use crate::limit::Digest;
 use crate::packed::Entry;
 use alloc::vec::Vec;
-use tidegate_core::{Decision, MAX_SKEW_MS, Rule};
+use tidegate_core::{Bucket, Decision, MAX_SKEW_MS};
 
 /// The place of a digest, or the place at which to insert it.
 pub(crate) enum Place {
@@ -24,7 +24,7 @@ pub(crate) struct Segment {
     used: u32,
     /// Where the search for a state to drop continues.
     cursor: usize,
-    /// The latest instant of the dropped states, ms: see [`Rule::absent`](tidegate_core::Rule::absent).
+    /// The latest instant of the dropped states, ms: see [`Bucket::absent`](tidegate_core::Bucket::absent).
     fresh_from: f64,
 }
 
@@ -89,14 +89,14 @@ impl Segment {
 
     /// One call on the state of this digest. Returns the entry to insert, where the digest has none to change.
     #[inline(always)]
-    pub(crate) fn decide(&mut self, digest: Digest, rule: &Rule, call: &Call) -> (Decision, Option<Entry>) {
+    pub(crate) fn decide(&mut self, digest: Digest, bucket: &Bucket, call: &Call) -> (Decision, Option<Entry>) {
         let absent = Stored::Absent { fresh_from: self.fresh_from };
         let entry = match self.find(digest) {
             Place::Found(place) => self.get_mut(place),
             Place::Vacant(_) => None,
         };
         let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
-        let outcome = call.apply(rule, stored.state(rule, call.now));
+        let outcome = call.apply(bucket, stored.state(bucket, call.now));
         // `reset_at` is the time at which the new state is full.
         let full_at = outcome.decision.reset_at;
         let mut new = None;

@@ -103,7 +103,7 @@ impl SharedTable {
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
         let digest = limit.digest(key);
         let mut segment = self.lock(self.segment_of(digest));
-        let (decision, new) = segment.decide(digest, &limit.rule(key), &call);
+        let (decision, new) = segment.decide(digest, &limit.bucket(key), &call);
         if let Some(entry) = new {
             self.insert(&mut segment, digest, entry, call.now);
         }
@@ -125,9 +125,9 @@ impl SharedTable {
     /// The state of the key at `now`, ms since the Unix epoch.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        let (digest, rule) = (limit.digest(key), limit.rule(key));
+        let (digest, bucket) = (limit.digest(key), limit.bucket(key));
         let stored = self.lock(self.segment_of(digest)).read(digest);
-        rule.refill(stored.state(&rule, now), now)
+        bucket.refill(stored.state(&bucket, now), now)
     }
 
     /// Removes the state: the key is full again.

@@ -120,18 +120,18 @@ impl Table {
     #[cfg_attr(feature = "small", inline(never))]
     pub fn decide_digest(&mut self, limit: &Limit, key: Option<&[u8]>, digest: Digest, call: Call) -> Decision {
         let computed;
-        let rule = match limit.common_rule() {
-            Some(rule) => rule,
+        let bucket = match limit.common_bucket() {
+            Some(bucket) => bucket,
             None => {
-                computed = limit.rule(key);
+                computed = limit.bucket(key);
                 &computed
             }
         };
         let at = self.segment_of(digest);
         let Some(segment) = self.segments.get_mut(at) else {
-            return rule.check(None, call.now, call.count, call.reserve);
+            return bucket.check(None, call.now, call.count, call.reserve);
         };
-        let (decision, new) = segment.decide(digest, rule, &call);
+        let (decision, new) = segment.decide(digest, bucket, &call);
         if let Some(entry) = new {
             self.insert(digest, entry, call.now);
         }
@@ -152,9 +152,9 @@ impl Table {
     /// The state of the key at `now`, ms since the Unix epoch.
     #[must_use]
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> State {
-        let rule = limit.rule(key);
+        let bucket = limit.bucket(key);
         let Ok(stored) = self.read(limit.digest(key));
-        rule.refill(stored.state(&rule, now), now)
+        bucket.refill(stored.state(&bucket, now), now)
     }
 
     /// Removes the state: the key is full again.

@@ -61,9 +61,9 @@ proptest! {
         for step in steps {
             now += f64::from(step.wait);
             let (limit, key) = (&limits[step.limit], [step.key]);
-            let rule = limit.policy().rule(0.0);
+            let bucket = limit.policy().bucket(0.0);
             let stored = model.get(&(step.limit, step.key)).copied();
-            prop_assert_eq!(table.value(limit, Some(&key), now), rule.refill(stored, now));
+            prop_assert_eq!(table.value(limit, Some(&key), now), bucket.refill(stored, now));
             if step.reset {
                 table.reset(limit, Some(&key));
                 model.remove(&(step.limit, step.key));
@@ -73,11 +73,11 @@ proptest! {
             let count = if op == Op::Block { (step.count * 99.0).ceil().max(1.0) } else { step.count };
             let got = table.decide(limit, Some(&key), Call { op, now, count, reserve });
             let (expected, write) = match op {
-                Op::Check => (rule.check(stored, now, count, reserve), None),
-                Op::Take => { let o = rule.take(stored, now, count, reserve); (o.decision, o.write) }
-                Op::Give => { let o = rule.give(stored, now, count); (o.decision, o.write) }
-                Op::Block => { let o = rule.block(stored, now, count); (o.decision, o.write) }
-                Op::Charge => { let o = rule.charge(stored, now, count); (o.decision, o.write) }
+                Op::Check => (bucket.check(stored, now, count, reserve), None),
+                Op::Take => { let o = bucket.take(stored, now, count, reserve); (o.decision, o.write) }
+                Op::Give => { let o = bucket.give(stored, now, count); (o.decision, o.write) }
+                Op::Block => { let o = bucket.block(stored, now, count); (o.decision, o.write) }
+                Op::Charge => { let o = bucket.charge(stored, now, count); (o.decision, o.write) }
             };
             prop_assert_eq!(got, expected);
             if let Some(write) = write {

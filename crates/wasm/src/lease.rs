@@ -18,7 +18,7 @@ pub fn lease_spend(limit: u32, start: f64, kept: f64, kept_ts: f64, leased: f64,
         };
         let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
         engine.numbers[5] = leased;
-        match (Lease { kept, leased }).spend(&limit.policy().rule(start), now, count) {
+        match (Lease { kept, leased }).spend(&limit.policy().bucket(start), now, count) {
             Spending::Undecided(decision) => write_decision(&decision, &mut engine.numbers) | UNDECIDED,
             Spending::Denied(decision) => write_decision(&decision, &mut engine.numbers),
             Spending::Granted(decision, left) => {

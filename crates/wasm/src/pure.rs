@@ -51,7 +51,7 @@ pub fn evaluate(
         (Ok(call), Ok(state)) => (call, state),
         (Err(status), _) | (_, Err(status)) => return status,
     };
-    let rule = if one_shard != 0 { policy.shard_rule(0.0) } else { policy.rule(0.0) };
-    let Outcome { decision, write } = call.on(&rule, state);
+    let bucket = if one_shard != 0 { policy.shard_bucket(0.0) } else { policy.bucket(0.0) };
+    let Outcome { decision, write } = call.on(&bucket, state);
     with(|engine| write_decision(&decision, &mut engine.numbers) | write_state(write, &mut engine.numbers))
 }

@@ -1,5 +1,5 @@
 use crate::draw::{Draw, policy};
-use tidegate_core::{Outcome, Rule, State};
+use tidegate_core::{Bucket, Outcome, State};
 use tidegate_oracle::exact::{self, Exact, rational};
 use tidegate_oracle::tolerance::Tolerance;
 use tidegate_oracle::{Limit, naive};
@@ -9,7 +9,7 @@ use tidegate_oracle::{Limit, naive};
 pub fn algebra(data: &[u8]) {
     let mut draw = Draw::new(data);
     let limit = draw.limit();
-    let (rule, exact, full) = (policy(&limit).rule(0.0), Exact::new(&limit), rational(limit.most()));
+    let (bucket, exact, full) = (policy(&limit).bucket(0.0), Exact::new(&limit), rational(limit.most()));
     let mut now = (1e12 + f64::from(draw.below(u16::MAX)) * 7919.0).floor();
     let (mut state, mut twin): (Option<State>, Option<exact::State>) = (None, None);
     let mut tolerance = Tolerance::default();
@@ -21,7 +21,7 @@ pub fn algebra(data: &[u8]) {
         let (op, ms) = (draw.byte() % 12, now as i128);
         let scale = if limit.most() > 0.0 { limit.most() } else { limit.rate };
         let count = (draw.share() * scale).min(1_099_511_627_776.0);
-        let (refilled, exactly) = (rule.refill(state, now), exact.refill(twin.as_ref(), ms));
+        let (refilled, exactly) = (bucket.refill(state, now), exact.refill(twin.as_ref(), ms));
         let before = tolerance;
         if refilled.value() == limit.most() && exactly.value == full {
             tolerance = Tolerance::default();
@@ -32,7 +32,7 @@ pub fn algebra(data: &[u8]) {
             break; // rounding alone decides whether the window is full, and so when it begins
         }
         assert_eq!(refilled.ts(), exactly.ts as f64);
-        let outcome = call(&rule, &limit, op, state, now, count);
+        let outcome = call(&bucket, &limit, op, state, now, count);
         let Some(write) = outcome.write else {
             tolerance = before; // nothing was stored, and a broken clock may be correct again
             continue;
@@ -46,17 +46,17 @@ pub fn algebra(data: &[u8]) {
     }
 }
 
-fn call(rule: &Rule, limit: &Limit, op: u8, state: Option<State>, now: f64, count: f64) -> Outcome {
+fn call(bucket: &Bucket, limit: &Limit, op: u8, state: Option<State>, now: f64, count: f64) -> Outcome {
     let known = state.map(|s| naive::State { value: s.value(), ts: s.ts() });
     let reserve = (6..=8).contains(&op);
     let (outcome, plain) = match op {
-        0..=8 => (rule.take(state, now, count, reserve), naive::take(limit, known, now, count, reserve)),
-        9 => (rule.give(state, now, count), naive::give(limit, known, now, count)),
-        _ => (rule.charge(state, now, count), naive::charge(limit, known, now, count)),
+        0..=8 => (bucket.take(state, now, count, reserve), naive::take(limit, known, now, count, reserve)),
+        9 => (bucket.give(state, now, count), naive::give(limit, known, now, count)),
+        _ => (bucket.charge(state, now, count), naive::charge(limit, known, now, count)),
     };
     assert_eq!(core_bits(&outcome), naive_bits(&plain), "{limit:?} {state:?} {now} {count} {op}");
     if let (0..=8, false, Some(at)) = (op, outcome.decision.ok, outcome.decision.retry_at) {
-        let again = |at: f64| rule.take(state, at, count, reserve).decision.ok;
+        let again = |at: f64| bucket.take(state, at, count, reserve).decision.ok;
         assert!(outcome.write.is_none() && at > now && again(at) && !again(at - 1.0), "retry at {at}");
     }
     outcome

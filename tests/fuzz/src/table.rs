@@ -23,21 +23,21 @@ pub fn table(data: &[u8]) {
         // The clock never steps back here, so a key dropped as full stays full.
         now = (now + draw.step(&limits[which]).max(0.0).floor()).min(1e15);
         let (limit, at) = (&made[which], Some([key]));
-        let (key_bytes, rule) = (at.as_ref().map(<[u8; 1]>::as_slice), limit.policy().rule(0.0));
+        let (key_bytes, bucket) = (at.as_ref().map(<[u8; 1]>::as_slice), limit.policy().bucket(0.0));
         let stored = model.get(&(which, key)).copied();
-        assert_eq!(wide.value(limit, key_bytes, now), rule.refill(stored, now));
-        assert_eq!(shared.value(limit, key_bytes, now), rule.refill(stored, now));
+        assert_eq!(wide.value(limit, key_bytes, now), bucket.refill(stored, now));
+        assert_eq!(shared.value(limit, key_bytes, now), bucket.refill(stored, now));
         let kept = narrow.value(limit, key_bytes, now);
-        assert!(kept == rule.refill(stored, now) || kept == rule.refill(None, now) || narrow.stats().evicted > 0);
+        assert!(kept == bucket.refill(stored, now) || kept == bucket.refill(None, now) || narrow.stats().evicted > 0);
         if draw.byte() < 8 {
             for_all(&mut wide, &shared, &mut narrow, limit, key_bytes);
             model.remove(&(which, key));
             continue;
         }
         let op = [Op::Take, Op::Take, Op::Take, Op::Check, Op::Give, Op::Charge][usize::from(draw.byte() % 6)];
-        let count = (draw.share() * rule.capacity().max(1.0)).min(1_099_511_627_776.0);
+        let count = (draw.share() * bucket.capacity().max(1.0)).min(1_099_511_627_776.0);
         let call = Call { op, now, count, reserve: draw.yes() };
-        let outcome = call.on(&rule, stored);
+        let outcome = call.on(&bucket, stored);
         assert_eq!(wide.decide(limit, key_bytes, call), outcome.decision);
         assert_eq!(shared.decide(limit, key_bytes, call), outcome.decision);
         model.extend(outcome.write.map(|write| ((which, key), write)));

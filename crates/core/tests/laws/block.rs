@@ -1,8 +1,8 @@
 //! A block denies one token until it ends, and changes nothing else: it adds no token and shortens no debt.
 
-use crate::law::{CLOCK_END, cases, legal_limits, limits, policy, powers, rule, states};
+use crate::law::{CLOCK_END, bucket, cases, legal_limits, limits, policy, powers, states};
 use proptest::prelude::*;
-use tidegate_core::{Pool, Rule, State};
+use tidegate_core::{Bucket, Pool, State};
 use tidegate_oracle::{Kind, Limit};
 
 fn lengths() -> impl Strategy<Value = f64> {
@@ -19,8 +19,8 @@ fn one(limit: &Limit) -> f64 {
 }
 
 /// The instant from which on the block need not deny: before it moves to the start of a window.
-fn until(rule: &Rule, state: Option<State>, now: f64, ms: f64) -> f64 {
-    rule.refill(state, now).ts().max(now) + ms
+fn until(bucket: &Bucket, state: Option<State>, now: f64, ms: f64) -> f64 {
+    bucket.refill(state, now).ts().max(now) + ms
 }
 
 /// Where a block of a full key ends.
@@ -36,12 +36,12 @@ proptest! {
 
     #[test]
     fn one_token_is_denied_until_the_block_ends((limit, state, now) in on_states(legal_limits()).prop_filter("tokens", |(limit, ..)| one(limit) > 1e-300), ms in lengths(), part in 0.0..1.0f64) {
-        let rule = rule(&limit);
-        let blocked = rule.block(state, now, ms);
-        let until = until(&rule, state, now, ms).min(CLOCK_END);
+        let bucket = bucket(&limit);
+        let blocked = bucket.block(state, now, ms);
+        let until = until(&bucket, state, now, ms).min(CLOCK_END);
         for t in [now, (now + (until - now) * part).floor(), until - 1.0] {
             if t >= now && t < until && one(&limit) > 0.0 {
-                prop_assert!(!rule.check(blocked.write.or(state), t, one(&limit), false).ok, "granted at {}, {} ms before the end", t, until - t);
+                prop_assert!(!bucket.check(blocked.write.or(state), t, one(&limit), false).ok, "granted at {}, {} ms before the end", t, until - t);
             }
         }
         prop_assert!(blocked.decision.retry_at.is_none_or(|at| at >= until && at > now));
@@ -49,17 +49,17 @@ proptest! {
 
     #[test]
     fn one_token_is_granted_exactly_at_the_end((limit, state, now) in on_states(limits()), ms in lengths()) {
-        let rule = rule(&limit);
-        let until = until(&rule, state, now, ms);
-        let owes = rule.refill(state, until - 1.0).value() < one(&limit);
-        let blocked = rule.block(state, now, ms);
+        let bucket = bucket(&limit);
+        let until = until(&bucket, state, now, ms);
+        let owes = bucket.refill(state, until - 1.0).value() < one(&limit);
+        let blocked = bucket.block(state, now, ms);
         let at = end(&limit, until);
         if owes || at > CLOCK_END {
             return Ok(());
         }
         prop_assert_eq!(blocked.decision.retry_at, Some(at));
-        prop_assert!(rule.check(blocked.write, at, one(&limit), false).ok);
-        let held = rule.refill(blocked.write, at).value();
+        prop_assert!(bucket.check(blocked.write, at, one(&limit), false).ok);
+        let held = bucket.refill(blocked.write, at).value();
         let most = if limit.kind == Kind::TokenBucket { one(&limit) } else { limit.rate.max(one(&limit)) };
         let rounding = blocked.decision.value.abs() * 1e-15;
         prop_assert!(held <= most * (1.0 + 1e-3) + rounding, "{} at the end", held);
@@ -67,12 +67,12 @@ proptest! {
 
     #[test]
     fn a_block_never_raises_a_value((limit, state, now) in on_states(limits()), ms in lengths(), later in proptest::collection::vec(0.0..3.0f64, 4)) {
-        let rule = rule(&limit);
-        let state = state.filter(|s| !Rule::is_broken(*s, now));
-        let blocked = rule.block(state, now, ms).write.or(state);
+        let bucket = bucket(&limit);
+        let state = state.filter(|s| !Bucket::is_broken(*s, now));
+        let blocked = bucket.block(state, now, ms).write.or(state);
         for share in later {
             for t in [now + (share * ms).floor(), now + (share * limit.period).floor()] {
-                let (with, without) = (rule.refill(blocked, t).value(), rule.refill(state, t).value());
+                let (with, without) = (bucket.refill(blocked, t).value(), bucket.refill(state, t).value());
                 let scale = blocked.map_or(0.0, |s| s.value().abs()).max(without.abs()).max(limit.most());
                 prop_assert!(with <= without + scale * 1e-14, "{} is above {} at {}", with, without, t);
             }
@@ -81,14 +81,14 @@ proptest! {
 
     #[test]
     fn a_block_until_the_same_time_changes_nothing((limit, state, now) in on_states(limits()), ms in lengths(), part in 0.0..1.0f64) {
-        let rule = rule(&limit);
-        let first = rule.block(state, now, ms);
+        let bucket = bucket(&limit);
+        let first = bucket.block(state, now, ms);
         let blocked = first.write.or(state);
-        let until = until(&rule, state, now, ms);
+        let until = until(&bucket, state, now, ms);
         for then in [now, (now + (until - now) * part).floor()] {
-            let ms = until - rule.refill(blocked, then).ts().max(then);
+            let ms = until - bucket.refill(blocked, then).ts().max(then);
             if ms >= 1.0 && then < until {
-                let second = rule.block(blocked, then, ms);
+                let second = bucket.block(blocked, then, ms);
                 prop_assert_eq!((second.write, second.decision.retry_at), (None, first.decision.retry_at));
             }
         }
@@ -102,7 +102,7 @@ proptest! {
         let mut states = vec![None; n as usize];
         let decision = Pool::new(&policy, 0.0, &mut states, now).block(ms);
         let until = (now + ms).min(CLOCK_END);
-        let shard = policy.shard_rule(0.0);
+        let shard = policy.shard_bucket(0.0);
         for t in [now, (now + ms * part).floor(), until - 1.0] {
             if t < until && one(&limit) > 0.0 {
                 let pooled = Pool::new(&policy, 0.0, &mut states.clone(), t).take(one(&limit), false);

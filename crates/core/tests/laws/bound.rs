@@ -1,10 +1,10 @@
 //! Laws 1 and 6: with any interleaving, retries and clock, no more is granted than the limit allows.
 
-use crate::law::{MAX_SKEW_MS, calls, cases, core_bits, instants, limits, rule, states};
+use crate::law::{MAX_SKEW_MS, bucket, calls, cases, core_bits, instants, limits, states};
 use num_rational::BigRational;
 use num_traits::Zero;
 use proptest::prelude::*;
-use tidegate_core::{Outcome, Rule, State};
+use tidegate_core::{Bucket, Outcome, State};
 use tidegate_oracle::exact::{Exact, rational};
 use tidegate_oracle::tolerance::Tolerance;
 use tidegate_oracle::{Kind, Limit};
@@ -47,12 +47,12 @@ fn bounded(limit: &Limit, grants: &[Grant], largest: f64) -> Result<(), TestCase
 }
 
 fn history(limit: Limit, from: f64, calls: &[crate::law::Call], far: bool) -> Result<(), TestCaseError> {
-    let rule = rule(&limit);
+    let bucket = bucket(&limit);
     let (mut now, mut stored): (f64, Option<State>) = (from, None);
     let (mut grants, mut largest) = (Vec::new(), limit.most());
     let mut ask = |now: f64, count: f64, reserve: bool, stored: &mut Option<State>| -> Result<Outcome, TestCaseError> {
-        let outcome = rule.take(*stored, now, count, reserve);
-        let healed = stored.is_some_and(|s| Rule::is_broken(s, now)) && outcome.write.is_some();
+        let outcome = bucket.take(*stored, now, count, reserve);
+        let healed = stored.is_some_and(|s| Bucket::is_broken(s, now)) && outcome.write.is_some();
         if healed {
             // At most one more capacity: the bound starts again, and earlier grants remain.
             prop_assert!(outcome.write.unwrap().value() <= limit.most());
@@ -109,13 +109,13 @@ proptest! {
         back in 0.0..=MAX_SKEW_MS, reserve: bool,
     ) {
         let Some(state) = state.filter(|s| s.ts() >= 0.0) else { return Ok(()) };
-        let (rule, count) = (rule(&limit), share * limit.most());
+        let (bucket, count) = (bucket(&limit), share * limit.most());
         let now = (state.ts() - back.floor()).max(0.0);
-        if rule.exceeds_capacity(count, reserve) {
+        if bucket.exceeds_capacity(count, reserve) {
             return Ok(());
         }
-        let there = rule.take(Some(state), state.ts(), count, reserve);
-        let behind = rule.take(Some(state), now, count, reserve);
+        let there = bucket.take(Some(state), state.ts(), count, reserve);
+        let behind = bucket.take(Some(state), now, count, reserve);
         prop_assert_eq!(core_bits(&behind), core_bits(&there));
     }
 
@@ -123,11 +123,11 @@ proptest! {
     fn a_poisoned_ts_heals_at_the_next_call(
         limit in limits(), now in instants(), value in -2.0..2.0f64, count in 0.0..2.0f64, ahead in 1.0..1e12f64, reserve: bool,
     ) {
-        let (rule, count) = (rule(&limit), count * limit.most());
+        let (bucket, count) = (bucket(&limit), count * limit.most());
         let state = State::new(value * limit.rate, now + MAX_SKEW_MS + ahead.floor()).unwrap();
-        prop_assert_eq!(core_bits(&rule.take(Some(state), now, count, reserve)), core_bits(&rule.take(None, now, count, reserve)));
-        prop_assert_eq!(core_bits(&rule.charge(Some(state), now, count)), core_bits(&rule.charge(None, now, count)));
-        prop_assert_eq!(core_bits(&rule.give(Some(state), now, count)), core_bits(&rule.give(None, now, count)));
-        prop_assert_eq!(rule.full_at(Some(state), now), now);
+        prop_assert_eq!(core_bits(&bucket.take(Some(state), now, count, reserve)), core_bits(&bucket.take(None, now, count, reserve)));
+        prop_assert_eq!(core_bits(&bucket.charge(Some(state), now, count)), core_bits(&bucket.charge(None, now, count)));
+        prop_assert_eq!(core_bits(&bucket.give(Some(state), now, count)), core_bits(&bucket.give(None, now, count)));
+        prop_assert_eq!(bucket.full_at(Some(state), now), now);
     }
 }

@@ -1,6 +1,6 @@
 //! Law 6 in a store that expires states by a clock of its own: the exact bound where that clock steps back.
 
-use crate::law::{CLOCK_END, MAX_SKEW_MS, cases, limits, powers, rule};
+use crate::law::{CLOCK_END, MAX_SKEW_MS, bucket, cases, limits, powers};
 use proptest::prelude::*;
 use tidegate_core::State;
 use tidegate_oracle::exact::{Exact, rational};
@@ -23,7 +23,7 @@ proptest! {
     fn a_store_that_expires_by_its_clock_grants_what_the_clock_moved_forward(
         limit in limits(), by_period: bool, moves in prop::collection::vec(moves(), 1..60),
     ) {
-        let (rule, exact) = (rule(&limit), Exact::new(&limit));
+        let (bucket, exact) = (bucket(&limit), Exact::new(&limit));
         let (mut now, mut highest, mut stored): (f64, f64, Option<State>) = (1.7e12, 1.7e12, None);
         let (mut granted, mut forward) = (rational(0.0), 0);
         let mut most = rational(limit.most());
@@ -41,9 +41,9 @@ proptest! {
             now = next;
             highest = highest.max(now);
             // The time to live ends.
-            stored = stored.filter(|state| rule.full_at(Some(*state), now) > now);
-            let count = if share > 0.5 { rule.refill(stored, now).value().max(0.0) } else { share * limit.most() };
-            let outcome = rule.take(stored, now, count, false);
+            stored = stored.filter(|state| bucket.full_at(Some(*state), now) > now);
+            let count = if share > 0.5 { bucket.refill(stored, now).value().max(0.0) } else { share * limit.most() };
+            let outcome = bucket.take(stored, now, count, false);
             tolerance.step(1.0, limit.most().max(count));
             if outcome.decision.ok {
                 granted += rational(count);
@@ -57,13 +57,13 @@ proptest! {
     /// One step back grants at most the refill of the same number of ms, and never more than the capacity.
     #[test]
     fn one_step_back_mints_no_more_than_the_way_forward_brings(limit in limits(), back in 0.0..MAX_SKEW_MS) {
-        let rule = rule(&limit);
+        let bucket = bucket(&limit);
         let (from, to) = (1.7e12 - back.floor(), 1.7e12);
         // The state is dropped as full at `to`. The clock steps back to `from`, all is taken, and the clock reaches
         // `to` again.
-        let drained = rule.take(None, from, limit.most(), false);
+        let drained = bucket.take(None, from, limit.most(), false);
         prop_assert!(drained.decision.ok);
-        let minted = rule.refill(drained.write, to).value();
+        let minted = bucket.refill(drained.write, to).value();
         let earned = Exact::new(&limit).earned(from as i128, to as i128);
         prop_assert!(minted <= limit.most() && rational(minted) <= earned + rational(limit.most() * 1e-12), "{minted}");
     }
@@ -72,15 +72,15 @@ proptest! {
 #[test]
 fn a_swinging_clock_reaches_the_bound() {
     // Ten tokens a minute. The clock swings by a minute, ten times forward and nine times back.
-    let rule = rule(&tidegate_oracle::Limit::bucket(10.0, 60_000.0));
+    let bucket = bucket(&tidegate_oracle::Limit::bucket(10.0, 60_000.0));
     let mut granted = 0.0;
     for _ in 0..10 {
         // Before the swing there is no state: it was full a minute ahead, and its TTL ended. A minute ahead it is full
         // again.
-        let drained = rule.take(None, 1.7e12, 10.0, false);
+        let drained = bucket.take(None, 1.7e12, 10.0, false);
         granted += f64::from(u8::from(drained.decision.ok)) * 10.0;
-        assert_eq!(rule.full_at(drained.write, 1.7e12 + 60_000.0), 1.7e12 + 60_000.0);
+        assert_eq!(bucket.full_at(drained.write, 1.7e12 + 60_000.0), 1.7e12 + 60_000.0);
     }
-    granted += f64::from(u8::from(rule.take(None, 1.7e12 + 60_000.0, 10.0, false).decision.ok)) * 10.0;
+    granted += f64::from(u8::from(bucket.take(None, 1.7e12 + 60_000.0, 10.0, false).decision.ok)) * 10.0;
     assert_eq!(granted, 10.0 + 10.0 * 10.0);
 }

@@ -74,14 +74,14 @@ proptest! {
 
     #[test]
     fn any_finite_state_under_any_legal_policy_gives_finite_decisions(limit in legal_limits(), state in states(), now in clocks(), count in counts(), length in lengths(), reserve: bool) {
-        let rule = policy(&limit).rule(0.0);
-        finite("take", &rule.take(state, now, count, reserve), now)?;
-        finite("give", &rule.give(state, now, count), now)?;
-        finite("charge", &rule.charge(state, now, count), now)?;
-        finite("block", &rule.block(state, now, length), now)?;
-        let shown = rule.project(state, now);
-        prop_assert!(shown.value() <= rule.capacity() && shown.value().is_finite() && shown.ts().is_finite());
-        prop_assert!(rule.full_at(state, now) <= MAX_NOW_MS);
+        let bucket = policy(&limit).bucket(0.0);
+        finite("take", &bucket.take(state, now, count, reserve), now)?;
+        finite("give", &bucket.give(state, now, count), now)?;
+        finite("charge", &bucket.charge(state, now, count), now)?;
+        finite("block", &bucket.block(state, now, length), now)?;
+        let shown = bucket.project(state, now);
+        prop_assert!(shown.value() <= bucket.capacity() && shown.value().is_finite() && shown.ts().is_finite());
+        prop_assert!(bucket.full_at(state, now) <= MAX_NOW_MS);
     }
 
     #[test]

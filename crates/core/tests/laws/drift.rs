@@ -1,6 +1,6 @@
 //! Law 5: the value differs from exact arithmetic by rounding alone, and the error stays far below one token.
 
-use crate::law::{calls, cases, instants, limits, rule};
+use crate::law::{bucket, calls, cases, instants, limits};
 use proptest::prelude::*;
 use tidegate_core::State;
 use tidegate_oracle::Limit;
@@ -14,13 +14,13 @@ proptest! {
     /// the sum and the difference once each. A full state is exact again.
     #[test]
     fn a_history_stays_within_rounding_of_exact_arithmetic(limit in limits(), from in instants(), calls in calls(1..60), far: bool) {
-        let (rule, exact, full) = (rule(&limit), Exact::new(&limit), rational(limit.most()));
+        let (bucket, exact, full) = (bucket(&limit), Exact::new(&limit), rational(limit.most()));
         let (mut now, mut state, mut twin): (f64, Option<State>, Option<exact::State>) = (from, None, None);
         let mut tolerance = Tolerance::default();
         for call in &calls {
             now = call.now(&limit, now, far);
             let (count, ms) = (call.count(&limit), now as i128);
-            let (got, exactly) = (rule.refill(state, now), exact.refill(twin.as_ref(), ms));
+            let (got, exactly) = (bucket.refill(state, now), exact.refill(twin.as_ref(), ms));
             let before = tolerance;
             if got.value() == limit.most() && exactly.value == full {
                 tolerance = Tolerance::default();
@@ -32,10 +32,10 @@ proptest! {
             }
             prop_assert_eq!(got.ts(), exactly.ts as f64);
             let outcome = match call.op {
-                0..=5 => rule.take(state, now, count, false),
-                6..=8 => rule.take(state, now, count, true),
-                9 => rule.give(state, now, count),
-                _ => rule.charge(state, now, count),
+                0..=5 => bucket.take(state, now, count, false),
+                6..=8 => bucket.take(state, now, count, true),
+                9 => bucket.give(state, now, count),
+                _ => bucket.charge(state, now, count),
             };
             if let Some(write) = outcome.write {
                 // The exact model follows the decision of the doubles.
@@ -55,12 +55,12 @@ proptest! {
 /// period)ths.
 fn long_run(limit: Limit, seed: u64) -> f64 {
     const GRANTS: u32 = 10_000_000;
-    let rule = rule(&limit);
+    let bucket = bucket(&limit);
     let mut random = tidegate_oracle::random::Random(seed);
     let (period, rate, capacity) = (limit.period as i128, limit.rate as i128, limit.most() as i128);
     let unit = 1024 * period;
     let mut now = 1_763_640_000_000i128;
-    let mut state = rule.charge(None, now as f64, 200_000.0).write;
+    let mut state = bucket.charge(None, now as f64, 200_000.0).write;
     let (mut exact, mut then) = ((capacity - 200_000) * unit, now);
     let (mut granted, mut worst) = (0, 0f64);
     while granted < GRANTS {
@@ -68,7 +68,7 @@ fn long_run(limit: Limit, seed: u64) -> f64 {
         // Kept in the upper part, where an ulp is largest, and never full.
         let demand = if exact > capacity * unit * 9 / 10 { 5600 } else { 1400 };
         let count = 1 + random.below(2 * 1024 * demand) as i128;
-        let outcome = rule.take(state, now as f64, count as f64 / 1024.0, false);
+        let outcome = bucket.take(state, now as f64, count as f64 / 1024.0, false);
         let Some(write) = outcome.write else { continue };
         let earned = (now - then) * rate * 1024;
         assert!(exact + earned < capacity * unit, "full");

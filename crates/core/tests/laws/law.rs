@@ -1,7 +1,7 @@
 //! Generators for the tests of the laws: limits, states, counts and clocks.
 
 use proptest::prelude::*;
-use tidegate_core::{Config, Decision, FIRST_REQUEST, Kind, Outcome, Policy, Rule, State};
+use tidegate_core::{Bucket, Config, Decision, FIRST_REQUEST, Kind, Outcome, Policy, State};
 use tidegate_oracle::{Limit, naive};
 
 pub(super) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
@@ -181,8 +181,8 @@ pub(super) fn policy(limit: &Limit) -> Policy {
     Policy::new(&Config { kind, rate, period, capacity, max_reserved, start, shards }).unwrap()
 }
 
-pub(super) fn rule(limit: &Limit) -> Rule {
-    policy(limit).rule(0.0)
+pub(super) fn bucket(limit: &Limit) -> Bucket {
+    policy(limit).bucket(0.0)
 }
 
 pub(super) fn naive_state(state: Option<State>) -> Option<naive::State> {

@@ -14,21 +14,21 @@ proptest! {
         limit in limits(), share in 0.0f64..1.0, held in 0.0f64..1.0, count in 0u32..64, wait in 0u32..5000,
     ) {
         let policy = policy(&limit);
-        let rule = policy.rule(limit.start.unwrap_or(0.0));
+        let bucket = policy.bucket(limit.start.unwrap_or(0.0));
         // Dyadic numbers, so that sums are exact; and the refill never fills the store.
-        let unit = rule.capacity() / 1024.0;
+        let unit = bucket.capacity() / 1024.0;
         let whole = (share * 1023.0).floor();
         let leased = (held * whole).floor() * unit;
         let now = 1e12;
-        let full = rule.refill(None, now);
+        let full = bucket.refill(None, now);
         let kept = State::from_state(whole * unit - leased, full.ts());
         let at = now + f64::from(wait).min(limit.period / 4096.0).floor();
         let count = f64::from(count) * unit;
-        let one = rule.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
-        if rule.refill(Some(kept), at).value() + leased >= rule.capacity() {
+        let one = bucket.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
+        if bucket.refill(Some(kept), at).value() + leased >= bucket.capacity() {
             return Ok(()); // the whole state would be capped at the capacity
         }
-        match (Lease { kept, leased }).spend(&rule, at, count) {
+        match (Lease { kept, leased }).spend(&bucket, at, count) {
             Spending::Granted(decision, left) => {
                 prop_assert!(one.ok || (one.value - count).abs() < unit / 1e6);
                 prop_assert_eq!(left, leased - count);
@@ -50,27 +50,27 @@ proptest! {
 #[test]
 fn a_denials_retry_at_is_when_lease_and_store_together_suffice() {
     let limit = tidegate_oracle::Limit::bucket(10.0, 1000.0);
-    let rule = policy(&limit).rule(0.0);
+    let bucket = policy(&limit).bucket(0.0);
     let lease = Lease { kept: State::from_state(0.5, 1e12), leased: 1.0 };
-    let Spending::Denied(denied) = lease.spend(&rule, 1e12, 4.0) else { panic!("not enough") };
+    let Spending::Denied(denied) = lease.spend(&bucket, 1e12, 4.0) else { panic!("not enough") };
     assert_eq!((denied.value, denied.retry_at), (1.5, Some(1e12 + 250.0)));
-    assert!(matches!(lease.spend(&rule, 1e12 + 249.0, 4.0), Spending::Denied(_)));
-    assert!(matches!(lease.spend(&rule, 1e12 + 250.0, 4.0), Spending::Undecided(_)));
+    assert!(matches!(lease.spend(&bucket, 1e12 + 249.0, 4.0), Spending::Denied(_)));
+    assert!(matches!(lease.spend(&bucket, 1e12 + 250.0, 4.0), Spending::Undecided(_)));
 }
 
 /// A count above the capacity is never granted, however much is leased; and a debt of the store is subtracted.
 #[test]
 fn a_lease_grants_neither_more_than_the_capacity_nor_the_tokens_of_a_debt() {
-    let rule = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).rule(0.0);
+    let bucket = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).bucket(0.0);
     let rich = Lease { kept: State::from_state(10.0, 1e12), leased: 50.0 };
-    let Spending::Denied(never) = rich.spend(&rule, 1e12, 11.0) else { panic!("more than the capacity") };
+    let Spending::Denied(never) = rich.spend(&bucket, 1e12, 11.0) else { panic!("more than the capacity") };
     assert_eq!(never.retry_at, None);
-    let Spending::Granted(granted, left) = rich.spend(&rule, 1e12, 10.0) else { panic!("it is leased") };
+    let Spending::Granted(granted, left) = rich.spend(&bucket, 1e12, 10.0) else { panic!("it is leased") };
     assert_eq!((granted.value, left), (10.0, 40.0));
     let owing = Lease { kept: State::from_state(-3.0, 1e12), leased: 4.0 };
-    assert!(matches!(owing.spend(&rule, 1e12, 2.0), Spending::Denied(_)));
-    assert!(matches!(owing.spend(&rule, 1e12, 1.0), Spending::Granted(..)));
+    assert!(matches!(owing.spend(&bucket, 1e12, 2.0), Spending::Denied(_)));
+    assert!(matches!(owing.spend(&bucket, 1e12, 1.0), Spending::Granted(..)));
     // A state of a broken clock is for the store to repair, so the store decides.
     let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), leased: 0.0 };
-    assert!(matches!(poisoned.spend(&rule, 1e12, 1.0), Spending::Undecided(_)));
+    assert!(matches!(poisoned.spend(&bucket, 1e12, 1.0), Spending::Undecided(_)));
 }

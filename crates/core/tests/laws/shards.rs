@@ -2,7 +2,7 @@
 
 use crate::law::{calls, cases, instants, limits, policy};
 use proptest::prelude::*;
-use tidegate_core::{Decision, Policy, Pool, Rule, State};
+use tidegate_core::{Bucket, Decision, Policy, Pool, State};
 use tidegate_oracle::exact::{Exact, rational};
 use tidegate_oracle::exact_pool::ExactShards;
 use tidegate_oracle::naive::{self, State as Plain};
@@ -129,7 +129,7 @@ proptest! {
             }
             // A shard from a broken clock counts as full until it is written, or until its `ts` is within the skew
             // again.
-            let broken = states.iter().flatten().any(|s| Rule::is_broken(*s, now));
+            let broken = states.iter().flatten().any(|s| Bucket::is_broken(*s, now));
             if let (Some(at), true, false) = (decision.retry_at, !decision.ok, broken) {
                 let reserve = call.op > 5;
                 let pooled = |t: f64| Pool::new(&policy, 0.0, &mut states.clone(), t).take(count, reserve).ok;

@@ -1,6 +1,6 @@
 //! Laws 3 and 4: a denial writes nothing, and dropping a full state changes no answer.
 
-use crate::law::{calls, cases, core_bits, instants, limits, rule, states};
+use crate::law::{bucket, calls, cases, core_bits, instants, limits, states};
 use proptest::prelude::*;
 use tidegate_core::State;
 
@@ -11,15 +11,15 @@ proptest! {
     fn a_denial_or_check_writes_nothing_and_a_check_decides_as_a_take(
         (limit, (state, now)) in limits().prop_flat_map(|limit| (Just(limit), states(limit))), count in 0.0..3.0f64, reserve: bool,
     ) {
-        let rule = rule(&limit);
+        let bucket = bucket(&limit);
         for count in [count * limit.most(), count * limit.rate, 0.0] {
-            let outcome = rule.take(state, now, count, reserve);
+            let outcome = bucket.take(state, now, count, reserve);
             prop_assert_eq!(outcome.write.is_some(), outcome.decision.ok && count > 0.0);
-            prop_assert_eq!(rule.check(state, now, count, reserve), outcome.decision);
+            prop_assert_eq!(bucket.check(state, now, count, reserve), outcome.decision);
             if let Some(write) = outcome.write {
                 prop_assert_eq!((write.value(), write.ts()), (outcome.decision.value, outcome.decision.ts));
             } else if outcome.decision.reason.is_none() {
-                let refilled = rule.refill(state, now);
+                let refilled = bucket.refill(state, now);
                 prop_assert_eq!((refilled.value(), refilled.ts()), (outcome.decision.value, outcome.decision.ts));
             }
         }
@@ -33,34 +33,34 @@ proptest! {
     fn from_reset_at_on_a_dropped_state_changes_no_answer(
         limit in limits(), from in instants(), calls in calls(1..12), later in 0.0..3.0f64, counts in [0.0..1.5f64, 0.0..1.5f64],
     ) {
-        let rule = rule(&limit);
+        let bucket = bucket(&limit);
         let (mut now, mut state): (f64, Option<State>) = (from, None);
         for call in &calls {
             now = call.now(&limit, now, false);
             let count = call.count(&limit);
             let outcome = match call.op {
-                0..=5 => rule.take(state, now, count, false),
-                6..=8 => rule.take(state, now, count, true),
-                9 => rule.give(state, now, count),
-                10 => rule.charge(state, now, count),
-                _ => rule.block(state, now, call.ms(&limit)),
+                0..=5 => bucket.take(state, now, count, false),
+                6..=8 => bucket.take(state, now, count, true),
+                9 => bucket.give(state, now, count),
+                10 => bucket.charge(state, now, count),
+                _ => bucket.block(state, now, call.ms(&limit)),
             };
             state = outcome.write.or(state);
-            let full_at = rule.full_at(state, now);
+            let full_at = bucket.full_at(state, now);
             prop_assert!(outcome.decision.reason.is_some() || outcome.decision.reset_at == full_at);
             let then = (full_at + (later * limit.period).floor()).min(crate::law::CLOCK_END);
-            if rule.refill(state, then).value() < limit.most() {
+            if bucket.refill(state, then).value() < limit.most() {
                 prop_assert_eq!(full_at, crate::law::CLOCK_END);
                 continue;
             }
             for t in [full_at, then] {
                 for reserve in [false, true] {
                     let count = counts[usize::from(reserve)] * limit.most();
-                    prop_assert_eq!(core_bits(&rule.take(state, t, count, reserve)), core_bits(&rule.take(None, t, count, reserve)));
-                    prop_assert_eq!(core_bits(&rule.charge(state, t, count)), core_bits(&rule.charge(None, t, count)));
-                    prop_assert_eq!(rule.give(state, t, count).decision, rule.give(None, t, count).decision);
+                    prop_assert_eq!(core_bits(&bucket.take(state, t, count, reserve)), core_bits(&bucket.take(None, t, count, reserve)));
+                    prop_assert_eq!(core_bits(&bucket.charge(state, t, count)), core_bits(&bucket.charge(None, t, count)));
+                    prop_assert_eq!(bucket.give(state, t, count).decision, bucket.give(None, t, count).decision);
                 }
-                prop_assert_eq!(rule.project(state, t), rule.project(None, t));
+                prop_assert_eq!(bucket.project(state, t), bucket.project(None, t));
             }
         }
     }

@@ -100,10 +100,10 @@ fn granted(decision: Decision) -> bool {
 }
 
 pub(crate) fn core(outcome: Outcome) -> Contender {
-    let rule = outcome.policy().rule(0.0);
+    let bucket = outcome.policy().bucket(0.0);
     let mut state: Option<State> = None;
-    contender("Rule::take, state at hand", 1, move |_, now| {
-        let taken = rule.take(black_box(state), now, 1.0, false);
+    contender("Bucket::take, state at hand", 1, move |_, now| {
+        let taken = bucket.take(black_box(state), now, 1.0, false);
         state = taken.write.or(state);
         granted(taken.decision)
     })

@@ -1,4 +1,4 @@
-//! The numbers of one evaluation, and the dispatch on the kind of limit.
+//! The bucket: the numbers of one evaluation, and the dispatch on the kind of limit.
 
 use crate::bounds::CLOCK_END;
 use crate::number::{ceil, max, min};
@@ -11,9 +11,9 @@ pub const MAX_SKEW_MS: f64 = 3_600_000.0;
 /// 2^52 ms since the Unix epoch: the latest clock reading, and the latest instant that is returned.
 pub const MAX_NOW_MS: f64 = CLOCK_END;
 
-/// A policy with a resolved `start`, for a whole limit or for one shard of it.
+/// The bucket of one key, a window's included: a policy with a resolved `start`, for a whole limit or for one shard of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub struct Bucket {
     pub(crate) kind: Kind,
     pub(crate) rate: f64,
     pub(crate) period: f64,
@@ -26,7 +26,7 @@ pub struct Rule {
     pub(crate) ms_per_token: f64,
 }
 
-impl Rule {
+impl Bucket {
     /// Most tokens that accumulate.
     #[must_use]
     #[inline]
@@ -44,7 +44,7 @@ impl Rule {
     /// `state`, or `None` where it came from a broken clock.
     #[inline]
     pub(crate) fn known(state: Option<State>, now: f64) -> Option<State> {
-        state.filter(|s| !Rule::is_broken(*s, now))
+        state.filter(|s| !Bucket::is_broken(*s, now))
     }
 
     /// Whether `state` came from a broken clock: its `ts` is more than [`MAX_SKEW_MS`] ahead of `now`.
@@ -62,7 +62,7 @@ impl Rule {
     #[must_use]
     #[inline]
     pub fn refill(&self, state: Option<State>, now: f64) -> State {
-        match (self.kind, Rule::known(state, now)) {
+        match (self.kind, Bucket::known(state, now)) {
             (Kind::TokenBucket, None) => State { value: self.capacity, ts: now },
             (Kind::TokenBucket, Some(s)) => token_bucket::refill(self, s, now),
             (Kind::FixedWindow, None) => State { value: self.capacity, ts: fixed_window::start_of(self, now) },
@@ -112,9 +112,9 @@ impl Rule {
     #[must_use]
     #[inline]
     pub fn full_at(&self, state: Option<State>, now: f64) -> f64 {
-        let Some(known) = Rule::known(state, now) else { return now };
+        let Some(known) = Bucket::known(state, now) else { return now };
         if self.refill(Some(known), now).value >= self.capacity {
-            return Rule::caught_up(known, now);
+            return Bucket::caught_up(known, now);
         }
         self.least_time(known, now, 0.0, self.capacity).unwrap_or(MAX_NOW_MS)
     }
