@@ -1,9 +1,47 @@
 // A copy of the tree in which mutants are applied, so that a run that is killed leaves no mutant in the source.
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, relative } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 export const copy = process.env.TIDEGATE_MUTANTS ?? join(root, "target/mutants");
+
+/** The process that uses the copy. */
+const OWNER = join(copy, "target/owner");
+/** The files that had a mutant, one a line: cargo may have built from one of them. */
+const CHANGED = join(copy, "target/changed");
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+/** Takes the copy for this process: a second run would restore the file that a test of the first is about to read. */
+function claim() {
+  mkdirSync(join(copy, "target"), { recursive: true });
+  try {
+    writeFileSync(OWNER, String(process.pid), { flag: "wx" });
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+    const owner = Number(readFileSync(OWNER, "utf8"));
+    if (isAlive(owner)) throw new Error(`process ${owner} uses ${copy}; name another folder: TIDEGATE_MUTANTS=../copy`);
+    writeFileSync(OWNER, String(process.pid));
+  }
+  process.once("exit", () => rmSync(OWNER));
+}
 
 /** Links the packages of a `node_modules`. A link into the tree becomes one into the copy; caches are copied. */
 function linkPackages(folder, into) {
@@ -23,25 +61,34 @@ function filter(path) {
   return false;
 }
 
+/** Gives the files that had a mutant a time after all builds: cargo keeps a build that is newer than the files. */
+function outdateBuilds() {
+  const now = new Date();
+  const files = existsSync(CHANGED) ? new Set(readFileSync(CHANGED, "utf8").split("\n")) : [];
+  for (const file of files) if (file !== "" && existsSync(join(copy, file))) utimesSync(join(copy, file), now, now);
+}
+
 /** Makes the copy, with what is built. What cargo built in an earlier copy stays. */
 export function makeCopy() {
+  claim();
   const kept = ["target", ".git"];
-  mkdirSync(copy, { recursive: true });
   for (const name of readdirSync(copy)) if (!kept.includes(name)) rmSync(join(copy, name), { recursive: true });
   const options = { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter };
   for (const name of readdirSync(root)) if (!kept.includes(name)) cpSync(join(root, name), join(copy, name), options);
+  outdateBuilds();
 }
 
 /** Runs `what` while `find` is replaced in a file of the copy. */
 export function withMutant({ file, find, replace }, what) {
   const path = join(copy, file);
   const text = readFileSync(path, "utf8");
-  writeFileSync(
-    path,
-    text.replace(find, () => replace),
-  );
+  const mutated = text.replace(find, () => replace);
+  appendFileSync(CHANGED, `${file}\n`);
+  writeFileSync(path, mutated);
   try {
-    return what();
+    const result = what();
+    if (readFileSync(path, "utf8") !== mutated) throw new Error(`another process wrote ${path} during the test`);
+    return result;
   } finally {
     writeFileSync(path, text);
   }

@@ -8,3 +8,5 @@ interface Mutant {
   readonly promise?: string;
 }
 export const MUTANTS: readonly Mutant[];
+/** By the file that lists them. */
+export const GROUPS: Readonly<Record<string, readonly Mutant[]>>;

@@ -17,7 +17,7 @@ const NAMES = ["middleware/drop-in-names.test.ts"];
 const [EXPRESS, FASTIFY] = ["middleware/express.test.ts", "middleware/fastify.test.ts"];
 const NEST = "middleware/nest-contexts.test.ts";
 
-export const MUTANTS = [
+const LIST = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
@@ -166,9 +166,7 @@ export const MUTANTS = [
   ),
   one("limiter/options.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
   one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
-  ...CALLERS,
-  ...HTTP,
-  ...RUST,
-  ...STORES,
-  ...PROMISES,
 ];
+
+export const GROUPS = { list: LIST, callers: CALLERS, http: HTTP, rust: RUST, stores: STORES, promises: PROMISES };
+export const MUTANTS = Object.values(GROUPS).flat();

@@ -1,6 +1,7 @@
 /** A mutant replaces a text that its file has once, and names tests that exist: otherwise it proves nothing. */
 import { MUTANTS } from "../../mutants/list.mjs";
 import { promisesIn } from "../../mutants/promises.mjs";
+import { digestOf } from "../../mutants/record.mjs";
 import type { Rule, Tree } from "../tree.ts";
 
 function everyMutantApplies(tree: Tree): string[] {
@@ -26,11 +27,24 @@ function everyPromiseHasAMutant(tree: Tree): string[] {
   ];
 }
 
+const RECORD = "tests/mutants/record.json";
+
+function noMutantIsMissed(tree: Tree): string[] {
+  const results: Record<string, string> = JSON.parse(tree.get(RECORD) ?? "{}");
+  const missed = MUTANTS.filter((mutant) => results[digestOf(mutant)] === "missed");
+  return missed.map(({ file, find }) => `${RECORD}: no test detects a mutant of ${file}; write one for: ${find}`);
+}
+
 export const mutants: readonly Rule[] = [
   {
     name: "every mutant applies to its file",
     check: everyMutantApplies,
     broken: [{ "npm/tidegate/src/stores/turns.ts": "export {};\n" }],
+  },
+  {
+    name: "no mutant was missed by its tests when they last ran with it",
+    check: noMutantIsMissed,
+    broken: MUTANTS.slice(0, 1).map((mutant) => ({ [RECORD]: `{ "${digestOf(mutant)}": "missed" }` })),
   },
   {
     name: "every promise has a mutant that its test detects",

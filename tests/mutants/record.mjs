@@ -1,0 +1,34 @@
+// The result of each mutant's last run, by the mutant's digest: a changed mutant has none.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { GROUPS, MUTANTS } from "./list.mjs";
+
+const RECORD = join(import.meta.dirname, "record.json");
+
+/** Names a mutant with its tests: each change of either needs a new run. */
+export function digestOf({ file, find, replace, tests }) {
+  return createHash("sha256")
+    .update(JSON.stringify([file, find, replace, tests]))
+    .digest("hex")
+    .slice(0, 12);
+}
+
+const read = () => JSON.parse(readFileSync(RECORD, "utf8"));
+
+/** Keeps a mutant's result, and drops those of mutants that are no more. */
+export function keep(mutant, result) {
+  const results = { ...read(), [digestOf(mutant)]: result };
+  const rows = [...new Set(MUTANTS.map(digestOf))].sort().filter((digest) => results[digest] !== undefined);
+  const kept = Object.fromEntries(rows.map((digest) => [digest, results[digest]]));
+  writeFileSync(RECORD, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+/** For each group, how many of its mutants the last runs caught and missed, and how many were not run since they changed. */
+export function summary() {
+  const results = read();
+  return Object.entries(GROUPS).map(([group, mutants]) => {
+    const having = (result) => mutants.filter((mutant) => results[digestOf(mutant)] === result).length;
+    return { group, mutants: mutants.length, caught: having("caught"), missed: having("missed"), "not run": having() };
+  });
+}
