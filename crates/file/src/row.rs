@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_reads_back_and_a_row_with_a_flipped_bit_does_not() {
+    fn a_row_reads_back_and_one_with_a_flipped_bit_or_of_another_key_does_not() {
         let key = [7; KEY];
         let state = State::new(-2.5, 1_735_689_600_000.0).expect("a state");
         let row = write(&key, state, 1e12);
@@ -61,7 +61,11 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read(&key, &flipped), None, "bit {bit}");
         }
-        assert_eq!(read(&[8; KEY], &row), None);
+        for byte in 0..KEY {
+            let mut other = key;
+            other[byte] ^= 1;
+            assert_eq!(read(&other, &row), None, "byte {byte} of the key");
+        }
         assert_eq!(read(&key, &row[..31]), None);
     }
 }

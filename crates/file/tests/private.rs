@@ -3,11 +3,32 @@
 
 mod temporary;
 
+#[cfg(target_os = "linux")]
+use std::ffi::c_int;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use temporary::{Temporary, bucket, granted};
 use tidegate_file::{Options, Sync};
+
+/// The permissions of other users that files were created with, and lost only later: until then anyone could open them.
+#[cfg(target_os = "linux")]
+static OPENED_TO_OTHERS: AtomicU32 = AtomicU32::new(0);
+
+/// Stands before that of the C library, so that it sees the mode with which a file was created.
+///
+/// # Safety
+/// As that of the C library.
+#[cfg(target_os = "linux")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fchmod(fd: c_int, mode: libc::mode_t) -> c_int {
+    let created = fs::metadata(format!("/proc/self/fd/{fd}")).expect("an open file").permissions().mode();
+    OPENED_TO_OTHERS.fetch_or(created & 0o077, Relaxed);
+    // Safety: the caller's arguments.
+    unsafe { libc::syscall(libc::SYS_fchmod, fd, mode) as c_int }
+}
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it exists").permissions().mode() & 0o7777
@@ -38,6 +59,8 @@ fn every_file_has_mode_600_under_any_umask_and_wider_modes_are_narrowed() {
         // Safety: as above.
         unsafe { libc::umask(before) };
         assert_eq!(mode(&folder.0), 0o700, "umask {umask:o}");
+        #[cfg(target_os = "linux")]
+        assert_eq!(OPENED_TO_OTHERS.load(Relaxed), 0, "umask {umask:o}");
         let made = files(&folder.0);
         for name in ["data.mdb", "lock.mdb", "snapshot.mdb", "run", "gate.lock", "owner.lock", "snapshot.lock"] {
             assert!(made.iter().any(|(file, _)| file == name), "{name} is not among {made:?}");
