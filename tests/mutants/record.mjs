@@ -16,6 +16,9 @@ export function digestOf({ file, find, replace, tests }) {
 
 const read = () => JSON.parse(readFileSync(RECORD, "utf8"));
 
+/** The result of a mutant's last run; `undefined` if there is none since it changed. */
+export const resultOf = (mutant) => read()[digestOf(mutant)];
+
 /** Keeps a mutant's result, and drops those of mutants that are no more. */
 export function keep(mutant, result) {
   const results = { ...read(), [digestOf(mutant)]: result };

@@ -2,6 +2,7 @@
 //
 //   node tests/mutants/run.mjs [group] [word …]   those of a group whose file or text has one of the words;
 //                                                 of `promises`, those whose promise has one
+//   node tests/mutants/run.mjs --left [group] …   of these, those that were not run since they changed
 //   TIDEGATE_MUTANTS=../copy node …               in a copy of its own, so that a second run can go on beside
 //   node tests/mutants/run.mjs --summary          runs nothing, and prints the results of the last runs for each group
 import { readFileSync } from "node:fs";
@@ -9,12 +10,15 @@ import { join } from "node:path";
 import { copy, makeCopy } from "./copy.mjs";
 import { detects } from "./detect.mjs";
 import { GROUPS, MUTANTS } from "./list.mjs";
-import { keep, summary } from "./record.mjs";
+import { keep, resultOf, summary } from "./record.mjs";
 
 const words = process.argv.slice(2);
+const left = words[0] === "--left" && words.shift() !== undefined;
 const group = Object.hasOwn(GROUPS, words[0] ?? "") ? words.shift() : undefined;
 
-function isChosen({ file, find, promise }) {
+function isChosen(mutant) {
+  if (left && resultOf(mutant) !== undefined) return false;
+  const { file, find, promise } = mutant;
   const text = group === "promises" ? promise : `${file}: ${find}`;
   return words.length === 0 || words.some((word) => text.includes(word));
 }
