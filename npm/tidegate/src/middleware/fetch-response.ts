@@ -104,11 +104,12 @@ export function limitHandler<
   checkHandler("handler", handler);
   const { denied } = options;
   return async (request, ...beside) => {
-    const peer = peerOf(request, beside[0]);
+    const { headers, url } = request;
+    const incoming = Object.assign(peerOf(request, beside[0]), { headers, url });
     // Workers pass it second, after the environment; a proxy of Next.js first.
     const context = beside.find(waits);
     const settling = settlement(made, request, (work) => context?.waitUntil(work));
-    const admission = await made.admit(request, { ...peer, headers: request.headers, url: request.url });
+    const admission = await made.admit(request, incoming);
     if (admission === undefined) return handler(request, ...beside);
     decisions.set(request, admission.decision);
     if (admission.blocked) {

@@ -51,7 +51,7 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
     const { raw } = context.req;
     const { headers, url } = raw;
     const settling = settlement(made, raw, (work) => background(context, work));
-    const admission = await made.admit(context, { ...peerOf(raw, context.env), headers, url }, raw);
+    const admission = await made.admit(context, Object.assign(peerOf(raw, context.env), { headers, url }), raw);
     if (admission === undefined) {
       await next();
       return undefined;

@@ -14,18 +14,34 @@ interface Beside {
   server?: { requestIP?: ((request: Request) => unknown) | undefined } | undefined;
   /** SvelteKit: the event. */
   getClientAddress?: (() => unknown) | undefined;
+  /** Astro: the context, whose getter throws where the adapter has no address. */
+  clientAddress?: unknown;
+  /** h3 2: the event. */
+  req?: { ip?: unknown } | undefined;
+  /** h3 1, as in Nuxt 4: the event. */
+  node?: { req?: { socket?: Incoming["socket"] } | undefined } | undefined;
   /** @hono/node-server: the request of `node:http`. */
   incoming?: { socket?: Incoming["socket"] } | undefined;
 }
 
-/** The peer, which Deno, Bun, @hono/node-server and SvelteKit pass beside the request; nothing elsewhere (Workers). */
+/** The peer, as the host or framework reports it beside the request; nothing elsewhere (Workers). */
 export function peerOf(request: Request, beside: unknown): Pick<Incoming, "address" | "socket"> {
   if (typeof beside !== "object" || beside === null) return {};
-  const { remoteAddr, requestIP, server, getClientAddress, incoming } = beside as Beside;
+  const found = beside as Beside;
+  const { remoteAddr, requestIP, server, getClientAddress, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
   if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
-  if (typeof getClientAddress === "function") return { address: String(getClientAddress.call(beside)) };
+  // These two throw where an adapter has no address: a limit with a key does not read it.
+  if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
+  if ("clientAddress" in beside) return late(() => found.clientAddress);
+  if (typeof req?.ip === "string") return { address: req.ip };
   // The socket itself: its address is absent where the client has left, or on a Unix socket.
-  return { socket: incoming?.socket };
+  return { socket: (incoming ?? node?.req)?.socket };
 }
+
+const late = (address: () => unknown): Pick<Incoming, "address"> => ({
+  get address() {
+    return String(address());
+  },
+});

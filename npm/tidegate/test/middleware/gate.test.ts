@@ -155,6 +155,38 @@ test("Deno's and Bun's hosts report the address, each in its way", async () => {
   expect(await status({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
 });
 
+test("SvelteKit, Astro and h3 pass an object that has the address", async () => {
+  const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _event: unknown) => new Response("hello"));
+  const status = async (event: unknown) => (await handler(new Request("http://a/"), event)).status;
+  expect(await status({ getClientAddress: () => "192.0.2.1" })).toBe(200); // SvelteKit
+  expect(await status({ clientAddress: "192.0.2.1" })).toBe(429); // Astro
+  expect(await status({ req: { ip: "192.0.2.1" } })).toBe(429); // h3 2
+  expect(await status({ req: { ip: "192.0.2.2" } })).toBe(200);
+  expect(await status({ node: { req: { socket: { remoteAddress: "192.0.2.2" } } } })).toBe(429); // h3 1: Nuxt 4
+  expect(await status({ node: { req: { socket: { remoteAddress: "192.0.2.3" } } } })).toBe(200);
+});
+
+test("an adapter without addresses fails a request only where no key is given", async () => {
+  const sveltekit = {
+    getClientAddress: (): string => {
+      throw new Error("this adapter has no getClientAddress");
+    },
+  };
+  const astro = {
+    get clientAddress(): string {
+      throw new Error("this adapter has no clientAddress");
+    },
+  };
+  const answer = (_request: Request, _event: unknown) => new Response("hello");
+  const keyed = rateLimitFetch(limits, { name: "api", key: "adapter" }, answer);
+  const addressed = rateLimitFetch(limits, { name: "api" }, answer);
+  for (const event of [sveltekit, astro]) {
+    expect((await keyed(new Request("http://a/"), event)).status).toBe(200);
+    await expect(addressed(new Request("http://a/"), event)).rejects.toThrow("this adapter has no");
+  }
+});
+
 test("a response that came from fetch, whose headers cannot be written, gets the fields too", async () => {
   const origin = await listen(createServer((_, response) => response.end("from afar")));
   const proxy = rateLimitFetch(limits, { name: "api", key: "proxied" }, () => fetch(origin.url));
