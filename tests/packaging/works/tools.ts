@@ -123,7 +123,14 @@ const next = (version: 15 | 16, builder: string, run: string): Tool => ({
   run: [run],
   serve: {
     command: "next start -p $PORT",
-    answers: { "/api/node": ANSWERS, "/api/edge": ANSWERS, "/between": ANSWERS, "/": "remaining 7" },
+    answers: {
+      "/api/node": ANSWERS,
+      "/api/edge": ANSWERS,
+      "/between": ANSWERS,
+      "/": "remaining 7",
+      "/api/shared": "remaining 1",
+      "/shared": "remaining 0", // a page: the same limiter, through globalThis
+    },
     limited: ["/api/limited/a", "/api/limited/b", "/api/behind"],
     page: "/",
   },
@@ -298,17 +305,21 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "Astro 7",
-    does: "server endpoint and server-rendered page, built with @astrojs/node",
+    does: "server endpoint, rateLimit and server-rendered page, built with @astrojs/node",
     group: "astro",
     app: "astro",
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
     node: "22.20",
     run: ["astro build --silent"],
-    serve: { command: "node dist/server/entry.mjs", answers: { "/limit": ANSWERS, "/": ANSWERS } },
+    serve: {
+      command: "node dist/server/entry.mjs",
+      answers: { "/limit": ANSWERS, "/": ANSWERS },
+      limited: ["/limited"],
+    },
   },
   {
     name: "Nuxt 4",
-    does: "server route, and a server-rendered page that decides again in the browser",
+    does: "server route, rateLimit, and a server-rendered page that decides again in the browser",
     group: "nuxt",
     app: "nuxt",
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
@@ -317,6 +328,7 @@ export const TOOLS: readonly Tool[] = [
     serve: {
       command: "node .output/server/index.mjs",
       answers: { "/api/limit": ANSWERS, "/": ANSWERS },
+      limited: ["/api/limited"],
       page: "/",
     },
   },

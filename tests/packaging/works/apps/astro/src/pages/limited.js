@@ -1,0 +1,9 @@
+import { defineLimits, MINUTE } from "tidegate";
+import { decisionOf, rateLimit } from "tidegate/fetch";
+
+const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
+const limited = rateLimit(limits, { name: "send" }, (request) => Response.json(decisionOf(request)?.remaining));
+
+// By `context.clientAddress`.
+export const prerender = false;
+export const GET = (context) => limited(context.request, context);
