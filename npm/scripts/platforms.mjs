@@ -5,6 +5,7 @@
 // zig compiles the C code and links for Linux, for macOS (without Apple's SDK) and for MinGW, so that an addon needs no newer
 // system than Node.js 20 does. It is installed in `target/zig`, unless `cargo-zigbuild` is on the PATH. MSVC links on Windows only.
 import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { glibcOf, OLDEST_GLIBC } from "./glibc.mjs";
@@ -48,7 +49,9 @@ function emptyLibnode() {
 /** What a target needs in the environment of cargo. */
 function environment(target, path) {
   const settings = { ...env, PATH: path };
-  const flags = [];
+  // As crates/xtask does.
+  const cargoHome = env.CARGO_HOME ?? join(homedir(), ".cargo");
+  const flags = [`--remap-path-prefix=${join(cargoHome, "registry", "src")}=crates`];
   // A library that Node.js loads uses the C library of the process, with musl too.
   if (target.endsWith("-musl")) flags.push("-C", "target-feature=-crt-static");
   if (target.endsWith("-darwin")) {
@@ -61,7 +64,7 @@ function environment(target, path) {
     // LMDB's, which its crate names for MSVC only.
     flags.push("-l", "advapi32");
   }
-  if (flags.length > 0) settings.RUSTFLAGS = [env.RUSTFLAGS, ...flags].filter(Boolean).join(" ");
+  settings.RUSTFLAGS = [env.RUSTFLAGS, ...flags].filter(Boolean).join(" ");
   return settings;
 }
 

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -44,6 +45,19 @@ describe("the tarball", () => {
       .map((path) => path.replace("./", ""));
     const led = reached(join(user.folder, "node_modules/tidegate"), named, new Set(paths));
     expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md", "THIRD-PARTY-LICENSES"]);
+  });
+
+  test("names no folder of the machine that built it, nor do the modules in it", () => {
+    const folders = [root, homedir()].map((folder) => folder.replace(/\/?$/, "/")).filter((folder) => folder !== "/");
+    const named = [user, user.replay, user.serve, user.console].flatMap(({ tarball, packed: { name } }) => {
+      const text = output("tar", ["-xzOf", tarball], { maxBuffer: 2 ** 28 });
+      const modules =
+        text.match(/[A-Za-z0-9+/]{1000,}/g)?.map((base64) => Buffer.from(base64, "base64").toString()) ?? [];
+      return folders
+        .filter((folder) => [text, ...modules].some((part) => part.includes(folder)))
+        .map((folder) => [name, folder]);
+    });
+    expect(named).toEqual([]);
   });
 
   test("has the licence of the repository, and its readme, whose links lead to the repository", () => {

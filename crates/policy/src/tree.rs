@@ -1,7 +1,7 @@
 //! An unchecked document: any JSON value, and the other values that JavaScript can pass.
 
-use std::fmt::Write;
 use crate::number::shown;
+use std::fmt::Write;
 
 /// A value of the document. Objects keep every entry in order, so that a repeated one can be reported.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,6 +19,17 @@ pub(crate) fn build_cdylib(package: &str, options: &[&str], triple: Option<&str>
     build_cdylib_with(package, options, triple, &[])
 }
 
+/// `RUSTFLAGS`, and that messages of panics name a dependency's file without this machine's folders: the same sources are
+/// then the same bytes on every machine.
+fn without_own_paths() -> Result<String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("the folder of cargo")?;
+    let remap = format!("--remap-path-prefix={}=crates", home.join("registry").join("src").display());
+    let given = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let flags: Vec<&str> = given.split_whitespace().chain([remap.as_str()]).collect();
+    Ok(flags.join("\u{1f}"))
+}
+
 /// As [`build_cdylib`], with variables of the environment.
 pub(crate) fn build_cdylib_with(
     package: &str,
@@ -29,6 +40,7 @@ pub(crate) fn build_cdylib_with(
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--package", package]).args(options);
     cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", without_own_paths()?);
     cargo.envs(variables.iter().copied());
     if let Some(triple) = triple {
         cargo.args(["--target", triple]);

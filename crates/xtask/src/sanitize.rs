@@ -39,7 +39,7 @@ fn fuzz_targets(root: &Path) -> Result<()> {
 /// Programs of tests/threads on an instrumented addon, which is in a copy of the package.
 fn addon(root: &Path) -> Result<()> {
     let host = fuzz::host()?;
-    let flags = [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
+    let flags = [("RUSTC_BOOTSTRAP", "1"), ("CARGO_ENCODED_RUSTFLAGS", "-Zsanitizer=address")];
     let library =
         build_cdylib_with("tidegate-node", &["--target-dir", "target/sanitize/address"], Some(&host), &flags)?;
     let place = root.join("target/sanitize/addon");
