@@ -28,6 +28,11 @@ export const LOCK_WAIT = 20;
 const LOCK_PART = 1 / 4;
 /** ms that a reply may take to come back. */
 const ROUND_TRIP = 5;
+/**
+ * ms before its deadline from which no request is sent: while it waits for a connection of the client's, no timer could
+ * withdraw it before the limiter has answered.
+ */
+const LEAST_REST = 3;
 
 const deadlines = (requests: readonly Pending[]): number[] => requests.map(({ deadline }) => deadline);
 
@@ -69,7 +74,7 @@ export class Executor {
     let tableLocked = false;
     for (let tries = 1; ; tries++) {
       const strict = tableLocked || wait !== undefined;
-      requests = stillWaiting(requests, strict ? marginOf(requests) : 0);
+      requests = stillWaiting(requests, strict ? marginOf(requests) : LEAST_REST);
       if (requests.length === 0) return;
       const last = Math.max(...deadlines(requests));
       const bounds = transaction ? undefined : this.#bounds(requests, strict, late, wait);

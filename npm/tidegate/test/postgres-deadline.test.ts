@@ -1,0 +1,48 @@
+/** Requests to PostgreSQL close to their deadline, on a clock that the test moves. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Limit } from "../src/limit/limit.ts";
+import { postgres } from "../src/stores/postgres.ts";
+
+const START = 1_000_000;
+let now: number;
+beforeEach(() => {
+  now = START;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+/** Lets `ms` pass. */
+async function pass(ms: number): Promise<void> {
+  now += ms;
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+test("a request that could not be withdrawn before its deadline is not sent", async () => {
+  const sent: unknown[][] = [];
+  // No connection of this client is free. Withdrawing takes a moment, as where the process is busy.
+  const cancel = (): void => {
+    now = START + 58.5;
+  };
+  const client = {
+    unsafe(_: string, values?: never[]) {
+      sent.push(values ?? []);
+      return Object.assign(new Promise<unknown>(() => {}), { state: null, cancel });
+    },
+  };
+  const store = postgres(client);
+  const limit = new Limit("api", { kind: "token bucket", rate: 1000, period: 1000 });
+  const call = { op: "take", limit, key: "k", count: 1, reserve: false, start: undefined } as const;
+  // More than one statement has room for.
+  const calls = Array.from({ length: 100 }, () => store.decide(call, undefined, START + 60));
+  const failed = Promise.allSettled(calls);
+  await pass(0);
+  expect(sent).toHaveLength(1);
+  await pass(54);
+  await pass(0);
+  expect(sent).toHaveLength(1);
+  expect((await failed).map(({ status }) => status)).toEqual(Array(100).fill("rejected"));
+});
