@@ -73,6 +73,8 @@ const MOST_CALLS = 1000;
 const MOST_STEPS = 128;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
+/** Ms by which a timer may be late: a pause that ended at the deadline would be counted as a failure of the store. */
+const LATE = 2;
 
 /** Atomic steps on a {@link Swappable}. */
 export class Swaps<Version> {
@@ -160,7 +162,7 @@ export class Swaps<Version> {
       }
       // Longer each time and never the same, so that callers that met once do not meet again.
       const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
-      if (performance.now() + pause >= until) {
+      if (performance.now() + pause + LATE > until) {
         const message = `not stored in ${attempts} attempts: ${messageOf(failure)}`;
         throw failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
       }
