@@ -11,9 +11,10 @@ export type Scheme = (typeof SCHEMES)[number];
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Elements, classes, names and texts, one line each. Digits are masked: times and tokens differ between runs. */
+/** Elements, classes, names and texts, one line each. Dates and digits are masked: times and tokens differ between runs. */
 const OUTLINE = `(() => {
-  const mask = (text) => text.replace(/\\s+/g, " ").trim().replace(/[0-9a-f]{16}/g, "0").replace(/[+\u2212-]?\\d+/g, "0");
+  const mask = (text) => text.replace(/\\s+/g, " ").trim()
+    .replace(/[A-Z][a-z]{2}, \\d+ [A-Z][a-z]{2} \\d+ [\\d:]+ GMT/g, "a date").replace(/[0-9a-f]{16}/g, "0").replace(/[+\u2212-]?\\d+/g, "0");
   const lines = [];
   const visit = (node, indent) => {
     if (node.nodeType === 3) {
