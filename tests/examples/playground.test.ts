@@ -91,6 +91,34 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
     expect(rows.slice(0, 10)).toEqual([...Array(9).fill("429 denied"), "200 granted"]);
   });
 
+  test("while answers are under way, both sides show what they stored at one call", async () => {
+    const burst = /^21 granted, 9 denied/;
+    const stored = () => page.locator(".side .rows").allTextContents();
+    const fresh = (text: string | undefined): boolean => text?.includes("a fresh key is full") === true;
+    await button("Reset").click();
+    await until(async () => !burst.test((await status()) ?? "") && (await stored()).every(fresh));
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/api/sandbox*", async (route) => {
+      await held;
+      await route.continue();
+    });
+    try {
+      await button("Send a burst of 30").click();
+      await until(async () => burst.test((await status()) ?? ""));
+      expect((await stored()).map(fresh)).toEqual([true, true]);
+    } finally {
+      release();
+    }
+    await until(async () => (await compared()) === 60);
+    await page.unroute("**/api/sandbox*");
+    const [here, there] = await stored();
+    expect(here).toBe(there);
+    expect(fresh(here)).toBe(false);
+  });
+
   test("selecting a decision shows its header fields, and keeps it", async () => {
     await page.locator(".log tbody button").first().click();
     const response = (await page.locator(".response").textContent()) ?? "";

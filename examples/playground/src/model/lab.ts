@@ -3,7 +3,7 @@ import type { Config, Decision } from "tidegate";
 import { problem, rateLimitHeaders, statusOf } from "tidegate/http";
 import { type Op, Sandbox, type SandboxCall } from "../../../server/sandbox.mjs";
 import { configOf, FIRST } from "./policy.ts";
-import { differences, Reading, type Row, sameRows, type Decided } from "./reading.ts";
+import { differences, Reading, sameRows, type Decided } from "./reading.ts";
 import { type Answer, Away, Remote, type Wire } from "./remote.ts";
 import { type Outcome, Timeline } from "./timeline.ts";
 
@@ -50,8 +50,10 @@ export class Lab {
   config: Config = configOf(FIRST);
   /** Newest first. */
   entries: Entry[] = [];
+  /** The page's rows after its latest call. */
   here: Reading = new Reading(this.config, []);
-  there: Reading = this.here;
+  /** Both sides' rows after the latest call that both have decided; while the server is offline, the page's latest. */
+  sides: { readonly here: Reading; readonly there: Reading } = { here: this.here, there: this.here };
   /** Why the server is offline; `undefined` while it responds. */
   away: string | undefined = "Connecting.";
   compared = 0;
@@ -88,8 +90,8 @@ export class Lab {
     const answered = this.away === undefined ? this.remote.call(call) : undefined;
     answered?.catch(() => undefined); // handled below, and may reject before that
     const here = await decided;
-    const rows = this.#sandbox.rows();
-    this.here = new Reading(this.config, rows);
+    this.#decided();
+    const { here: reading } = this;
     const outcome = outcomeOf(op, here);
     const entry: Entry = {
       number: ++this.#numbers,
@@ -103,7 +105,7 @@ export class Lab {
     this.counts[outcome]++;
     this.timeline.count(call.now, outcome, count);
     this.#add(entry);
-    if (answered !== undefined) void this.#compare(entry, rows, answered);
+    if (answered !== undefined) void this.#compare(entry, reading, answered);
     return entry;
   }
 
@@ -111,46 +113,47 @@ export class Lab {
   define(config: Config): void {
     const defined = this.#sandbox.define(config);
     this.config = config;
-    void defined.then(() => {
-      this.here = new Reading(config, this.#sandbox.rows());
-      this.#notify();
-    });
-    if (this.away !== undefined) return;
-    this.remote.define(config).then(
-      ({ body }) => {
-        this.there = new Reading(config, (body as Answer).rows);
-        this.#notify();
-      },
-      (error) => this.#lose(error),
-    );
+    this.#agree(defined, () => this.remote.define(config));
   }
 
   /** Resets both sides. */
   reset(): void {
-    void this.#sandbox.reset().then(() => {
-      this.here = new Reading(this.config, []);
-      this.#notify();
-    });
     this.timeline.clear();
     this.counts = { ...NO_COUNTS };
-    if (this.away !== undefined) return;
-    this.remote.reset().then(
-      ({ body }) => {
-        this.there = new Reading(this.config, (body as Answer).rows);
-        this.#notify();
-      },
-      (error) => this.#lose(error),
-    );
+    this.#agree(this.#sandbox.reset(), () => this.remote.reset());
   }
 
-  async #compare(entry: Entry, left: readonly Row[], answered: Promise<Wire>): Promise<void> {
+  /** What the page has done is shown, beside the server's when it has done the same. */
+  #agree(done: Promise<void>, ask: () => Promise<Wire>): void {
+    const { config } = this;
+    const answered = this.away === undefined ? ask() : undefined;
+    answered?.catch((error) => this.#lose(error));
+    void done.then(async () => {
+      this.#decided();
+      const { here } = this;
+      this.#notify();
+      const answer = await answered?.catch(() => undefined);
+      if (answer === undefined) return;
+      this.sides = { here, there: new Reading(config, (answer.body as Answer).rows) };
+      this.#notify();
+    });
+  }
+
+  /** Reads the page's rows. */
+  #decided(): void {
+    this.here = new Reading(this.config, this.#sandbox.rows());
+    if (this.alone || this.away !== undefined) this.sides = { here: this.here, there: this.sides.there };
+  }
+
+  async #compare(entry: Entry, here: Reading, answered: Promise<Wire>): Promise<void> {
+    const { config } = this;
     try {
       const wire = await answered;
       const { decision, rows } = wire.body as Answer;
-      this.there = new Reading(this.config, rows);
+      this.sides = { here, there: new Reading(config, rows) };
       const fields = new Map(wire.fields);
       const unlike = Object.entries(entry.fields).filter(([name, value]) => fields.get(name) !== value);
-      const stored = sameRows(left, rows) ? [] : ["what is stored"];
+      const stored = sameRows(here.rows, rows) ? [] : ["what is stored"];
       const differs = [...differences(entry.here, decision), ...stored, ...unlike.map(([name]) => name)];
       this.compared++;
       if (differs.length > 0) this.differing++;
@@ -174,6 +177,7 @@ export class Lab {
   #lose(error: unknown): void {
     if (this.away !== undefined) return;
     this.away = error instanceof Away ? error.message : `It failed: ${(error as Error).message}`;
+    this.#decided();
     this.#notify();
     setTimeout(() => void this.#connect(), RECONNECT_MS);
   }

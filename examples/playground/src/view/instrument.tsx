@@ -129,7 +129,13 @@ function Agreement({ lab }: { lab: Lab }) {
 export function Instrument({ lab, reserve }: { lab: Lab; reserve: boolean }) {
   useLab(lab);
   const here = (
-    <Side lab={lab} title="This browser" how="WebAssembly, in the page" {...{ reserve }} reading={() => lab.here} />
+    <Side
+      lab={lab}
+      title="This browser"
+      how="WebAssembly, in the page"
+      {...{ reserve }}
+      reading={() => lab.sides.here}
+    />
   );
   if (lab.alone) {
     return (
@@ -142,7 +148,7 @@ export function Instrument({ lab, reserve }: { lab: Lab; reserve: boolean }) {
     <Panel title="The two numbers" hint="One policy, the same calls, decided twice: by this page and by the server.">
       <div className="sides">
         {here}
-        <Side lab={lab} title="The server" how="Node.js, over HTTP" {...{ reserve }} reading={() => lab.there} />
+        <Side lab={lab} title="The server" how="Node.js, over HTTP" {...{ reserve }} reading={() => lab.sides.there} />
       </div>
       <Agreement lab={lab} />
     </Panel>
