@@ -26,6 +26,11 @@ interface PlatformRequest extends Incoming {
   readonly res?: PlatformResponse;
 }
 
+/** What Nest passes as `req` for a subscription: the context of graphql-ws, with the request that opened the socket. */
+interface Subscribed extends PlatformRequest {
+  readonly extra?: { readonly request?: PlatformRequest };
+}
+
 /** What is read of a response of Express or a reply of Fastify. */
 interface PlatformResponse extends NodeResponse {
   readonly raw?: NodeResponse;
@@ -45,9 +50,8 @@ export function exchanged(context: ExecutionContext): Exchanged {
   if (type === "graphql") {
     const [, , shared, info] = context.getArgs<[unknown, unknown, unknown, object?]>();
     const { req, request, res, reply } = Object(shared) as Record<string, unknown>;
-    const found = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as
-      | PlatformRequest
-      | undefined;
+    const given = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as Subscribed | undefined;
+    const found = given?.extra?.request ?? given;
     if (found === undefined) {
       throw new InputError(
         "context.req",
@@ -56,7 +60,9 @@ export function exchanged(context: ExecutionContext): Exchanged {
       );
     }
     // Each resolver counts: one document may call a mutation many times.
-    return overHttp(found, (res ?? reply ?? found.res) as PlatformResponse | undefined, info, type);
+    const response = (res ?? reply ?? found.res) as PlatformResponse | undefined;
+    // A subscription of Mercurius has a `reply` that is only `{ request }`.
+    return overHttp(found, typeof response?.getHeader === "function" ? response : undefined, info, type);
   }
   if (type === "ws") return overWebSocket(context.switchToWs().getClient<Client>());
   const rule = `one of an HTTP, GraphQL or WebSocket handler: a handler of the type ${type} has no request; use @SkipRateLimit()`;
@@ -73,19 +79,14 @@ function overHttp(
   const trust = request.app?.get?.("trust proxy") ?? false;
   const trusts = request.ips !== undefined && (request.raw === undefined ? trust !== false && trust !== 0 : true);
   const incoming = { headers, socket, url, trusted: trusts ? request.ip : undefined };
-  if (response === undefined) return { request, incoming, once, response, exception };
+  if (response === undefined) return { request, incoming, once, response, exception: inGraphql };
   const target: HeaderTarget = {
     getHeader: (name) => response.getHeader(name),
     setHeader: (name, value) =>
       typeof response.setHeader === "function" ? response.setHeader(name, value) : response.header?.(name, value),
   };
   const typed = (denial: Denial, HttpException: ExceptionClass): Error => {
-    if (type === "graphql") {
-      const { problem, status } = denial;
-      const code = status === 503 ? "SERVICE_UNAVAILABLE" : status === 400 ? "BAD_REQUEST" : "TOO_MANY_REQUESTS";
-      const error = new HttpException({ ...problem, message: problem.detail }, status);
-      return Object.assign(error, { extensions: { code, ...problem } });
-    }
+    if (type === "graphql") return inGraphql(denial, HttpException);
     // A text becomes Nest's own JSON.
     if (!isJson(denial)) return exception(denial, HttpException);
     const body = JSON.parse(denial.body) as Record<string, unknown>;
@@ -107,6 +108,12 @@ const isJson = ({ contentType }: Denial): boolean => contentType.includes("json"
 
 const exception = (denial: Denial, HttpException: ExceptionClass): Error =>
   new HttpException(isJson(denial) ? (JSON.parse(denial.body) as Record<string, unknown>) : denial.body, denial.status);
+
+function inGraphql({ problem, status }: Denial, HttpException: ExceptionClass): Error {
+  const code = status === 503 ? "SERVICE_UNAVAILABLE" : status === 400 ? "BAD_REQUEST" : "TOO_MANY_REQUESTS";
+  const error = new HttpException({ ...problem, message: problem.detail }, status);
+  return Object.assign(error, { extensions: { code, ...problem } });
+}
 
 /** A client of socket.io, or of ws. */
 interface Client {

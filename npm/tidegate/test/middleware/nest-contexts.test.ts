@@ -1,11 +1,11 @@
 /** The guard outside of HTTP: resolvers of @nestjs/graphql on Apollo, gateways of @nestjs/websockets on ws and socket.io. */
 import "reflect-metadata";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { createRequire } from "node:module";
 import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
 import { Controller, Get, type INestApplication, Logger, Module, Req, UseGuards } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { Args, GraphQLModule, GraphQLSchemaHost, Mutation, Query, Resolver } from "@nestjs/graphql";
+import { Args, GraphQLModule, GraphQLSchemaHost, Mutation, Query, Resolver, Subscription } from "@nestjs/graphql";
 import { IoAdapter } from "@nestjs/platform-socket.io";
 import { WsAdapter } from "@nestjs/platform-ws";
 import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
@@ -48,14 +48,23 @@ async function listening(
   return (await app.getUrl()).replace("[::1]", "127.0.0.1");
 }
 
+/** A message of the protocol graphql-transport-ws. */
+interface Received {
+  readonly type: string;
+  readonly payload?: { readonly data?: unknown; readonly errors?: readonly { readonly extensions?: object }[] };
+}
+
 describe("GraphQL on Apollo", () => {
-  async function graphql(guard: Guard) {
+  async function serving(guard: Guard): Promise<string> {
     class Notes {
       notes(): string[] {
         return ["first"];
       }
       add(text: string): string {
         return text;
+      }
+      async *added(): AsyncGenerator<unknown> {
+        yield { added: "second" };
       }
     }
     decorate(
@@ -73,12 +82,27 @@ describe("GraphQL on Apollo", () => {
       Mutation(() => String),
       UseGuards(guard) as MethodDecorator,
     );
+    decorate(
+      Notes.prototype,
+      "added",
+      Subscription(() => String),
+      UseGuards(guard) as MethodDecorator,
+    );
     Resolver()(Notes);
-    const settings: ApolloDriverConfig = { driver: ApolloDriver, autoSchemaFile: true };
-    const url = await listening({ imports: [GraphQLModule.forRoot(settings)], providers: [Notes] });
+    const settings: ApolloDriverConfig = {
+      driver: ApolloDriver,
+      autoSchemaFile: true,
+      subscriptions: { "graphql-ws": true },
+      context: ({ req, res }: { req: unknown; res: unknown }) => ({ req, res }),
+    };
+    return `${await listening({ imports: [GraphQLModule.forRoot(settings)], providers: [Notes] })}/graphql`;
+  }
+
+  async function graphql(guard: Guard) {
+    const url = await serving(guard);
     return async (query: string) => {
       const headers = { "content-type": "application/json" };
-      const response = await fetch(`${url}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }) });
+      const response = await fetch(url, { method: "POST", headers, body: JSON.stringify({ query }) });
       const { data, errors } = (await response.json()) as {
         data: unknown;
         errors?: { message: string; extensions: object }[];
@@ -113,6 +137,40 @@ describe("GraphQL on Apollo", () => {
       null,
       ["TOO_MANY_REQUESTS"],
     ]);
+  });
+
+  test("each subscription over graphql-ws takes a token of the socket's client; a denial has its code", async () => {
+    const url = await serving(rateLimitGuard(define(), { name: "api" }));
+    const socket = new WebSocket(url.replace("http", "ws"), "graphql-transport-ws");
+    await once(socket, "open");
+    socket.send(JSON.stringify({ type: "connection_init" }));
+    const payloads = [];
+    for await (const [message] of on(socket, "message")) {
+      const { type, payload } = JSON.parse(String(message)) as Received;
+      if (type === "next") payloads.push(payload?.data ?? payload?.errors?.[0]?.extensions ?? payload);
+      if (payloads.length === 3) break;
+      const subscribe = { id: "1", type: "subscribe", payload: { query: "subscription { added }" } };
+      // After the acknowledgement, and after each subscription's end.
+      if (type !== "next") socket.send(JSON.stringify(subscribe));
+    }
+    socket.terminate();
+    expect(payloads).toEqual([
+      { added: "second" },
+      { added: "second" },
+      expect.objectContaining({ code: "TOO_MANY_REQUESTS", status: 429, "violated-policies": ["api"] }),
+    ]);
+  });
+
+  test("a subscription of Mercurius, whose reply has only the request, is limited and sets no fields", async () => {
+    await serving(rateLimitGuard(define(), { name: "api" }));
+    const { schema } = (open[0] as INestApplication).get(GraphQLSchemaHost);
+    const request = { raw: { headers: {}, socket: { remoteAddress: "192.0.2.1" }, url: "/graphql" } };
+    const codes = [];
+    for (let i = 0; i < 3; i++) {
+      const { errors } = await execute({ schema, source: "{ notes }", contextValue: { reply: { request } } });
+      codes.push(errors?.map(({ extensions, message }) => extensions["code"] ?? message));
+    }
+    expect(codes).toEqual([undefined, undefined, ["TOO_MANY_REQUESTS"]]);
   });
 
   test("a query outside of a request is an error that names the context's setting, and takes nothing", async () => {
