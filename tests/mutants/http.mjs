@@ -229,6 +229,7 @@ export const HTTP = [
     "return { socket, headers, trusted };",
     EXPRESS,
   ),
+  one("middleware/fastify.ts", "if (request.raw === undefined)", "if (false)", FASTIFY),
   one("middleware/fastify.ts", "once: request.raw,", "once: undefined,", FASTIFY),
   one("middleware/fastify.ts", "            reply.code(200); //", "            //", FASTIFY),
   one("middleware/fastify.ts", "if (!reply.sent) reply.send(payload);", "reply.send(payload);", FASTIFY),

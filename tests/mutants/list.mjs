@@ -150,12 +150,10 @@ const LIST = [
     "const response = res;",
     "middleware/hono.test.ts",
   ),
-  one(
-    "middleware/nest-context.ts",
-    "as PlatformResponse | undefined, info, type)",
-    "as PlatformResponse | undefined, found, type)",
-    NEST,
-  ),
+  one("middleware/nest-context.ts", ": undefined, info, type)", ": undefined, found, type)", NEST),
+  one("middleware/nest-context.ts", "given?.extra?.request ?? given", "given", NEST),
+  one("middleware/nest-context.ts", "? response : undefined, info", "? response : response, info", NEST),
+  one("middleware/nest-context.ts", "exception: inGraphql };", "exception };", NEST),
   one("middleware/nest-context.ts", "if (found === undefined) {", "if (false) {", NEST),
   one("middleware/nest-context.ts", 'if (type === "ws")', "if (false)", NEST),
   one(

@@ -65,6 +65,9 @@ export function rateLimit<N extends string, S extends Store>(
   const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })');
   const { denied } = options;
   return (request, reply, done) => {
+    // `register` calls it with the instance.
+    if (request.raw === undefined)
+      return done(new InputError("hook", "added with `app.addHook`: `app.register` takes rateLimitPlugin", undefined));
     const { headers, socket, url } = request.raw;
     const decide = () =>
       limitExchange(made, {

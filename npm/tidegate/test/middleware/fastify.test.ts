@@ -209,3 +209,12 @@ test("a denied function that sends the reply itself is not answered again", asyn
   expect([statusCode, body, lines]).toEqual([429, "slow down", []]);
   await app.close();
 });
+
+test("the hook registered as a plugin is an error that names the remedy", async () => {
+  const app = fastify();
+  const plugin = rateLimit(define(), { name: "api" }) as unknown as Parameters<typeof app.register>[0];
+  await expect(app.register(plugin)).rejects.toThrow(
+    "`hook` must be added with `app.addHook`: `app.register` takes rateLimitPlugin; got undefined",
+  );
+  await app.close();
+});
