@@ -14,11 +14,11 @@ const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
 const cli = (name) => `cli/${name}.test.ts`;
 
 /** A mutant of the console, which its own tests find. */
-const ofConsole = (file, find, replace) => ({
+const ofConsole = (file, find, replace, test = "keys") => ({
   file: `npm/tidegate-console/src/${file}`,
   find,
   replace,
-  tests: ["npm/tidegate-console/test/keys.test.ts"],
+  tests: [`npm/tidegate-console/test/${test}.test.ts`],
 });
 
 /** A mutant that tests/simulation finds: a defect that was there once. */
@@ -109,7 +109,7 @@ export const CALLERS = [
   one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),
   one("cli/main.ts", "    if (isStoreError(error)) {", "    if (false) {", cli("operate")),
   one("policies/target.ts", "(addressKey(value) ?? value)", "value", ["policies/target.test.ts"]),
-  ofConsole("stream.ts", "    for (const end of this.#open) end();\n", ""),
+  ofConsole("stream.ts", "    for (const end of this.#open) end();\n", "", "console"),
   ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
   ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
   one("policies/keys.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),

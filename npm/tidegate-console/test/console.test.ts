@@ -365,6 +365,20 @@ describe("the stream", () => {
     await reading;
   });
 
+  test("ends where the console is closed, and leaves no timer", async () => {
+    vi.useFakeTimers();
+    const { fetch, close } = make();
+    const open = async () => ((await fetch(get(SAME, "?stream"))).body as ReadableStream<Uint8Array>).getReader();
+    const readers = [await open(), await open()];
+    for (const reader of readers) await reader.read();
+    close();
+    expect(await Promise.all(readers.map((reader) => Promise.race([reader.read(), "open"])))).toEqual([
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("is open at most 20 times; one that is closed makes room", async () => {
     vi.useFakeTimers();
     const { fetch } = make();
