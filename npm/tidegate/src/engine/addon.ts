@@ -118,12 +118,6 @@ export function packageOf({ platform, arch, musl }: AddonSource): string {
   return `@tidegate/${platform}-${arch}${abi}`;
 }
 
-/** What makes the addon load. */
-export const remedyOf = (source: AddonSource, [cause]: readonly Error[]): string =>
-  (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_DLOPEN_DISABLED"
-    ? "start Node.js with --allow-addons, and without --no-addons"
-    : `install the package ${packageOf(source)}`;
-
 /** The addon, or every reason for its absence. */
 export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Error[] } {
   const name = packageOf(source);
