@@ -126,14 +126,13 @@ export class Lab {
   /** What the page has done is shown, beside the server's when it has done the same. */
   #agree(done: Promise<void>, ask: () => Promise<Wire>): void {
     const { config } = this;
-    const answered = this.away === undefined ? ask() : undefined;
-    answered?.catch((error) => this.#lose(error));
+    const answered = this.away === undefined ? ask().catch((error: unknown) => void this.#lose(error)) : undefined;
     void done.then(async () => {
       this.#decided();
       const { here } = this;
       this.#notify();
-      const answer = await answered?.catch(() => undefined);
-      if (answer === undefined) return;
+      const answer = await answered;
+      if (!answer) return;
       this.sides = { here, there: new Reading(config, (answer.body as Answer).rows) };
       this.#notify();
     });
