@@ -36,9 +36,8 @@ test("a million updates leave a small table and few dead rows", { timeout: 300_0
       { timeout: 30_000, interval: 500 },
     )
     .toSatisfy(({ updates, hot, dead, bytes }) => {
-      // Nearly every update stays on its page (HOT), beside no index; what is dead is pruned as pages are visited, save what
-      // a statement still under way may see: on a busy machine 5 % went to another page.
-      return updates >= CALLS * 0.99 && hot >= updates * 0.9 && dead <= KEYS * 50 && bytes <= 8_000_000;
+      // Nearly every update stays on its page (HOT), beside no index; what is dead is pruned as pages are visited.
+      return updates >= CALLS * 0.99 && hot >= updates * 0.95 && dead <= KEYS * 50 && bytes <= 8_000_000;
     });
 });
 
@@ -94,8 +93,8 @@ test("new keys by SQL alone delete old rows too", async () => {
   for (let i = 0; i < 3000; i++)
     await fixture.rows("SELECT FROM tidegate.decide('take', 'sql', $1, 10, 1000)", [`new${i}`]);
   expect(await rowsOf("sql:new")).toBe(3000);
-  // Of 128 calls one deletes, every other time 512 rows from the first id on, which are old. That none of 3000 does: once in 100,000.
-  expect(await rowsOf("sql:a")).toBeLessThan(4500);
+  // Of 128 calls one deletes, every other time 512 rows from the first id on, which are old. That fewer than two of 3000 do: once in 10,000.
+  expect(await rowsOf("sql:a")).toBeLessThan(4000);
 });
 
 test("purge waits for no lock, and deletes no row that a concurrent call takes from", async () => {
