@@ -36,8 +36,8 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
-const run = (file: string) => {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [file], { cwd: user.folder, encoding: "utf8" });
+const run = (...args: string[]) => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd: user.folder, encoding: "utf8" });
   return { stdout, stderr, status };
 };
 
@@ -68,6 +68,16 @@ describe("the package for this platform", () => {
     }
   });
 
+  test("where Node.js loads no addons, the warning and the error name its option, not the installed package", () => {
+    const remedy = "start Node.js with --allow-addons, and without --no-addons";
+    for (const file of ["shared.mjs", "file.mjs"]) {
+      const { stdout } = run("--no-addons", file);
+      expect(stdout).toContain("tidegate's addon did not load");
+      expect(stdout).toContain(remedy);
+      expect(stdout).not.toContain("install");
+    }
+  });
+
   const every: { what: string; cause: RegExp; bytes: () => Uint8Array | undefined }[] = [
     { what: "missing", cause: /Cannot find module/, bytes: () => undefined },
     { what: "empty", cause: /\.node: /, bytes: () => new Uint8Array(0) },
@@ -90,15 +100,15 @@ describe("the package for this platform", () => {
       const { stdout, stderr, status } = run("shared.mjs");
       expect(status).toBe(0);
       const reported =
-        "memory\nTIDEGATE_ADDON tidegate's addon is not installed, so shared() is this thread's own memory: ";
+        "memory\nTIDEGATE_ADDON tidegate's addon did not load, so shared() is this thread's own memory: ";
       expect(stdout.slice(0, reported.length)).toBe(reported);
       expect(stdout.match(/TIDEGATE_ADDON/g)).toHaveLength(1);
       expect(stdout.slice(reported.length)).toMatch(cause);
-      expect(stdout).toContain(`It is the package ${name}; install it`);
-      expect(stderr).toContain("tidegate's addon is not installed");
+      expect(stdout).toContain(`To load it, install the package ${name}; or `);
+      expect(stderr).toContain("tidegate's addon did not load");
       expect(run("wasm.mjs")).toEqual({ stdout: "answers\n", stderr: "", status: 0 });
       const file = run("file.mjs");
-      expect(file.stdout).toMatch(/^TIDEGATE_STORE .*tidegate's addon is not installed: /);
+      expect(file.stdout).toMatch(/^TIDEGATE_STORE .*tidegate's addon did not load: /);
       expect(file.stdout).toMatch(cause);
     } finally {
       if (existsSync(addon)) rmSync(addon);

@@ -1,6 +1,5 @@
 // Defines limits inline, repeatedly, on shared() and file(); prints how many the addon keeps, before and after.
 // Run with --expose-gc; argv: the package's folder, one for the state, the number of calls.
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -10,8 +9,8 @@ const load = (entry) => import(pathToFileURL(join(root, "dist", `${entry}.js`)).
 const { defineLimits } = await load("index");
 const { shared } = await load("stores/shared");
 const { file } = await load("stores/file");
-const { here, packageOf } = await load("engine/addon");
-const addon = createRequire(join(root, "package.json"))(packageOf(here()));
+const { here, loadAddon } = await load("engine/addon");
+const { addon } = loadAddon(here());
 
 const most = [];
 const left = [];

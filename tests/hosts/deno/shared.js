@@ -4,7 +4,7 @@ import { shared } from "tidegate/shared";
 import process from "node:process";
 
 const warnings = [];
-process.on("warning", ({ code, message }) => warnings.push(`${code} ${message}`));
+process.on("warning", ({ code, message, detail }) => warnings.push(`${code} ${message} ${detail}`));
 const limits = defineLimits({ two: { kind: "token bucket", rate: 2, period: HOUR } }, { store: shared() });
 const granted = [1, 2, 3].map(() => limits.limit("two").ok);
 shared();

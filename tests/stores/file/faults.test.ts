@@ -107,7 +107,7 @@ describe("a folder that cannot be opened", () => {
     };
     const error = refused(folder(), { platform: "linux", arch: "x64", musl: false, require });
     expect(error.message).toContain("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
-    expect(error.message).toContain("it is the package @tidegate/linux-x64-gnu: install it, or use a store");
+    expect(error.message).toContain("install the package @tidegate/linux-x64-gnu, or use a store");
     expect(error.cause).toBe(missing);
   });
 });

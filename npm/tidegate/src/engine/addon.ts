@@ -118,6 +118,14 @@ export function packageOf({ platform, arch, musl }: AddonSource): string {
   return `@tidegate/${platform}-${arch}${abi}`;
 }
 
+/** What makes the addon load. */
+export function remedyOf(source: AddonSource, [cause]: readonly Error[]): string {
+  const { name, code } = Object(cause) as Partial<NodeJS.ErrnoException>;
+  if (code === "ERR_DLOPEN_DISABLED") return "start Node.js with --allow-addons, and without --no-addons";
+  if (name === "NotCapable") return "start Deno with --allow-ffi";
+  return `install the package ${packageOf(source)}`;
+}
+
 /** The addon, or every reason for its absence. */
 export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Error[] } {
   const name = packageOf(source);

@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { integerFrom } from "../limit/checks.ts";
-import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
+import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
@@ -107,7 +107,7 @@ export function file(path: string | URL, options: FileOptions = {}, source: Addo
   if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : sync);
   const causes = found.causes.map(({ message }) => message).join("; caused by: ");
   throw new StoreError(
-    `tidegate's addon is not installed: ${causes}; it is the package ${packageOf(source)}: install it, or use a store that a server shares`,
+    `tidegate's addon did not load: ${causes}; ${remedyOf(source, found.causes)}, or use a store that a server shares`,
     { store: "file", operation: "open", identity: folder, cause: found.causes[0] },
   );
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Addon, type AddonSource, here, loadAddon, packageOf } from "../engine/addon.ts";
+import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
@@ -58,9 +58,9 @@ export function shared(options: SharedOptions = {}, source: AddonSource = here()
       opened = new SharedStore(found.addon, maxKeys);
     } else {
       const causes = found.causes.map(({ message }) => message).join("; caused by: ");
-      process.emitWarning(`tidegate's addon is not installed, so shared() is this thread's own memory: ${causes}`, {
+      process.emitWarning(`tidegate's addon did not load, so shared() is this thread's own memory: ${causes}`, {
         code: "TIDEGATE_ADDON",
-        detail: `It is the package ${packageOf(source)}; install it, or use a store that a server shares.`,
+        detail: `To load it, ${remedyOf(source, found.causes)}; or use a store that a server shares.`,
       });
       opened = new MemoryStore({ maxKeys });
     }
