@@ -64,7 +64,7 @@ test("a step takes at most 1000 calls, so that a burst is decided in parts", asy
 test("a key that others write all the time does not keep calls from other keys", async () => {
   const { store, database } = table();
   const { swap } = database;
-  database.swap = async (some, until) => some[0]?.id !== "one:hot" && swap(some, until);
+  database.swap = async (some, ...rest) => some[0]?.id !== "one:hot" && swap(some, ...rest);
   const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
   vi.useFakeTimers();
   try {
@@ -183,10 +183,10 @@ test("a step that lost is repeated on what is stored then", async () => {
   const { store, rows, reads, database } = table();
   const { swap } = database;
   let first = true;
-  database.swap = (changes, until) => {
+  database.swap = (changes, ...rest) => {
     if (first) rows.set("one:k", `3 ${NOW}`);
     first = false;
-    return swap(changes, until);
+    return swap(changes, ...rest);
   };
   expect(await store.decide(call(), NOW)).toMatchObject({ ok: true, value: 2 });
   expect(reads).toHaveLength(2);
@@ -296,7 +296,38 @@ describe("time", () => {
     await expect(late).rejects.toThrow("the call was not sent: its deadline passed");
     expect((await next).value).toBe(9);
     await expect(store.decide(call(), NOW, performance.now() - 1)).rejects.toThrow("not sent");
+    const both = [call(), { ...call(), limit: other }];
+    await expect(store.decideAll(both, NOW, performance.now())).rejects.toThrow("not sent");
     expect(reads).toHaveLength(1);
+  });
+
+  test("nothing is taken for a call whose deadline passes before the write; the others of its step are decided", async () => {
+    const { store, rows, database } = table();
+    const { swap } = database;
+    // A server that compares its clock when it writes: 20 ms after it is sent, and later 1 ms.
+    let ms = 20;
+    database.swap = async (changes, until, first) => {
+      await after(ms);
+      ms = 1;
+      return performance.now() < first && swap(changes, until, first);
+    };
+    const began = performance.now();
+    const [soon, later] = [20, 1000].map((deadline) => store.decide(call(), NOW, began + deadline));
+    const ended = Promise.allSettled([soon, later]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
+    expect(rows.get("one:k")).toBe(`9 ${NOW}`);
+  });
+
+  test("nothing is sent for a call whose deadline passed while its step read", async () => {
+    const { store, changes, database } = table();
+    const { read } = database;
+    database.read = (ids, until) => after(50).then(() => read(ids, until));
+    const [soon, later] = [20, 1000].map((ms) => store.decide(call(), NOW, performance.now() + ms));
+    const ended = Promise.allSettled([soon, later]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
+    expect(changes).toHaveLength(1);
   });
 
   test("a step ends at the latest of its deadlines, and what it reads later writes nothing", async () => {

@@ -2,6 +2,7 @@
 import { createConnection } from "mysql2/promise";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
 import { withServer } from "./fixture.ts";
 
@@ -72,6 +73,22 @@ describe("a row that another transaction has locked", () => {
     await other.query("ROLLBACK");
     await until(async () => (await fixture.rows(RUNNING))[0]?.[0] === 0);
     expect(await fixture.rows("SELECT HEX(id) FROM late")).toEqual([]);
+  });
+
+  test("a write that waits for it past the deadline of one of its calls takes nothing for that call", async () => {
+    const store = mysql(fixture.pool(), { table: "mixed" });
+    const call = { op: "take", limit: new Limit("stock", stock), key: "k", count: 1, reserve: false } as const;
+    await store.decide(call, undefined);
+    const other = await transaction();
+    await other.query("SELECT * FROM mixed WHERE id = 'stock:k' FOR UPDATE");
+    const now = performance.now();
+    const [soon, later] = [2000, 60_000].map((ms) => store.decide(call, undefined, now + ms));
+    const refused = expect(soon).rejects.toThrow("its deadline passed");
+    await lockWait();
+    await until(async () => performance.now() > now + 2000);
+    await other.query("COMMIT");
+    await refused;
+    expect(await later).toMatchObject({ ok: true, value: 8 });
   });
 
   test("a row that is deleted while a step has read it is read again", async () => {

@@ -85,10 +85,10 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       ahead = Number(clock) * 1000 - performance.now();
       return found;
     },
-    async write(all, until) {
+    async write(all, first) {
       // Every process locks rows in one order.
       const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
-      const last = (until + ahead) / 1000;
+      const last = (first + ahead) / 1000;
       // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
       // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
       const empty = rows.map(() => "(UNHEX(?), NULL, 0)");

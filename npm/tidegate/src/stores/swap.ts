@@ -39,8 +39,12 @@ export interface Swappable<Version> {
   read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: never): State;
-  /** Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. */
-  swap(changes: readonly Change<Version>[], until: number): Promise<boolean>;
+  /**
+   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. A
+   * server that can refuses it from `first` on, the first deadline of the step's calls, with `false`: what is taken for a
+   * call after its deadline is lost.
+   */
+  swap(changes: readonly Change<Version>[], until: number, first: number): Promise<boolean>;
   /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
   readonly comparesAll?: boolean;
   /** Whether an error means that nothing was done, and another attempt may succeed. */
@@ -55,7 +59,8 @@ export interface Swappable<Version> {
 interface Waiting {
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
-  readonly deadline: Deadline;
+  /** `performance.now()`, ms; `Infinity` for none. */
+  readonly deadline: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -75,6 +80,16 @@ const MOST_STEPS = 128;
 const PAUSE_MOST = 100;
 /** Ms by which a timer may be late: a pause that ended at the deadline would be counted as a failure of the store. */
 const LATE = 2;
+
+/** The calls that can still be answered; rejects the others. */
+function inTime(calls: readonly Waiting[]): Waiting[] {
+  const now = performance.now();
+  return calls.filter(({ deadline, reject }) => {
+    if (deadline > now) return true;
+    reject(notSent());
+    return false;
+  });
+}
 
 /** Atomic steps on a {@link Swappable}. */
 export class Swaps<Version> {
@@ -108,7 +123,7 @@ export class Swaps<Version> {
     body: (steps: Steps) => Promise<T>,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const call = { body, now, deadline, resolve: resolve as Waiting["resolve"], reject };
+      const call = { body, now, deadline: deadline ?? Infinity, resolve: resolve as Waiting["resolve"], reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
       if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
@@ -132,21 +147,15 @@ export class Swaps<Version> {
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
     const began = performance.now();
-    const calls = batch.filter(({ deadline = began + 1, reject }) => {
-      if (deadline > began) return true;
-      reject(notSent());
-      return false;
-    });
-    if (calls.length === 0) return;
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
-    const until = Math.max(...calls.map(({ deadline = limit }) => Math.min(deadline, limit)));
+    const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline)));
     const late = (): never => {
       throw new Error(`no answer within ${Math.round(until - began)} ms`);
     };
     try {
-      for (const end of await within(until - began, this.#attempts(ids, calls, until), late)) end();
+      for (const end of await within(until - began, this.#attempts(ids, batch, until), late)) end();
     } catch (error) {
-      for (const { reject } of calls) reject(error);
+      for (const { reject } of batch) reject(error);
     }
   }
 
@@ -154,7 +163,10 @@ export class Swaps<Version> {
     for (let attempts = 1; ; attempts++) {
       let failure: unknown = new KeyError("others were faster, or the server has no room", true);
       try {
-        const ends = await this.#attempt(ids, calls, until);
+        const left = inTime(calls);
+        // Every caller has been answered: what is taken now would be lost.
+        if (left.length === 0) return [];
+        const ends = await this.#attempt(ids, left, until);
         if (ends !== undefined) return ends;
       } catch (error) {
         if (this.#database.isBusy?.(error) !== true) throw error;
@@ -211,12 +223,12 @@ export class Swaps<Version> {
     }
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (writes.size === 0 && reads < 2) return ends;
-    // Every caller has been answered: what is taken now would be lost.
-    if (performance.now() >= until) throw new Error("not stored before the deadline");
+    const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
+    if (performance.now() >= first) return undefined;
     const unread = [...writes.keys()].filter((id) => !seen.has(id));
     const all = [...seen.keys(), ...unread];
     if (database.comparesAll === true && unread.length > 0) await load(unread);
     const changes = all.map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
-    return (await database.swap(changes, until)) ? ends : undefined;
+    return (await database.swap(changes, until, first)) ? ends : undefined;
   }
 }

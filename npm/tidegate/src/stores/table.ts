@@ -29,10 +29,10 @@ export interface Statements {
   /** The states under these identities, in their order; `null` where there is none. */
   read(ids: readonly string[]): Promise<readonly unknown[]>;
   /**
-   * Writes all rows if every one still has its `before`, in one atomic step; otherwise `false`. A database that can
-   * writes nothing after `until` (`performance.now()`, ms).
+   * Writes all rows if every one still has its `before`, in one atomic step; otherwise `false`. A server writes nothing
+   * from `first` on, the first deadline of the step's calls (`performance.now()`, ms).
    */
-  write(rows: readonly Row[], until: number): Promise<boolean>;
+  write(rows: readonly Row[], first: number): Promise<boolean>;
   /** Deletes rows that may be deleted, `most` at most. */
   sweep(most: number): Promise<unknown>;
   /** Whether the table does not exist. */
@@ -81,7 +81,7 @@ export function tableStore(
       return decodeText(value);
     },
     comparesAll: true,
-    async swap(changes, until) {
+    async swap(changes, _, first) {
       // Before the write, so that a failure here is one of a step that took nothing.
       if (++writes % SWEEP_EVERY === 0) await statements.sweep(SWEEP_MOST);
       const rows = changes.map(({ id, seen, write }): Row => {
@@ -89,7 +89,7 @@ export function tableStore(
         if (write === undefined) return { id, before, state: before, written: false, dropIn: SLACK };
         return { id, before, state: write.state && encodeText(write.state), written: true, dropIn: write.dropIn };
       });
-      return statements.write(rows, until);
+      return statements.write(rows, first);
     },
     isBusy: (error) => statements.isBusy(error),
   });
