@@ -11,7 +11,7 @@ def decide(**body):
     """The decision; its `headers` are for the response to the client."""
     data = json.dumps(body).encode()
     request = Request(f"{URL}/v1/decide", data, {"Content-Type": "application/json"})
-    with urlopen(request, timeout=1) as response:
+    with urlopen(request, timeout=5) as response:
         return json.load(response)
 
 

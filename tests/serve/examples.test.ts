@@ -31,5 +31,6 @@ test("curl prints the headers and the decision", async () => {
 });
 
 test("Python prints what is left, then the time to wait", async () => {
-  expect(await run("python3", "decide.py")).toBe("200 2 left\n200 1 left\n200 0 left\n429 60 s\n");
+  // The wait is a minute less the time that the four calls took.
+  expect(await run("python3", "decide.py")).toMatch(/^200 2 left\n200 1 left\n200 0 left\n429 (60|[345]\d) s\n$/);
 });

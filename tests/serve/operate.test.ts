@@ -9,6 +9,12 @@ const [RULE] = POLICIES.rules;
 const withCapacity = (capacity: number): PolicyDocument => ({
   rules: [{ ...(RULE as PolicyDocument["rules"][number]), algorithm_config: { rate: 1, period: "1m", capacity } }],
 });
+/** Replaces the policies in one step: of a file that is written in place, the service may read a part. */
+function replace(service: Served, text: string): void {
+  const next = join(service.folder, "next.json");
+  writeFileSync(next, text);
+  renameSync(next, service.policies);
+}
 const capacityOf = async (service: Served): Promise<number> =>
   (await service.post("/v1/check", { name: "api", key: "192.0.2.1", count: 0 })).body.limit;
 
@@ -24,9 +30,7 @@ describe("a reload", () => {
 
   test("when the file is replaced by another", async () => {
     await using service = await serving();
-    const next = join(service.folder, "next.json");
-    writeFileSync(next, JSON.stringify(withCapacity(7)));
-    renameSync(next, service.policies);
+    replace(service, JSON.stringify(withCapacity(7)));
     await service.logged("policies reloaded");
     expect(await capacityOf(service)).toBe(7);
   });
@@ -36,17 +40,17 @@ describe("a reload", () => {
     service.running.child.kill("SIGHUP");
     expect(await service.logged("policies reloaded")).toMatchObject({ reason: "SIGHUP" });
     const wrong = { rules: [{ ...RULE, algorithm_config: { rate: -1, period: "1m" } }, { name: "x y" }] };
-    writeFileSync(service.policies, JSON.stringify(wrong));
+    replace(service, JSON.stringify(wrong));
     const line = await service.logged("policies not reloaded");
     expect(line).toMatchObject({ level: "error", message: "the old policies stay in force" });
     const mistakes = line["mistakes"] as string[];
     expect(mistakes.length).toBeGreaterThan(1);
     expect(mistakes[0]).toMatch(/^rule 0 "api": `algorithm_config\.rate` must be /);
     expect(await capacityOf(service)).toBe(3);
-    writeFileSync(service.policies, "{ not JSON");
+    replace(service, "{ not JSON");
     expect((await service.logged("policies not reloaded", 2))["mistakes"]).toEqual([expect.stringContaining("JSON")]);
     expect(await capacityOf(service)).toBe(3);
-    writeFileSync(service.policies, JSON.stringify(withCapacity(5)));
+    replace(service, JSON.stringify(withCapacity(5)));
     await service.logged("policies reloaded", 2);
     expect(await capacityOf(service)).toBe(5);
   });
@@ -54,7 +58,7 @@ describe("a reload", () => {
   test("another rule of the same name has another key", async () => {
     await using service = await serving();
     const rule = { ...(RULE as PolicyDocument["rules"][number]), limit_keys: ["header:x-a", "header:x-b"] as const };
-    writeFileSync(service.policies, JSON.stringify({ rules: [rule] }));
+    replace(service, JSON.stringify({ rules: [rule] }));
     await service.logged("policies reloaded");
     expect((await service.post("/v1/decide", { name: "api", key: "a" })).body.field).toBe("key");
     expect((await service.post("/v1/decide", { name: "api", key: ["a", "b"] })).body.ok).toBe(true);
