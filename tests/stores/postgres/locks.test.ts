@@ -179,11 +179,13 @@ describe("calls that are still in this process at their deadline", () => {
     expect(decisions.every(({ degraded }) => degraded)).toBe(true);
     await body();
     await expect
-      .poll(() =>
-        store.getValue(stock(name, 1e6), "k").then(
-          ({ value }) => value,
-          () => 0,
-        ),
+      .poll(
+        () =>
+          store.getValue(stock(name, 1e6), "k").then(
+            ({ value }) => value,
+            () => 0,
+          ),
+        { timeout: PATIENCE },
       )
       .toBe(1e6);
   };

@@ -70,7 +70,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     const config: Config = { kind: "token bucket", rate: 10, period: 1000 };
     const limits = defineLimits(
       { settings: config },
-      { store: fixture.store(patient, { port: bouncer.port, max: 1 }) },
+      { store: fixture.store(patient, { port: bouncer.port, max: 1 }), timeout: 20_000 },
     );
     const pool = fixture.pool({ port: bouncer.port, max: 1 });
     for (let i = 0; i < 5; i++) {
