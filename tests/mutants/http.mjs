@@ -283,7 +283,7 @@ export const HTTP = [
   one("policies/rule.ts", "Object.hasOwn(claims, name)", "name in claims", POLICIES, STATED),
   one("policies/rule.ts", "if (read(parts) !== equals) return undefined;", "{}", POLICIES),
   one("policies/rule.ts", "(tiers.get(tier) ?? own)", "own", POLICIES),
-  one("policies/rule.ts", "...(reserve ? { reserve } : {})", "", POLICIES, STATED),
+  one("policies/rule.ts", "...(reserve ? { reserve } : {})", "...{}", POLICIES, STATED),
   one("policies/key.ts", 'part === undefined ? "-" : ', "", POLICIES),
   one("policies/key.ts", "if (parts.length === 0) return undefined;", "", POLICIES),
   one("policies/policies.ts", "matching.length > 0 || fallback === undefined", "fallback === undefined", POLICIES),
