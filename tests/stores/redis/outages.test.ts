@@ -16,6 +16,8 @@ const limits = { api: { kind: "token bucket", rate: 1e6, period: HARDLY_ANY } } 
 
 /** ms, of the longest that tests meet: by so much the deadline that a server compares with may be late. */
 const ROUND_TRIP = 200;
+/** ms, for calls whose answer the test needs. */
+const PATIENCE = 60_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const cleanups: (() => unknown)[] = [];
@@ -52,10 +54,12 @@ describe.each(Object.entries(single))("%s", (name, make) => {
 describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {
   test("where the server was stopped and goes on", async () => {
     const server = await started();
-    const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 300, log: false });
+    const store = redis(await opened(make(server.port)));
+    const limiter = defineLimits(limits, { store, timeout: 300, log: false });
+    const patient = defineLimits(limits, { store, timeout: PATIENCE, log: false });
     // Round trips by which the server's clock is known to within the shortest of them.
-    for (let i = 0; i < 20; i++) expect((await limiter.check("api")).ok).toBe(true);
-    expect((await limiter.limit("api")).ok).toBe(true);
+    for (let i = 0; i < 20; i++) expect((await patient.check("api")).ok).toBe(true);
+    expect((await patient.limit("api")).ok).toBe(true);
     server.signal("SIGSTOP");
     const denied = await Promise.all([
       ...Array.from({ length: 20 }, () => limiter.limit("api")),
@@ -65,9 +69,9 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     expect(denied.every(({ degraded }) => degraded)).toBe(true);
     await sleep(ROUND_TRIP);
     server.signal("SIGCONT");
-    await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000 });
-    expect(Math.round((await limiter.getValue("api")).value)).toBe(1e6 - 1);
-    expect(Math.round((await limiter.getValue("api", { key: "k" })).value)).toBe(1e6);
+    await vi.waitUntil(async () => !(await patient.check("api")).degraded, { timeout: 30_000 });
+    expect(Math.round((await patient.getValue("api")).value)).toBe(1e6 - 1);
+    expect(Math.round((await patient.getValue("api", { key: "k" })).value)).toBe(1e6);
   });
 
   test("where this process was too busy to send it", async () => {
@@ -182,10 +186,13 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     cleanups.push(() => probe.disconnect());
     const [bad = "", ...good] = await keysOf(cluster, probe);
     const client = await opened(make(cluster.nodes.map(({ port }) => port)));
-    const limiter = defineLimits(limits, { store: redis(client), timeout: 1_000 });
+    const store = redis(client);
+    const limiter = defineLimits(limits, { store, timeout: 1_000 });
+    // On a slow machine too, only a call that waits for the stopped master runs into this timeout.
+    const patient = defineLimits(limits, { store, timeout: PATIENCE });
     for (const key of [bad, ...good]) {
-      for (let i = 0; i < 20; i++) expect((await limiter.check("api", { key })).degraded).toBeUndefined();
-      expect((await limiter.limit("api", { key })).degraded).toBeUndefined();
+      for (let i = 0; i < 20; i++) expect((await patient.check("api", { key })).degraded).toBeUndefined();
+      expect((await patient.limit("api", { key })).degraded).toBeUndefined();
     }
     stopped.signal(signal);
     cleanups.push(() => stopped.signal("SIGCONT"));
@@ -193,11 +200,12 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     let calls = 0;
     let granted = 1;
     const until = performance.now() + 5_000;
+    const isOver = () => performance.now() > until && calls > 500 && degraded.bad > 5;
     await Promise.all(
       [bad, ...good].flatMap((key) =>
         Array.from({ length: 8 }, async () => {
-          while (performance.now() < until) {
-            const answer = await limiter.limit("api", { key });
+          while (!isOver()) {
+            const answer = await (key === bad ? limiter : patient).limit("api", { key });
             calls++;
             if (key === bad && answer.degraded !== true) granted++;
             if (answer.degraded === true) degraded[key === bad ? "bad" : "good"]++;
@@ -206,14 +214,12 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
         }),
       ),
     );
-    expect(calls).toBeGreaterThan(500);
-    expect(degraded.bad).toBeGreaterThan(5);
     expect(degraded.good).toBe(0);
     if (signal === "SIGKILL") return;
     await sleep(ROUND_TRIP);
     stopped.signal("SIGCONT");
-    await vi.waitUntil(async () => !(await limiter.check("api", { key: bad })).degraded, { timeout: 30_000 });
-    const { value } = await limiter.getValue("api", { key: bad });
+    await vi.waitUntil(async () => !(await patient.check("api", { key: bad })).degraded, { timeout: 30_000 });
+    const { value } = await patient.getValue("api", { key: bad });
     expect(Math.round(value), "what was denied took nothing").toBe(1e6 - granted);
   });
 });
