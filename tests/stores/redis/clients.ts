@@ -24,6 +24,9 @@ const quiet = <C extends { on(event: "error", listener: () => void): unknown }>(
   return client;
 };
 
+/** Its own limits of 250 ms and 2 s would fail calls on a busy machine. */
+const unhurried = { requestTimeout: 60_000, advancedConfiguration: { connectionTimeout: 60_000 } };
+
 /** Clients of one server. */
 export const single: Readonly<Record<string, (port: number) => Promise<Open>>> = {
   "ioredis Redis": async (port) => {
@@ -45,7 +48,7 @@ export const single: Readonly<Record<string, (port: number) => Promise<Open>>> =
     return { client, close: () => client.destroy() };
   },
   "Valkey GLIDE": async (port) => {
-    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }] });
+    const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...unhurried });
     return { client, close: () => client.close() };
   },
   "a REST client": async (port) => {
@@ -70,7 +73,7 @@ export const clustered: Readonly<Record<string, (ports: readonly number[]) => Pr
 /** Valkey GLIDE's client of a cluster. It does not report which master serves a slot. */
 export const glideCluster = async (ports: readonly number[]): Promise<Open> => {
   const addresses = ports.map((port) => ({ host: "127.0.0.1", port }));
-  const client = await GlideClusterClient.createClient({ addresses });
+  const client = await GlideClusterClient.createClient({ addresses, ...unhurried });
   return { client, close: () => client.close() };
 };
 

@@ -1,13 +1,13 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
+import { connectingSuite } from "../connecting.ts";
 import { clustered, type Open, single } from "./clients.ts";
-import { LossyProxy } from "../../support/proxy.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 /** A thousandth of a token comes back in a second. */
@@ -126,27 +126,20 @@ describe("a first call while the client connects", () => {
     },
   };
 
-  test.each(Object.entries(clients))("%s: a slow connection does not count as the call's timeout", async (_, make) => {
-    const server = await started();
-    const relay = await LossyProxy.start(server.port);
-    cleanups.push(() => relay.stop());
-    // One round trip is within the timeout; two are not.
-    relay.delay = 300;
-    const { client, close } = make(relay.port);
-    cleanups.push(close);
-    const limiter = defineLimits(limits, { store: redis(client), timeout: 1_000, log: false });
-    expect(await limiter.limit("api")).toMatchObject({ ok: true, remaining: 1e6 - 1 });
-    expect((await limiter.limit("api")).degraded).toBeUndefined();
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await RedisServer.start();
   });
+  afterAll(() => server?.stop());
 
-  test.each(Object.entries(clients))("%s: a server that never replies costs a degraded decision", async (_, make) => {
-    const server = await started();
-    server.signal("SIGSTOP");
-    cleanups.push(() => server.signal("SIGCONT"));
-    const { client, close } = make(server.port);
-    cleanups.push(close);
-    const limiter = defineLimits(limits, { store: redis(client), timeout: 50, log: false });
-    expect(await limiter.limit("api")).toMatchObject({ ok: false, degraded: true });
+  describe.each(Object.entries(clients))("%s", (_, make) => {
+    connectingSuite(
+      () => server.port,
+      (port) => {
+        const { client, close } = make(port);
+        return { store: redis(client), close };
+      },
+    );
   });
 });
 
