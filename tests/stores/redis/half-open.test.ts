@@ -38,14 +38,15 @@ test.each(Object.entries(clients))("%s recovers from a half-open connection by i
   const limits = { api: { kind: "token bucket", rate: 100, period: 2 ** 40 } } as const;
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
-  const limiter = defineLimits(limits, { store: redis(client), log: { error: write, info: write } });
-  await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000 });
-  lines.length = 0;
-  expect((await limiter.limit("api")).ok).toBe(true);
+  const store = redis(client);
+  const limiter = defineLimits(limits, { store, log: { error: write, info: write } });
+  // For calls that are not late, however slow the machine.
+  const patient = defineLimits(limits, { store, timeout: 60_000, log: false });
+  expect((await patient.limit("api")).ok).toBe(true);
   proxy.stall();
   expect((await limiter.limit("api")).degraded).toBe(true);
   await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000, interval: 50 });
-  expect(Math.round((await limiter.getValue("api")).value)).toBe(99);
+  expect(Math.round((await patient.getValue("api")).value)).toBe(99);
   expect(lines).toEqual([
     expect.stringMatching(/no answer within 250 ms; .* set the socket timeouts of the client$/),
     "tidegate: redis answers again",
