@@ -68,11 +68,14 @@ describe("a row that another transaction has locked", () => {
     );
     expect([...degraded.keys()].sort(), String(degraded.get("k0"))).toEqual(locked);
     for (const causes of degraded.values()) {
-      expect(causes[0]).toMatchObject({
-        code: "TIDEGATE_STORE",
-        scope: "key",
-        message: expect.stringContaining("locked by another transaction"),
-      });
+      // Beside it, a server that was late may be the cause.
+      expect(causes).toContainEqual(
+        expect.objectContaining({
+          code: "TIDEGATE_STORE",
+          scope: "key",
+          message: expect.stringContaining("locked by another transaction"),
+        }),
+      );
     }
     expect((await calls(store, name, [], [...locked, ...others], 2)).size).toBe(0);
   });
@@ -185,7 +188,7 @@ describe("calls that are still in this process at their deadline", () => {
             ({ value }) => value,
             () => 0,
           ),
-        { timeout: PATIENCE },
+        { timeout: 60_000 },
       )
       .toBe(1e6);
   };

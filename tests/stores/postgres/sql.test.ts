@@ -115,7 +115,7 @@ test("the examples of the guide", async () => {
 });
 
 test("(decide(...)).* is an error that names what to write, and takes nothing", async () => {
-  const call = "tidegate.decide('take', 'five', 'k', 10, 60000)";
+  const call = "tidegate.decide('take', 'five', 'k', 1, 1099511627776, 10)";
   for (const text of [`SELECT (${call}).*`, `select 1, ( ${call} ).* from generate_series(1, 2)`]) {
     await expect(fixture.rows(text)).rejects.toMatchObject({
       code: "0A000",
