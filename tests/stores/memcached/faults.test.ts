@@ -92,7 +92,7 @@ test("others that are always faster: tried again, and given up in time", async (
     cmd: async () => [],
   };
   const limit = new Limit("denies", bucket);
-  const store = memcached(busy, { stepTimeout: 100 });
+  const store = memcached(busy, { stepTimeout: 1000 });
   const answer = store.decide({ op: "take", limit, key: "k", count: 1, reserve: false }, 2000);
   await expect(answer).rejects.toMatchObject({ ...ERROR, message: expect.stringContaining("not stored") });
   expect(version).toBeGreaterThan(1);
