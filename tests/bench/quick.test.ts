@@ -8,7 +8,7 @@ import { remove, temporaryFolder } from "../support/folders.ts";
 const run = fileURLToPath(new URL("process/run.mjs", import.meta.url));
 
 test("each contender decides correctly before it is measured, and each case has a figure", {
-  timeout: 120_000,
+  timeout: 600_000,
 }, () => {
   const folder = temporaryFolder("bench");
   try {

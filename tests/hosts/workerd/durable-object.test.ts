@@ -157,9 +157,9 @@ await inRuntime("workerd", (wrangler) => {
     await limit({ name: "brief", key: "idle", count: 10 });
     expect(await call("count", "brief:idle")).toBe(1);
     expect(await call("alarmAt", "brief:idle")).toBeGreaterThan(Date.now());
-    await expect.poll(() => call("count", "brief:idle"), { timeout: 80_000, interval: 1000 }).toBe(0);
+    await expect.poll(() => call("count", "brief:idle"), { timeout: 150_000, interval: 1000 }).toBe(0);
     expect(await call("alarmAt", "brief:idle")).toBeNull();
-  }, 90_000);
+  });
 
   test("a restart keeps the state", async () => {
     await limit({ key: "restarted", count: 70 });
