@@ -101,7 +101,7 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     }
   });
 
-  test("whatever interleaves, nothing is minted and nothing lost", { timeout: 120_000 }, async () => {
+  test("whatever interleaves, nothing is minted and nothing lost", { timeout: 300_000 }, async () => {
     for (let seed = 1; seed <= 6; seed++) {
       const random = new Random(seed);
       const shards = 2 + random.below(12);

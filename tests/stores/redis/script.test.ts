@@ -140,7 +140,7 @@ describe("redis-cli", () => {
       child.stdin.end(input);
     });
 
-  test.each(files)("%s", { timeout: 60_000 }, async (file) => {
+  test.each(files)("%s", async (file) => {
     const load = ["-p", `${server.port}`, "-x", "SCRIPT", "LOAD"];
     const sha = execFileSync("redis-cli", load, { input: execFileSync("cat", [SCRIPT]) })
       .toString()
@@ -178,7 +178,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     await promisify(execFile)(python as string, ["-m", "venv", folder]);
     await promisify(execFile)(program, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", REDIS_PY]);
     if (!existsSync(program)) throw new Error(`no Python in ${folder}`);
-  }, 120_000);
+  });
   afterAll(() => remove(folder));
 
   const run = async (calls: readonly Call[]): Promise<Done[]> => {
@@ -187,7 +187,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     return JSON.parse((await child).stdout);
   };
 
-  test.each(files)("%s", { timeout: 60_000 }, async (file) => {
+  test.each(files)("%s", async (file) => {
     const probe = server.client();
     await probe.flushall();
     probe.disconnect();
@@ -220,7 +220,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";
     const options = { env: { ...env, PYTHONPATH: join(program, "..") } };
     const { stdout } = await promisify(execFile)(join(folder, "bin", "python"), ["-B", "-c", code], options);
-    expect(stdout).toMatch(/^10 \(False, 0, [0-6]\d{0,3}\)\n$/);
+    expect(stdout).toMatch(/^10 \(False, 0, \d{1,4}\)\n$/);
   });
 
   test("a key that holds no state is an error, and what has passed its deadline is late", async () => {
