@@ -10,7 +10,7 @@ import { start } from "../support/processes.ts";
 import { inRuntime } from "./runtimes.ts";
 import { QUIET } from "./workerd/server.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 const users: Installed[] = [];
 afterAll(() => {
   for (const user of users) user.remove();

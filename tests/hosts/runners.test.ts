@@ -10,7 +10,7 @@ import { remove } from "../support/folders.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 test("node:test runs the suite, and a store that breaks the contract fails with the test's name and the reason", {
-  timeout: 60_000,
+  timeout: 300_000,
 }, () => {
   const folder = mkdtempSync(join(root, "node_modules", ".cache-runners-"));
   try {

@@ -35,7 +35,7 @@ await inRuntime("workerd", (wrangler) => {
   test.each(["fetch", "hono"])(
     "%s: two per hour reach the handler, with rate-limit headers; the third response has Retry-After; WebSockets too",
     {
-      timeout: 120_000,
+      timeout: 300_000,
     },
     async (route) => {
       const user = project("workerd");
