@@ -2,6 +2,7 @@
 import { createConnection } from "mysql2/promise";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineLimits } from "../../../npm/tidegate/src/index.ts";
+import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
 import { withServer } from "./fixture.ts";
 
@@ -35,7 +36,8 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 const RUNNING = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO `late`%'";
-const lockWait = () => until(async () => (await status("Innodb_row_lock_current_waits")) > 0);
+const waits = async () => (await status("Innodb_row_lock_current_waits")) > 0;
+const lockWait = () => until(waits);
 
 describe("a row that another transaction has locked", () => {
   test("calls on it fail at their deadline and take nothing after it; other keys go on", async () => {
@@ -43,13 +45,12 @@ describe("a row that another transaction has locked", () => {
     await limiter(60_000).limit("stock", { key: "k" });
     const other = await transaction();
     await other.query("SELECT * FROM a WHERE id = 'stock:k' FOR UPDATE");
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 4 || !(await waits()); i++) {
       const late = await limiter(100).limit("stock", { key: "k" });
       expect(late.degraded).toBe(true);
       // Of two connections at most one waits for the lock.
       expect((await limiter(60_000).limit("stock", { key: `beside ${i}` })).degraded).toBeUndefined();
     }
-    await lockWait();
     await other.query("COMMIT");
     const { value } = await limiter(60_000).limit("stock", { key: "k" });
     expect(value).toBe(8);
@@ -67,14 +68,27 @@ describe("a row that another transaction has locked", () => {
       { name: "other", key: "first" },
       { name: "stock", key: "k" },
     ] as const;
-    // On a slow machine a call may end before it is sent.
-    await until(async () => {
-      expect((await limiter(100).limitAll(both)).degraded).toBe(true);
-      return (await status("Innodb_row_lock_current_waits")) > 0;
-    });
+    // Until the write of one has reached the server before its deadline.
+    while (!(await waits())) expect((await limiter(100).limitAll(both)).degraded).toBe(true);
     await other.query("ROLLBACK");
     await until(async () => (await fixture.rows(RUNNING))[0]?.[0] === 0);
     expect(await fixture.rows("SELECT HEX(id) FROM late")).toEqual([]);
+  });
+
+  test("a write that waits for it past the deadline of one of its calls takes nothing for that call", async () => {
+    const store = mysql(fixture.pool(), { table: "mixed" });
+    const call = { op: "take", limit: new Limit("stock", stock), key: "k", count: 1, reserve: false } as const;
+    await store.decide(call, undefined);
+    const other = await transaction();
+    await other.query("SELECT * FROM mixed WHERE id = 'stock:k' FOR UPDATE");
+    const now = performance.now();
+    const [soon, later] = [2000, 60_000].map((ms) => store.decide(call, undefined, now + ms));
+    const refused = expect(soon).rejects.toThrow("its deadline passed");
+    await lockWait();
+    await until(async () => performance.now() > now + 2000);
+    await other.query("COMMIT");
+    await refused;
+    expect(await later).toMatchObject({ ok: true, value: 8 });
   });
 
   test("a row that is deleted while a step has read it is read again", async () => {

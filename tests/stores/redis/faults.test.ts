@@ -7,6 +7,7 @@ import { defineLimits, type Limiter } from "tidegate";
 import { redis, type RedisStore } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";
+import { Deadline } from "../../support/deadline.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { freePort } from "../../support/ports.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
@@ -16,8 +17,6 @@ const collect = runInNewContext("gc") as () => void;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const TIMEOUT = 250;
-/** ms; a call that takes so much longer than its deadline has none: a busy machine is seconds late. */
-const SLACK = 20_000;
 /** ms, for calls whose answer the test needs. */
 const PATIENCE = 60_000;
 const CAPACITY = 1e6;
@@ -49,16 +48,10 @@ function subject(open: Open): Subject {
 /** Calls one after another for `ms`, at least once, each within the deadline; returns how they went. */
 async function load({ limiter }: Subject, ms: number) {
   const result = { granted: 0, degraded: [] as Decision[] };
-  let late = 0;
+  const deadline = new Deadline(TIMEOUT);
   const until = performance.now() + ms;
   do {
-    const began = performance.now();
-    // A busy process waits as long again as it is late at the deadline.
-    let timer = setTimeout(() => {
-      timer = setTimeout(() => late++, SLACK + performance.now() - began - TIMEOUT);
-    }, TIMEOUT);
-    const decision = await limiter.limit("load", { key: "k" });
-    clearTimeout(timer);
+    const decision = await deadline.of(() => limiter.limit("load", { key: "k" }));
     if (decision.degraded) {
       result.degraded.push(decision);
       expect(decision.ok).toBe(false);
@@ -66,7 +59,7 @@ async function load({ limiter }: Subject, ms: number) {
     } else if (decision.ok) result.granted++;
     await sleep(2);
   } while (performance.now() < until);
-  expect(late).toBe(0);
+  expect(deadline.late).toBe(0);
   return result;
 }
 
