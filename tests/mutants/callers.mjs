@@ -120,5 +120,5 @@ export const CALLERS = [
   // deadline has passed are sent, a clock that swings mints tokens.
   simulated("npm/tidegate/src/limiter/resilience.ts", 'isStoreError(error) && error.scope === "key"', "false"),
   simulated("npm/tidegate/src/stores/postgres/request.ts", "if (pending.deadline > now) return true;", "return true;"),
-  simulated("crates/table/src/segment.rs", "        self.dropped(if was_full { full_at } else { ts }, now);\n", ""),
+  simulated("crates/table/src/segment.rs", "            self.fresh_from = at;\n", ""),
 ];

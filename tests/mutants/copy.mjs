@@ -6,12 +6,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join, relative } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 export const copy = process.env.TIDEGATE_MUTANTS ?? join(root, "target/mutants");
@@ -43,14 +44,21 @@ function claim() {
   process.once("exit", () => rmSync(OWNER));
 }
 
-/** Links the packages of a `node_modules`. A link into the tree becomes one into the copy; caches are copied. */
+/** Copies a link. One into the tree becomes one into the copy, whose addon a mutant is in. */
+function copyLink(from, to) {
+  const target = resolve(dirname(from), readlinkSync(from));
+  const inside = relative(root, target);
+  symlinkSync(inside.startsWith("..") ? target : join(copy, inside), to, "junction");
+}
+
+/** Links the packages of a `node_modules`; caches are copied. */
 function linkPackages(folder, into) {
   mkdirSync(into, { recursive: true });
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const [from, to] = [join(folder, entry.name), join(into, entry.name)];
     if (entry.name.startsWith("@")) linkPackages(from, to);
-    else if (entry.isSymbolicLink() || entry.name === ".cache")
-      cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+    else if (entry.isSymbolicLink()) copyLink(from, to);
+    else if (entry.name === ".cache") cpSync(from, to, { recursive: true, verbatimSymlinks: true });
     else symlinkSync(from, to, "junction");
   }
 }

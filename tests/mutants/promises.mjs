@@ -261,8 +261,8 @@ export const PROMISES = [
   source(
     "a small demand is not starved by a large one",
     "limiter/lease/lease.ts",
-    "this.#lending.share * left",
-    "left",
+    "return missing + Math.max(Math.floor(Math.min(wanted, share)), 0)",
+    "return this.#demand.perMs > 0.1 ? kept : missing",
   ),
   kept(
     "the simulation's figures are those of the committed report, and reproducible",
@@ -273,8 +273,8 @@ export const PROMISES = [
   source(
     "adapting instances converge to about equal shares",
     "limiter/adaptive.ts",
-    "this.#rate * decrease)",
-    "this.#rate - 7)",
+    "this.#rate + increase)",
+    "this.#rate * 1.1)",
   ),
   // Documents.
   kept(
