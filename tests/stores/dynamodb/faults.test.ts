@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import type { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
-import { dynamodb } from "../../../npm/tidegate/src/stores/dynamodb.ts";
+import { defineLimits, HOUR } from "tidegate";
+import { dynamodb } from "tidegate/dynamodb";
 import { DynamoDbServer } from "./server.ts";
 
 let server: DynamoDbServer;

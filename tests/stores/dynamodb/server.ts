@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import { DynamoDB, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { decode } from "../../../npm/tidegate/src/limit/codec.ts";
 import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
-import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+import type { Stored } from "tidegate/testing";
 import { remove } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
 import { ServerProcess } from "../../support/processes.ts";

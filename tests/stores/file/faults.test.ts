@@ -3,18 +3,18 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { defineLimits, isStoreError, type StoreError } from "../../../npm/tidegate/src/index.ts";
-import { file } from "../../../npm/tidegate/src/stores/file.ts";
-import { addon, clear, folder, run } from "./fixture.ts";
+import { defineLimits, isStoreError, type StoreError } from "tidegate";
+import { file } from "tidegate/file";
+import { clear, folder, run } from "./fixture.ts";
 
 afterAll(clear);
 
 const bucket = { kind: "token bucket", rate: 1, period: 3_600_000, capacity: 10 } as const;
 const linux = process.platform === "linux";
 
-function refused(path: string, source = addon): StoreError {
+function refused(path: string): StoreError {
   try {
-    file(path, {}, source);
+    file(path);
   } catch (error) {
     if (!isStoreError(error)) throw error;
     expect(error).toMatchObject({ store: "file", operation: "open", identity: path });
@@ -48,7 +48,7 @@ describe("a folder that cannot be opened", () => {
 
   test("a damaged file, until it is removed: then the last snapshot is there", () => {
     const path = folder();
-    const store = file(path, {}, addon);
+    const store = file(path);
     const at = { store, now: () => 1_800_000_000_000 };
     for (let i = 0; i < 300; i++) defineLimits({ one: bucket }, at).limit("one", { key: `${i}`, count: 9 });
     store.close();
@@ -60,7 +60,7 @@ describe("a folder that cannot be opened", () => {
       /data\.mdb is corrupt: page \d+ .*; stop all that use it and remove data\.mdb/,
     );
     execFileSync("rm", [data]);
-    const again = file(path, {}, addon);
+    const again = file(path);
     expect(defineLimits({ one: bucket }, { ...at, store: again }).limit("one", { key: "7", count: 2 }).ok).toBe(false);
     again.close();
   });
@@ -70,7 +70,7 @@ describe("a folder that cannot be opened", () => {
     const output = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).ended;
     expect(output).toContain("this process may write 1048576");
     expect(output).toContain("raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`");
-    file(path, {}, addon).close();
+    file(path).close();
   });
 
   const mounted = folder();
@@ -93,28 +93,17 @@ describe("a folder that cannot be opened", () => {
     expect(message).toMatch(/no room for \d+ bytes of data\.mdb: No space left on device/);
     expect(message).toContain("; free space there, use another disk, or set a smaller `maxKeys`");
     execFileSync("mount", ["-o", "remount,size=64m", mounted]);
-    const store = file(path, {}, addon);
+    const store = file(path);
     expect(defineLimits({ one: bucket }, { store }).limit("one").ok).toBe(true);
     store.close();
     execFileSync("mount", ["-o", "remount,ro", mounted]);
     expect(refused(path).message).toContain("use a folder on a file system that is mounted for writing");
   });
-
-  test("without the addon, with the whole chain of causes", () => {
-    const missing = new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
-    const require = (): unknown => {
-      throw missing;
-    };
-    const error = refused(folder(), { platform: "linux", arch: "x64", musl: false, require });
-    expect(error.message).toContain("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
-    expect(error.message).toContain("install the package @tidegate/linux-x64-gnu, or use a store");
-    expect(error.cause).toBe(missing);
-  });
 });
 
 describe("a folder that fails later", () => {
   const closed = (onStoreError?: "allow" | "deny" | { local: number }) => {
-    const store = file(folder(), {}, addon);
+    const store = file(folder());
     const limits = defineLimits({ one: bucket, two: bucket }, { store, onStoreError, now: () => 1_800_000_000_000 });
     expect(limits.limit("one").degraded).toBeUndefined();
     store.close();
@@ -154,7 +143,7 @@ describe("a folder that fails later", () => {
 
 test("a denied or checked call writes nothing", () => {
   const path = folder();
-  const store = file(path, { sync: "always" }, addon);
+  const store = file(path, { sync: "always" });
   const limits = defineLimits({ one: bucket }, { store, now: () => 1_800_000_000_000 });
   limits.limit("one", { key: "ann", count: 10 });
   const before = readFileSync(join(path, "data.mdb"));

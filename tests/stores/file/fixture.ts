@@ -1,13 +1,8 @@
 /** Folders of a test's own, and processes that use them. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { here, type AddonSource } from "../../../npm/tidegate/src/engine/addon.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
-
-/** This checkout's addon: the tests run the source, which looks for it from where it stands. */
-export const addon: AddonSource = { ...here(), require: createRequire(import.meta.url) };
 
 const made: string[] = [];
 const running = new Set<ChildProcess>();

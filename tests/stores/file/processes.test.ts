@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as after } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { type FileStore, file } from "../../../npm/tidegate/src/stores/file.ts";
-import { addon, clear, folder, run, type Running } from "./fixture.ts";
+import { defineLimits } from "tidegate";
+import { type FileStore, file } from "tidegate/file";
+import { clear, folder, run, type Running } from "./fixture.ts";
 
 afterAll(clear);
 
@@ -35,7 +35,7 @@ test("four processes take exactly what there is, and all of it is there afterwar
   const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
   const outputs = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).ended));
   expect(outputs).toEqual(["", "", "", ""]);
-  const store = file(path, {}, addon);
+  const store = file(path);
   const { stored, noted } = taken(store, notes);
   expect(noted).toEqual({ many: 3200, few: 500, both: 1600 });
   expect(stored).toEqual(noted);
@@ -68,7 +68,7 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
   expect(await Promise.all(running.map((one) => one.ended))).toEqual(["", "", ""]);
   // The next process does not wait, and takes what is left.
   expect(await start("600").ended).toBe("");
-  const store = file(path, {}, addon);
+  const store = file(path);
   const { stored, noted } = taken(store, notes);
   store.close();
   // Of each that was killed, one call may have been carried out and not been noted, or not even answered.

@@ -1,8 +1,8 @@
 /** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
 import { type ClientSession, type MongoClient, MongoServerError } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { defineLimits, HOUR } from "../../../npm/tidegate/src/index.ts";
-import { mongodb } from "../../../npm/tidegate/src/stores/mongodb.ts";
+import { defineLimits, HOUR } from "tidegate";
+import { mongodb } from "tidegate/mongodb";
 import { MongoServer } from "./server.ts";
 
 let server: MongoServer;

@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { MongoClient, type MongoClientOptions } from "mongodb";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
-import type { Stored } from "../../../npm/tidegate/src/testing/index.ts";
+import type { Stored } from "tidegate/testing";
 import { remove } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
 import { ServerProcess } from "../../support/processes.ts";

@@ -2,7 +2,7 @@
 import { createPool as createMariadbPool } from "mariadb";
 import { createPool as createCallbackPool } from "mysql2";
 import { createPool } from "mysql2/promise";
-import type { MysqlLike } from "../../../npm/tidegate/src/stores/mysql.ts";
+import type { MysqlLike } from "tidegate/mysql";
 import type { Server } from "./server.ts";
 
 /** An open client, and how to close it. */

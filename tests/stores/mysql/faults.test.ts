@@ -1,9 +1,9 @@
 /** Locked rows, deadlocks, and servers that fail, with default settings of the pool. */
 import { createConnection } from "mysql2/promise";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineLimits } from "../../../npm/tidegate/src/index.ts";
-import { Limit } from "../../../npm/tidegate/src/limit/limit.ts";
-import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { defineLimits } from "tidegate";
+import { Limit } from "tidegate/store";
+import { mysql } from "tidegate/mysql";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { drizzle } from "drizzle-orm/mysql2";
 import { describe, expect, test } from "vitest";
-import { defineLimits, HOUR, SECOND } from "../../../npm/tidegate/src/index.ts";
-import { mysql } from "../../../npm/tidegate/src/stores/mysql.ts";
+import { defineLimits, HOUR, SECOND } from "tidegate";
+import { mysql } from "tidegate/mysql";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();

@@ -1,0 +1,18 @@
+/** What `file()` throws where the addon does not load; tests/threads has `shared()`, tests/packaging both from the tarball. */
+import { expect, test } from "vitest";
+import type { StoreError } from "../src/index.ts";
+import { file } from "../src/stores/file.ts";
+
+const missing = new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
+
+test("file() throws the whole chain of causes, and how to install the addon", () => {
+  const require = (): unknown => {
+    throw missing;
+  };
+  const opened = () => file("/a/folder", {}, { platform: "linux", arch: "x64", musl: false, require });
+  expect(opened).toThrow("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
+  expect(opened).toThrow("install the package @tidegate/linux-x64-gnu, or use a store");
+  expect(opened).toThrow(
+    expect.objectContaining<Partial<StoreError>>({ store: "file", operation: "open", cause: missing }),
+  );
+});
