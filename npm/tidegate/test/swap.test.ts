@@ -232,6 +232,15 @@ test("limitAll reads its keys at one time, writes both, and compares what it onl
   ]);
 });
 
+test("a denied limitAll has the latest of its retry times, and none where a wait does not help one of its calls", async () => {
+  const { store } = table();
+  const both = (one: number, two: number) =>
+    store.decideAll([call("take", "k", one), { ...call("take", "k", two), limit: other }], NOW);
+  expect((await both(10, 10)).ok).toBe(true);
+  expect(await both(2, 5)).toMatchObject({ ok: false, retryAt: NOW + 500, retryAfter: 500 });
+  expect(await both(2, 11)).toMatchObject({ ok: false, retryAt: undefined, retryAfter: undefined });
+});
+
 test("a check on several rows, read one by one, is compared; on one row it is not", async () => {
   const { store, reads, changes } = table({ random: () => 0 });
   await store.decide(call("check"), NOW);
