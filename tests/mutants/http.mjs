@@ -279,6 +279,19 @@ export const HTTP = [
   ),
   one("middleware/drop-in/hits.ts", "new Date(ts + period)", "new Date(ts)", DROP_IN, WINDOWS),
   // Policies.
+  one(
+    "policies/rule.ts",
+    "inShadow: (shadow) => compileRule({ ...rule, shadow })",
+    "inShadow: () => compileRule(rule)",
+    ENFORCEMENT,
+  ),
+  one("policies/policies.ts", "(rule === found ? rule.inShadow(shadow) : rule)", "rule.inShadow(shadow)", ENFORCEMENT),
+  one(
+    "policies/policies.ts",
+    "ruleSet(rules.map(changed), fallback && changed(fallback))",
+    "ruleSet(rules.map(changed), fallback)",
+    ENFORCEMENT,
+  ),
   one("policies/rule.ts", "Number.isFinite(value) || ", 'typeof value === "number" || ', POLICIES, STATED),
   one("policies/rule.ts", "Object.hasOwn(claims, name)", "name in claims", POLICIES, STATED),
   one("policies/rule.ts", "if (read(parts) !== equals) return undefined;", "{}", POLICIES),

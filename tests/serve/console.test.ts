@@ -186,6 +186,23 @@ function inChromium(path: string): void {
     expect([body.ok, body.retryAfter > 3_500_000]).toEqual([false, true]);
   });
 
+  test("a limit is put into shadow mode, which lets the denied through, and back", async () => {
+    const body = { name: "api", key: "198.51.100.4" };
+    const decides = async () => (await service.post("/v1/decide", body)).body.ok;
+    expect(await decides()).toBe(false);
+    const api = page.locator(".card", { has: page.getByRole("heading", { name: "api", exact: true }) });
+    const toggle = api.getByRole("button", { name: "Shadow mode of api" });
+    await toggle.click();
+    await api.getByText("Denies nothing, in this process.").waitFor();
+    expect([await toggle.getAttribute("aria-pressed"), await decides()]).toEqual(["true", true]);
+    await page.getByText("api is in shadow mode: it denies nothing.").waitFor({ state: "attached" });
+    await toggle.click();
+    await api.getByText("Denies nothing, in this process.").waitFor({ state: "detached" });
+    expect([await toggle.getAttribute("aria-pressed"), await decides()]).toEqual(["false", false]);
+    // Of a rule with tiers, too.
+    await page.getByRole("button", { name: "Shadow mode of plans" }).waitFor();
+  });
+
   test("a mistake is shown with its reason, and nothing was refused by the policies of the page", async () => {
     await one().getByLabel("Limit").selectOption("both");
     await one().getByLabel("Key").fill("acme");

@@ -48,7 +48,7 @@ export function App({ live }: { live: Live }) {
     <>
       <Head view={view} />
       <main>
-        <Limits view={view} />
+        <Limits view={view} announce={announce} />
         <TopKeys view={view} onPick={pick} />
         <OneKey names={defined} shown={shown} heading={heading} onShow={setShown} announce={announce} />
         <DenialLog view={view} onPick={pick} onPause={live.pause} />

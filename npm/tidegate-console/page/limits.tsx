@@ -1,6 +1,8 @@
-/** Each limit, with what it granted and denied. */
+/** Each limit, with what it granted and denied, and its switch for shadow mode. */
+import { useState } from "react";
+import type { Switch } from "../src/wire.ts";
 import { Chart } from "./chart.tsx";
-import type { Series, View } from "./live.ts";
+import { type Series, send, type View } from "./live.ts";
 import { clock, label, number, share } from "./text.ts";
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
@@ -43,7 +45,43 @@ function Minutes({ series, now }: { series: Series; now: number }) {
   );
 }
 
-function Limit({ series, now }: { series: Series; now: number }) {
+type Announce = (message: string) => void;
+
+/** Whether the limit denies requests, of this process. What it shows comes with the next figures. */
+function Shadow({ name, on, announce }: Switch & { announce: Announce }) {
+  const [error, setError] = useState<string>();
+  const toggle = async (): Promise<void> => {
+    try {
+      await send({ operation: "shadow", name, on: !on });
+      setError(undefined);
+      announce(`${label(name)} ${on ? "denies requests again" : "is in shadow mode: it denies nothing"}.`);
+    } catch (error) {
+      setError((error as Error).message);
+    }
+  };
+  return (
+    <div className="shadow">
+      <button type="button" aria-pressed={on} aria-label={`Shadow mode of ${label(name)}`} onClick={toggle}>
+        Shadow mode
+      </button>
+      {on ? <p className="warning">Denies nothing, in this process.</p> : null}
+      {error === undefined ? null : (
+        <p className="error" role="alert">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface LimitProps {
+  series: Series;
+  now: number;
+  shadow: Switch | undefined;
+  announce: Announce;
+}
+
+function Limit({ series, now, shadow, announce }: LimitProps) {
   const [granted, denied] = [sum(series.granted), sum(series.denied)];
   const name = label(series.name);
   const summary = `${name}: ${number(granted)} granted and ${number(denied)} denied in the last 10 minutes`;
@@ -75,13 +113,15 @@ function Limit({ series, now }: { series: Series; now: number }) {
           </div>
         ) : null}
       </dl>
+      {shadow === undefined ? null : <Shadow {...shadow} announce={announce} />}
       <Chart series={series} now={now} summary={summary} />
       <Minutes series={series} now={now} />
     </li>
   );
 }
 
-export function Limits({ view }: { view: View }) {
+export function Limits({ view, announce }: { view: View; announce: Announce }) {
+  const switches = new Map(view.figures?.switches.map((one) => [one.name, one]));
   return (
     <section aria-labelledby="limits" className="limits">
       <header className="section">
@@ -90,7 +130,13 @@ export function Limits({ view }: { view: View }) {
       </header>
       <ul className="cards">
         {view.series.map((series) => (
-          <Limit key={series.name} series={series} now={view.figures?.now ?? 0} />
+          <Limit
+            key={series.name}
+            series={series}
+            now={view.figures?.now ?? 0}
+            shadow={series.name === null ? undefined : switches.get(series.name)}
+            announce={announce}
+          />
         ))}
       </ul>
     </section>

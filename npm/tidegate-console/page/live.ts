@@ -1,5 +1,14 @@
 /** The connection to the handler, and what came from it. */
-import { type Denial, type Denials, type Figures, type KeyState, type OperationRequest, SPAN } from "../src/wire.ts";
+import {
+  type Denial,
+  type Denials,
+  type Figures,
+  type KeyState,
+  type OperationRequest,
+  SPAN,
+  type Switch,
+  type SwitchRequest,
+} from "../src/wire.ts";
 
 /** The log's rows, and those that wait while it is paused. */
 const MOST_ROWS = 100;
@@ -98,7 +107,9 @@ export class Live {
 }
 
 /** Sends an operation to the handler. @throws with the handler's message */
-export async function send(request: OperationRequest): Promise<KeyState> {
+export async function send(request: OperationRequest): Promise<KeyState>;
+export async function send(request: SwitchRequest): Promise<Switch>;
+export async function send(request: OperationRequest | SwitchRequest): Promise<unknown> {
   const url = new URL(location.href);
   url.hash = "";
   const body = JSON.stringify(request);
@@ -108,7 +119,7 @@ export async function send(request: OperationRequest): Promise<KeyState> {
   if (response === undefined) throw new Error("The server does not answer.");
   const text = await response.text();
   if (!(response.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error(text.trim());
-  const answer = JSON.parse(text) as KeyState & { error?: string };
+  const answer = JSON.parse(text) as { error?: string };
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }

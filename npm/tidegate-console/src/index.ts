@@ -15,10 +15,10 @@ import { observe } from "tidegate/observe";
 import { type Authorize, isSameOrigin, refusal, respond, text } from "./access.ts";
 import { Counts } from "./counts.ts";
 import { type ConsoleKeys, ownKeys } from "./keys.ts";
-import { type ConsoleAction, operate, type OnAction } from "./operations.ts";
+import { type ConsoleAction, operate, type OnAction, type ShadowSwitches } from "./operations.ts";
 import { Streams } from "./stream.ts";
 
-export type { Authorize, ConsoleAction, ConsoleKeys, OnAction };
+export type { Authorize, ConsoleAction, ConsoleKeys, OnAction, ShadowSwitches };
 
 /** Settings of {@link createConsole}. */
 export interface ConsoleOptions {
@@ -28,10 +28,18 @@ export interface ConsoleOptions {
    * It must not read the request's body.
    */
   authorize: Authorize;
-  /** Called before each reset, give, charge and block, to record who did what. An error prevents the operation. */
+  /**
+   * Called before each reset, give, charge, block and change of shadow mode, to record who did what. An error prevents the
+   * operation.
+   */
   onAction?: OnAction | undefined;
   /** The limits, where the limiter defines none: `keysOfPolicies(policies)` of `tidegate/policies`. */
   keys?: ConsoleKeys | undefined;
+  /**
+   * What puts limits into shadow mode, in this process: `policies`, of `definePolicies`. Without it the page has no switch
+   * for it.
+   */
+  shadow?: ShadowSwitches | undefined;
   /** The clock of the counts, epoch ms; default `Date.now`. Give one in tests. */
   now?: (() => number) | undefined;
 }
@@ -51,11 +59,23 @@ const OPTIONS: Readonly<Record<keyof ConsoleOptions, string>> = {
   onAction: "a function of an action",
   now: "a function that returns ms",
   keys: "limits and keys, such as keysOfPolicies(policies)",
+  shadow: "what definePolicies returns",
 };
 
 function areKeys(keys: unknown): keys is ConsoleKeys {
   const { names, target, text } = Object(keys) as Partial<ConsoleKeys>;
   return Array.isArray(names) && typeof target === "function" && typeof text === "function";
+}
+
+function areSwitches(switches: unknown): switches is ShadowSwitches {
+  const { names, isShadow, setShadow } = Object(switches) as Partial<ShadowSwitches>;
+  return Array.isArray(names) && typeof isShadow === "function" && typeof setShadow === "function";
+}
+
+function isOption(field: string, value: unknown): boolean {
+  if (field === "keys") return areKeys(value);
+  if (field === "shadow") return areSwitches(value);
+  return typeof value === "function";
 }
 
 function checkOptions(options: unknown): asserts options is ConsoleOptions {
@@ -69,8 +89,7 @@ function checkOptions(options: unknown): asserts options is ConsoleOptions {
   }
   for (const [field, expects] of Object.entries(OPTIONS)) {
     const value = (options as Record<string, unknown>)[field];
-    const isRight = field === "keys" ? areKeys(value) : typeof value === "function";
-    if (isRight || (value === undefined && field !== "authorize")) continue;
+    if (isOption(field, value) || (value === undefined && field !== "authorize")) continue;
     throw new InputError(field, expects, value);
   }
 }
@@ -93,14 +112,14 @@ export function createConsole<N extends string, S extends Store>(
   options: ConsoleOptions,
 ): Console<N, S> {
   checkOptions(options);
-  const { authorize, onAction = () => {}, now = Date.now } = options;
+  const { authorize, onAction = () => {}, shadow, now = Date.now } = options;
   const keys = options.keys ?? ownKeys(limiter as unknown as Limiter<string, Store>);
   const counts = new Counts(keys, now);
   const limits = observe(limiter, counts.add);
-  const streams = new Streams(counts);
+  const streams = new Streams(counts, shadow);
 
   /** What the console's own calls decide is not counted. */
-  const operations = limiter as unknown as Limiter<string, Store>;
+  const operated = { limiter: limiter as unknown as Limiter<string, Store>, keys, shadow, onAction };
 
   async function fetch(request: Request): Promise<Response> {
     const { method, headers } = request;
@@ -112,7 +131,7 @@ export function createConsole<N extends string, S extends Store>(
     const sameOrigin = isSameOrigin(request);
     if (method === "POST") {
       if (sameOrigin !== true) return text(403, "Only the console's own page may do this.");
-      return operate(request, operations, keys, onAction);
+      return operate(request, operated);
     }
     if (!new URL(request.url).searchParams.has("stream")) return page(method);
     if (sameOrigin === false) return text(403, "Only the console's own page may read this.");

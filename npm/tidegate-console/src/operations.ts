@@ -11,11 +11,11 @@ import {
 import { json } from "./access.ts";
 import { policyText } from "./counts.ts";
 import type { ConsoleKeys } from "./keys.ts";
-import { type KeyState, type Operation, OPERATIONS } from "./wire.ts";
+import { type KeyState, type Operation, OPERATIONS, type Switch } from "./wire.ts";
 
 /** A change that the console is about to make. */
 export interface ConsoleAction {
-  readonly operation: Exclude<Operation, "read">;
+  readonly operation: Exclude<Operation, "read"> | "shadow";
   /** The limit's name. */
   readonly name: string;
   /** As the page shows it; absent for a limit that all share. */
@@ -24,11 +24,22 @@ export interface ConsoleAction {
   readonly count: number;
   /** Of a block, its length: ms, or a text such as `"15m"`. */
   readonly for: BlockOptions["for"] | undefined;
+  /** Of `shadow`, the mode that the limit is put into. */
+  readonly on: boolean | undefined;
   /** Of the person who makes it, for a record of who did what. */
   readonly request: Request;
 }
 
 export type OnAction = (action: ConsoleAction) => void | Promise<void>;
+
+/** What puts limits into shadow mode, in which they deny nothing: the `policies` of `definePolicies`. */
+export interface ShadowSwitches {
+  /** Of the limits that have a switch. Read again each second: they may change. */
+  readonly names: readonly string[];
+  isShadow(name: string): boolean;
+  /** Throws an `InputError` for a name that is not one of them. */
+  setShadow(name: string, shadow: boolean): void;
+}
 
 /** By shape: names come from the page, and the limiter checks them. */
 type AnyLimiter = Limiter<string, Store>;
@@ -36,21 +47,28 @@ type AnyLimiter = Limiter<string, Store>;
 type Target = { key: string; config: Config } | { key?: never; config: Config };
 
 const FIELDS = new Set(["operation", "name", "key", "count", "for"]);
+const SWITCH_FIELDS = new Set(["operation", "name", "on"]);
 
 class BadRequest extends Error {}
 
-/** Performs what the request's body has, and responds with the key's state. */
-export async function operate(
-  request: Request,
-  limiter: AnyLimiter,
-  keys: ConsoleKeys,
-  onAction: OnAction,
-): Promise<Response> {
+/** What operations are carried out on. */
+export interface Operated {
+  readonly limiter: AnyLimiter;
+  readonly keys: ConsoleKeys;
+  readonly shadow: ShadowSwitches | undefined;
+  readonly onAction: OnAction;
+}
+
+/** Performs what the request's body has, and responds with the key's state, or the limit's switch. */
+export async function operate(request: Request, operated: Operated): Promise<Response> {
   try {
-    const { operation, name, key, count, length } = requestOf(await request.json().catch(() => undefined));
+    const body: unknown = await request.json().catch(() => undefined);
+    if (Object(body).operation === "shadow") return json(200, await switchOver(request, body as object, operated));
+    const { limiter, keys, onAction } = operated;
+    const { operation, name, key, count, length } = requestOf(body);
     const target = keys.target(name, key) as Target;
     if (operation !== "read") {
-      await onAction({ operation, name, key, count, for: length, request });
+      await onAction({ operation, name, key, count, for: length, on: undefined, request });
       if (operation === "reset") await limiter.reset(name, target);
       // The limiter refuses a block without a length.
       else if (operation === "block") await limiter.block(name, { ...target, for: length as BlockOptions["for"] });
@@ -65,6 +83,23 @@ export async function operate(
   }
 }
 
+async function switchOver(request: Request, body: object, { shadow, onAction }: Operated): Promise<Switch> {
+  refuseUnknown(body, SWITCH_FIELDS);
+  if (shadow === undefined) throw new BadRequest("this console has no switch for shadow mode: its option `shadow`");
+  const { name, on } = body as Record<string, unknown>;
+  if (typeof name !== "string") throw new BadRequest("`name` must be a string");
+  if (typeof on !== "boolean") throw new BadRequest("`on` must be true or false");
+  shadow.isShadow(name); // throws where there is no such limit
+  await onAction({ operation: "shadow", name, key: undefined, count: 0, for: undefined, on, request });
+  shadow.setShadow(name, on);
+  return { name, on };
+}
+
+function refuseUnknown(body: object, fields: ReadonlySet<string>): void {
+  const unknown = Object.keys(body).find((field) => !fields.has(field));
+  if (unknown !== undefined) throw new BadRequest(`the body has no field ${JSON.stringify(unknown)}`);
+}
+
 interface Requested {
   readonly operation: Operation;
   readonly name: string;
@@ -75,11 +110,10 @@ interface Requested {
 
 function requestOf(body: unknown): Requested {
   if (typeof body !== "object" || body === null) throw new BadRequest("the body must be a JSON object");
-  const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
-  if (unknown !== undefined) throw new BadRequest(`the body has no field ${JSON.stringify(unknown)}`);
+  refuseUnknown(body, FIELDS);
   const { operation, name, key, count = 1, for: length } = body as Record<string, unknown>;
   if (!OPERATIONS.includes(operation as Operation)) {
-    throw new BadRequest(`\`operation\` must be one of ${OPERATIONS.join(", ")}`);
+    throw new BadRequest(`\`operation\` must be one of ${OPERATIONS.join(", ")}, shadow`);
   }
   if (typeof name !== "string") throw new BadRequest("`name` must be a string");
   if (typeof key !== "string" && key !== undefined) throw new BadRequest("`key` must be a string, or absent");

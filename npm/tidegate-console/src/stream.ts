@@ -1,5 +1,6 @@
 /** The live part: server-sent events. */
 import type { Counts } from "./counts.ts";
+import type { ShadowSwitches } from "./operations.ts";
 import type { Figures } from "./wire.ts";
 
 /** ms between two looks at the counts. */
@@ -11,13 +12,15 @@ const MOST_STREAMS = 20;
 
 export class Streams {
   readonly #counts: Counts;
+  readonly #shadow: ShadowSwitches | undefined;
   /** Distinguishes this process from others behind the same address. */
   readonly #process = crypto.randomUUID().slice(0, 8);
   /** What ends each stream. */
   readonly #open = new Set<() => void>();
 
-  constructor(counts: Counts) {
+  constructor(counts: Counts, shadow: ShadowSwitches | undefined) {
     this.#counts = counts;
+    this.#shadow = shadow;
   }
 
   /**
@@ -28,6 +31,7 @@ export class Streams {
     if (this.#open.size >= MOST_STREAMS) return undefined;
     const encoder = new TextEncoder();
     const counts = this.#counts;
+    const shadow = this.#shadow;
     const process = this.#process;
     let denied = this.#resumeAt(lastId);
     let second = 0;
@@ -44,7 +48,8 @@ export class Streams {
       if (looks++ % 4 === 0) {
         const { now, from, limits, top } = counts.figures(second);
         const { since, defined } = counts;
-        const figures: Figures = { now, since, process, from, limits, defined, top };
+        const switches = (shadow?.names ?? []).map((name) => ({ name, on: shadow?.isShadow(name) === true }));
+        const figures: Figures = { now, since, process, from, limits, defined, top, switches };
         text += `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;
         // The current second is sent again: it is not over.
         second = Math.floor(now / 1000);

@@ -38,6 +38,14 @@ export interface Figures {
   /** The names of the defined limits, whose keys can be read and changed. */
   readonly defined: readonly string[];
   readonly top: readonly TopKey[];
+  /** The limits with a switch for shadow mode, in this process; empty where there is none. */
+  readonly switches: readonly Switch[];
+}
+
+/** Whether a limit is in shadow mode: it denies nothing. */
+export interface Switch {
+  readonly name: string;
+  readonly on: boolean;
 }
 
 export interface Denial {
@@ -61,7 +69,7 @@ export interface Denials {
   readonly skipped: number;
 }
 
-/** What the page may request of one key. */
+/** What the page may request of one key; beside it there is the operation `shadow` of a limit. */
 export const OPERATIONS = ["read", "reset", "give", "charge", "block"] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -75,6 +83,11 @@ export interface OperationRequest {
   readonly count?: number;
   /** Of a block, its length: ms, or a text such as `"15m"`. */
   readonly for?: number | string;
+}
+
+/** Switches a limit's shadow mode, in this process. Answered with the {@link Switch}. */
+export interface SwitchRequest extends Switch {
+  readonly operation: "shadow";
 }
 
 /** The state of one key after the operation. */

@@ -16,9 +16,13 @@ describe("createConsole", () => {
     [undefined, /^`options` must be an object with authorize; got undefined/],
     [{}, /^`authorize` must be a function \(request\) => boolean .*; got undefined/],
     [{ authorize: true }, /^`authorize` must be .*; got true/],
-    [{ authorize, authorise: 1 }, /^`authorise` must be absent: createConsole has authorize, onAction, now, keys; /],
+    [
+      { authorize, authorise: 1 },
+      /^`authorise` must be absent: createConsole has authorize, onAction, now, keys, shadow; /,
+    ],
     [{ authorize, onAction: 1 }, /^`onAction` must be a function/],
     [{ authorize, keys: ["api"] }, /^`keys` must be limits and keys, such as keysOfPolicies\(policies\)/],
+    [{ authorize, shadow: true }, /^`shadow` must be what definePolicies returns; got true/],
   ])("refuses the options %j", (options, message) => {
     expect(() => createConsole(limiter, options as never)).toThrow(
       expect.objectContaining({ code: "TIDEGATE_INPUT", message: expect.stringMatching(message) }),
@@ -250,8 +254,8 @@ describe("an operation", () => {
   test.each([
     ["{", "the body must be a JSON object"],
     ["null", "the body must be a JSON object"],
-    [{ ...read, operation: "drop" }, "`operation` must be one of read, reset, give, charge, block"],
-    [{ ...read, operation: "toString" }, "`operation` must be one of read, reset, give, charge, block"],
+    [{ ...read, operation: "drop" }, "`operation` must be one of read, reset, give, charge, block, shadow"],
+    [{ ...read, operation: "toString" }, "`operation` must be one of read, reset, give, charge, block, shadow"],
     [{ ...read, now: 1 }, 'the body has no field "now"'],
     [{ operation: "read", key: "ann" }, "`name` must be a string"],
     [{ ...read, name: "apo" }, /^`name` must be one of the limits defined: "api"; got "apo"/],

@@ -42,5 +42,6 @@ export async function consoleOf(token: string): Promise<(policies: Policies<Fact
     createConsole(policies.limiter, {
       authorize: ({ headers }) => isAuthorized(headers.get("authorization"), token) || signIn(),
       keys: keysOfPolicies(policies),
+      shadow: policies,
     });
 }

@@ -82,6 +82,28 @@ export class Policies<R, S extends Store> implements Selection<R> {
     return this.#rule(name).limitKeys;
   }
 
+  /** Whether a rule in force is in shadow mode. Throws an `InputError` where there is no such rule. */
+  isShadow(name: string): boolean {
+    return this.#rule(name).shadow;
+  }
+
+  /**
+   * Puts a rule into shadow mode, so that it denies no request, or enforces it: in this process, from the next request on, until
+   * {@link reload} or the process ends. What the rule takes stays the same, so its keys keep their state. Throws an `InputError`
+   * where there is no such rule, or `shadow` is no boolean.
+   *
+   * ```ts
+   * policies.setShadow("api", true); // lets all clients through; the metrics count what it would have denied
+   * ```
+   */
+  setShadow(name: string, shadow: boolean): void {
+    const found = this.#rule(name);
+    if (typeof shadow !== "boolean") throw new InputError("shadow", "true or false", shadow);
+    const { rules, fallback } = this.#rules;
+    const changed = (rule: CompiledRule): CompiledRule => (rule === found ? rule.inShadow(shadow) : rule);
+    this.#rules = ruleSet(rules.map(changed), fallback && changed(fallback));
+  }
+
   /**
    * Replaces the document, from the next request on. A document with mistakes throws a {@link PolicyError}, and the old one
    * stays in force. State is stored by the rule's name and key, so limits keep it: a lowered capacity caps it, a raised one
@@ -150,16 +172,21 @@ export class Policies<R, S extends Store> implements Selection<R> {
   #read(document: unknown): RuleSet {
     const { rules, fallback, problems } = examine(document);
     if (problems.length > 0) throw new PolicyError(problems, document);
-    const compiled = { rules: rules.map(compileRule), fallback: fallback && compileRule(fallback) };
-    const all = [...compiled.rules, ...(compiled.fallback === undefined ? [] : [compiled.fallback])];
-    const reading = all.find((rule) => rule.claims !== undefined);
+    const compiled = ruleSet(rules.map(compileRule), fallback && compileRule(fallback));
+    const reading = compiled.all.find((rule) => rule.claims !== undefined);
     if (reading !== undefined && this.#claims === undefined) {
       const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
       throw new InputError("claims", `a function that returns the claims of a verified token: ${what}`, undefined);
     }
-    return { ...compiled, all };
+    return compiled;
   }
 }
+
+const ruleSet = (rules: readonly CompiledRule[], fallback: CompiledRule | undefined): RuleSet => ({
+  rules,
+  fallback,
+  all: fallback === undefined ? rules : [...rules, fallback],
+});
 
 function select(
   { rules, fallback }: RuleSet,

@@ -72,6 +72,9 @@ export interface CompiledRule {
   readonly claims: Descriptor | undefined;
   /** The names of its tiers. */
   readonly tiers: readonly string[];
+  readonly shadow: boolean;
+  /** The rule in shadow mode, or enforced. */
+  inShadow(shadow: boolean): CompiledRule;
   /** The limit's config, or the tier's if it exists. */
   config(tier?: string): Config;
   /** The limiter's request for a request of HTTP; `undefined` where the rule does not match. */
@@ -96,6 +99,8 @@ export function compileRule(rule: CheckedRule): CompiledRule {
     name,
     limitKeys: limitKeysOf(rule),
     tiers: [...tiers.keys()],
+    shadow: rule.shadow,
+    inShadow: (shadow) => compileRule({ ...rule, shadow }),
     claims: descriptors.find(({ source }) => source === "jwt"),
     config: (tier) => chosen(tier).config,
     requestOf(parts) {

@@ -146,6 +146,49 @@ describe.each([
   });
 });
 
+describe("setShadow", () => {
+  test("lets the denied through from the next request on, and enforces the rule again, with its state", async () => {
+    const { policies, send, left } = start([rule("api", 1), rule("other", 9)]);
+    await send();
+    expect(await send()).toMatchObject({ status: 429 });
+    policies.setShadow("api", true);
+    expect([policies.isShadow("api"), policies.isShadow("other")]).toEqual([true, false]);
+    const decided = await policies.limit({});
+    expect(decided).toMatchObject({ ok: true, decisions: [{ ok: true, shadow: { ok: false } }, { ok: true }] });
+    expect(await send()).toMatchObject({ status: 200, fields: '"other";r=6;t=6', wait: null });
+    policies.setShadow("api", false);
+    expect(policies.isShadow("api")).toBe(false);
+    expect(await send()).toMatchObject({ status: 429 });
+    expect([await left("api"), await left("other")]).toEqual([0, 6]);
+  });
+
+  test("is for every tier of the rule, for the fallback, and for direct calls", async () => {
+    const tiers = { by: "header:x-plan" as const, settings: { pro: { rate: 1, period: "1h", capacity: 1 } } };
+    const document = { rules: [rule("plans", 1, { tiers })], fallback_limit: rule("rest", 1) };
+    const policies = definePolicies(document, { now: () => 0 });
+    for (const name of policies.names) policies.setShadow(name, true);
+    for (const ok of [true, false]) {
+      const decided = policies.limit({ headers: { "x-plan": "pro" } });
+      expect(decided).toMatchObject({ ok: true, decisions: [{ shadow: { ok } }] });
+    }
+    policies.limiter.limit("rest", { config: policies.configOf("rest") });
+    expect(policies.limiter.limit("plans", { config: policies.configOf("plans", "pro") }).ok).toBe(true);
+    expect(policies.limiter.limit("rest", { config: policies.configOf("rest") }).ok).toBe(true);
+    policies.setShadow("plans", false);
+    expect(policies.limit({ headers: { "x-plan": "pro" } })).toMatchObject({ ok: false });
+    policies.reload(document);
+    expect(policies.isShadow("rest")).toBe(false);
+  });
+
+  test("refuses a rule that there is not, and what is no boolean; nothing changes", () => {
+    const { policies } = start([rule("api", 1)]);
+    expect(() => policies.setShadow("apj", true)).toThrow("`name` must be one of the rules in force: api");
+    expect(() => policies.isShadow("apj")).toThrow("`name` must be one of the rules in force: api");
+    expect(() => policies.setShadow("api", "on" as never)).toThrow('`shadow` must be true or false; got "on"');
+    expect(policies.isShadow("api")).toBe(false);
+  });
+});
+
 test("rules in shadow mode change no decision of the others", () => {
   const capacity = fc.integer({ min: 1, max: 4 });
   const steps = fc.array(fc.integer({ min: 0, max: 1500 }), { maxLength: 30 });
