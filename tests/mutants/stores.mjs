@@ -25,6 +25,13 @@ const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((te
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
+const listed = (file, find, replace) => ({
+  file: `npm/tidegate/src/cli/${file}`,
+  find,
+  replace,
+  tests: ["tests/serve/top.test.ts"],
+});
+
 export const STORES = [
   swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
   swap(" && open.length < MOST_CALLS", ""),
@@ -160,4 +167,12 @@ export const STORES = [
   of("postgres/executor.ts", ...unit("postgres-deadline"))(": LEAST_REST)", ": 0)"),
   postgres("executor.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),
+
+  listed("stored-keys.ts", 'while (cursor !== "0");', "while (false);"),
+  listed("stored-keys.ts", '.replace(/[\\\\*?[\\]^-]/g, "\\\\$&")', ""),
+  listed("stored-keys.ts", "last = rows[ROWS - 1]?.[0];", "last = undefined;"),
+  listed("stored-keys.ts", "AND full_at > ", "AND 0 < "),
+  listed("stored-keys.ts", "if (error instanceof NotAState) return undefined;", ""),
+  listed("commands/top.ts", "(ok ? 0 : retryAfter)", "0"),
+  listed("commands/top.ts", "limitKeys === undefined ? key : textOf(key)", "limitKeys === undefined ? key : key"),
 ];

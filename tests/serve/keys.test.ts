@@ -1,18 +1,16 @@
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`, on the stores of running services. */
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { Redis } from "ioredis";
 import pg from "pg";
 import type { PolicyDocument } from "tidegate/policies";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
+import { BIN, ended, PIPES, tidegate } from "./cli.ts";
 import { root, type Served, serving } from "./service.ts";
 
-const BIN = join(root, "npm/tidegate/dist/cli/bin.js");
 const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1m", capacity: 3 } } as const;
 const POLICIES: PolicyDocument = {
   rules: [
@@ -26,25 +24,6 @@ const POLICIES: PolicyDocument = {
     { name: "all", limit_keys: [], ...NUMBERS },
   ],
 };
-
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-const PIPES: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
-
-/** Runs the built `tidegate`, in a folder whose project has the clients. */
-async function tidegate(args: readonly string[], cwd: string = root): Promise<Ran> {
-  return ended(spawn(process.execPath, [BIN, ...args], { cwd, stdio: PIPES }));
-}
-
-async function ended(child: ChildProcessByStdio<null, Readable, Readable>): Promise<Ran> {
-  const code = new Promise<number | null>((done) => child.once("close", done));
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await code, out, err };
-}
 
 const KEY = "203.0.113.7";
 

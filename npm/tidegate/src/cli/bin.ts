@@ -15,12 +15,17 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 // Only on a terminal: a file of the standard error has errors alone.
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
 
+/** Line by line from the top, so that nothing flickers; the cursor stays below. */
+const screen = (lines: readonly string[]): void =>
+  void process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K\n`).join("")}\x1b[J`);
+
 main(process.argv.slice(2), version, {
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
   read: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
   exists: existsSync,
   now: Date.now,
+  screen: process.stdout.isTTY ? screen : undefined,
   status: process.stderr.isTTY ? status : undefined,
 }).then((code) => {
   process.exitCode = code;

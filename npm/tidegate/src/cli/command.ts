@@ -19,6 +19,8 @@ export interface Terminal {
   exists(path: string | URL): boolean;
   /** Epoch ms. */
   now(): number;
+  /** Replaces what is on the screen; absent where the standard output is no terminal. */
+  screen?: ((lines: readonly string[]) => void) | undefined;
   /** Replaces the line of progress; absent where the standard error is no terminal. */
   status?: ((line: string) => void) | undefined;
 }

@@ -2,6 +2,7 @@
 import type { Config } from "../index.ts";
 import { InputError } from "../limit/errors.ts";
 import { examine } from "../policies/check.ts";
+import type { CheckedRule } from "../policies/document.ts";
 import { limitKeysOf } from "../policies/rule.ts";
 import { type Arguments, duration, number, read, type Terminal, text, UsageError } from "./command.ts";
 
@@ -43,14 +44,27 @@ export function numbersLimit(args: Arguments, command: string, name: string): De
   return { name, config };
 }
 
-/** The rule of the document `--policy`, or its `--tier`. `field` is the argument that names the rule. */
-export function documentLimit(args: Arguments, terminal: Terminal, field: string, name: string): DescribedLimit {
+/** The rules of the document `--policy`, the fallback last. */
+function rulesOf(args: Arguments, terminal: Terminal): readonly CheckedRule[] {
   const file = text(args, "policy") as string;
   const beside = LIMIT_OPTIONS.find((option) => text(args, option) !== undefined);
   if (beside !== undefined) throw new UsageError(`--${beside} cannot be combined with --policy: the document has it`);
   const { rules, fallback, problems } = examine(read(terminal, file));
   if (problems.length > 0) throw new UsageError(`${file} has mistakes; see tidegate check ${file}`);
-  const known = [...rules, ...(fallback === undefined ? [] : [fallback])];
+  return [...rules, ...(fallback === undefined ? [] : [fallback])];
+}
+
+/** The rules of the document `--policy` that have no tiers: which tier a key is in, only its requests say. */
+export function documentLimits(args: Arguments, terminal: Terminal): readonly DescribedLimit[] {
+  if (text(args, "tier") !== undefined) throw new UsageError("--tier needs the name of its rule");
+  const without = rulesOf(args, terminal).filter(({ tiers }) => tiers === undefined);
+  if (without.length === 0) throw new UsageError("every rule has tiers: name one of them, and its --tier");
+  return without.map((rule) => ({ name: rule.name, config: rule.limit.config, limitKeys: limitKeysOf(rule) }));
+}
+
+/** The rule of the document `--policy`, or its `--tier`. `field` is the argument that names the rule. */
+export function documentLimit(args: Arguments, terminal: Terminal, field: string, name: string): DescribedLimit {
+  const known = rulesOf(args, terminal);
   const rule = known.find((one) => one.name === name);
   if (rule === undefined) throw new InputError(field, `one of ${known.map((one) => one.name).join(", ")}`, name);
   const { shadow } = rule;

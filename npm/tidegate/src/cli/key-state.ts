@@ -78,9 +78,10 @@ export function spanText(ms: number): string {
 }
 
 /** A number of at most three decimals. */
-const rounded = (value: number): string => `${Math.round(value * 1000) / 1000}`;
+export const rounded = (value: number): string => `${Math.round(value * 1000) / 1000}`;
 const tokens = (count: number): string => `${rounded(count)} ${count === 1 ? "token" : "tokens"}`;
-const at = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
+/** A time in UTC. */
+export const at = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
 
 function limitText({ kind, rate, period, capacity = rate }: Config): string {
   const per = typeof period === "number" ? spanText(period) : period;

@@ -5,6 +5,7 @@ import { migrate } from "./commands/migrate.ts";
 import { operations } from "./commands/operate.ts";
 import { replay } from "./commands/replay.ts";
 import { serve } from "./commands/serve.ts";
+import { top } from "./commands/top.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [check, headers, migrate, ...operations, replay, serve];
+export const COMMANDS: readonly Command[] = [check, headers, migrate, ...operations, top, replay, serve];

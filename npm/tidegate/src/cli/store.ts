@@ -2,6 +2,7 @@ import { memory, type Store } from "../index.ts";
 import type { PostgresClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
 import { messagesOf } from "./messages.ts";
+import type { Pages } from "./stored-keys.ts";
 import { UsageError } from "./usage.ts";
 
 /** A client of a server, and what ends its connections. */
@@ -31,6 +32,8 @@ export interface OpenStore {
   readonly store: Store;
   /** The URL without its password, for logs. */
   readonly shown: string;
+  /** The keys that the store holds; absent where it cannot list them. */
+  readonly keys?: (() => Pages) | undefined;
   /** States evicted before they were full, where the store counts them. */
   readonly stats: { stats(): { evicted: number } } | undefined;
   close(): Promise<void>;
@@ -73,13 +76,16 @@ function refuse(url: string, kind: StoreKind, { prefix, schema, migrate }: Store
 
 async function openRedis(url: string, clients: Clients, { prefix }: StoreSettings): Promise<OpenStore> {
   const { redis } = await import("../stores/redis.ts");
+  const { redisKeys } = await import("./stored-keys.ts");
   const connection = await clients.redis(url);
-  const store = await orClose(connection, () => redis(connection.client, { prefix }));
-  return { store, shown: masked(url), stats: undefined, close: connection.close };
+  const { client, close } = connection;
+  const store = await orClose(connection, () => redis(client, { prefix }));
+  return { store, shown: masked(url), keys: () => redisKeys(client, prefix), stats: undefined, close };
 }
 
 async function openPostgres(url: string, clients: Clients, { schema, migrate }: StoreSettings): Promise<OpenStore> {
   const { postgres } = await import("../stores/postgres.ts");
+  const { postgresKeys } = await import("./stored-keys.ts");
   const connection = await clients.postgres(url);
   const store = await orClose(connection, async () => {
     const made = postgres(connection.client, { schema });
@@ -89,7 +95,8 @@ async function openPostgres(url: string, clients: Clients, { schema, migrate }: 
     });
     return made;
   });
-  return { store, shown: masked(url), stats: undefined, close: connection.close };
+  const { client, close } = connection;
+  return { store, shown: masked(url), keys: () => postgresKeys(client, schema), stats: undefined, close };
 }
 
 /** Makes a store on a connection, which is closed where that fails: it would keep the process alive. */

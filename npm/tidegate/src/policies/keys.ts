@@ -45,6 +45,16 @@ function arrayIn(text: string): readonly (string | null)[] | undefined {
   }
 }
 
+/** The text of a key that `policyKey` made; any other key as it is. */
+export function textOf(key: string): string {
+  const values = valuesOf(key);
+  if (values === undefined) return key;
+  const [only] = values;
+  // A value that reads as one of the other forms is shown in an array.
+  const isPlain = values.length === 1 && typeof only === "string" && arrayIn(only) === undefined;
+  return isPlain && only !== "" && !HASHED.test(only) ? only : JSON.stringify(values);
+}
+
 /**
  * The keys of policies as text, for a page or a command: `203.0.113.7` for a rule with one of `limit_keys`, and
  * `["acme",null]` for one with several, where `null` is a value that the request lacks. A hashed key is shown as its hash.
@@ -71,13 +81,6 @@ export function keysOfPolicies(
       const { name: _, ...target } = policyTarget(policies, { name, key: values });
       return target;
     },
-    text(_, key) {
-      const values = valuesOf(key);
-      if (values === undefined) return key;
-      const [only] = values;
-      // A value that reads as one of the other forms is shown in an array.
-      const isPlain = values.length === 1 && typeof only === "string" && arrayIn(only) === undefined;
-      return isPlain && only !== "" && !HASHED.test(only) ? only : JSON.stringify(values);
-    },
+    text: (_, key) => textOf(key),
   };
 }

@@ -163,7 +163,7 @@ describe("setShadow", () => {
   });
 
   test("is for every tier of the rule, for the fallback, and for direct calls", async () => {
-    const tiers = { by: "header:x-plan" as const, settings: { pro: { rate: 1, period: "1h", capacity: 1 } } };
+    const tiers = { by: "header:x-plan" as const, settings: { pro: { rate: 1, period: "1h" as const, capacity: 1 } } };
     const document = { rules: [rule("plans", 1, { tiers })], fallback_limit: rule("rest", 1) };
     const policies = definePolicies(document, { now: () => 0 });
     for (const name of policies.names) policies.setShadow(name, true);

@@ -18,6 +18,17 @@ export function redisKeyOf(
   return identity.includes("{") ? `${prefix}{}${identity}` : prefix + identity;
 }
 
+/** The name and key that {@link redisKeyOf} wrote, without a shard; `undefined` where it is another key. */
+export function identityOf(prefix: string, redisKey: string): { name: string; key: string | undefined } | undefined {
+  if (!redisKey.startsWith(prefix)) return undefined;
+  const identity = redisKey.slice(prefix.length).replace(/^\{[^}]*\}/, "");
+  const [, name, delimiter, rest = ""] = /^([^:;/]+)(?:([:;])(.*))?$/s.exec(identity) ?? [];
+  if (name === undefined) return undefined;
+  if (delimiter !== ";") return { name, key: delimiter === undefined ? undefined : rest };
+  const unit = (hex: string): string => String.fromCharCode(Number.parseInt(hex, 16));
+  return { name, key: (rest.match(/.{4}/g) ?? []).map(unit).join("") };
+}
+
 /** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */
 // In ES2024, and long before in every host that this runs on.
 const wellFormed = (key: string): boolean => (key as string & { isWellFormed(): boolean }).isWellFormed();

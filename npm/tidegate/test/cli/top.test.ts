@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { listLines } from "../../src/cli/commands/top.ts";
+import { tidegate } from "./terminal.ts";
+
+const rule = { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1, burst: 2 } };
+const tiers = { by: "header:x-plan", settings: { pro: { rps: 2, burst: 4 } } };
+const FILES = {
+  "p.json": JSON.stringify({ rules: [rule] }),
+  "tiers.json": JSON.stringify({ rules: [{ ...rule, tiers }] }),
+};
+const STORE = ["--store", "redis://127.0.0.1:1"];
+const ON = [...STORE, "--policy", "p.json"];
+const NUMBERS = [...STORE, "--rate", "1", "--period", "1s"];
+
+test("the list, as a person reads it", () => {
+  const row = { name: "api", value: -14.00049, limit: 3, resetAt: 0, ok: false, retryAt: 1, retryAfter: 899_000 };
+  const list = { now: 0, count: 2.5, keys: 9, denied: 2 };
+  const never = { ...row, key: "never\u202e", value: 1, retryAt: undefined, retryAfter: undefined };
+  const fine = { ...never, name: "login", key: undefined, ok: true, limit: 10 };
+  expect(listLines({ ...list, rows: [{ ...row, key: "ann" }, never, fine] })).toEqual([
+    "1970-01-01T00:00:00.000Z  2 of 9 keys are denied a call for 2.5 tokens",
+    "",
+    "limit  key             tokens    denied for",
+    "api    ann             -14 of 3  14 min 59 s",
+    "api    never\\u{202e}   1 of 3    ever",
+    "login  (all share it)  1 of 10   -",
+  ]);
+  expect(listLines({ ...list, count: 1, keys: 0, denied: 0, rows: [] })).toEqual([
+    "1970-01-01T00:00:00.000Z  0 of 0 keys are denied a call for 1 token",
+  ]);
+});
+
+describe("a mistake exits with 2, before the store is opened", () => {
+  test.each([
+    [["top"], "top needs --store, the store of the app; see tidegate help top"],
+    [["top", ...STORE], "top needs the name of a limit, or --policy; see tidegate help top"],
+    [["top", "api", ...STORE], "--rate and --period are needed, or --policy; see tidegate help top"],
+    [["top", "api", "k", ...ON], 'top takes one limit, and no "k"; see tidegate help top'],
+    [["top", "apl", ...ON], '`limit` must be one of api; got "apl"'],
+    [["top", ...ON, "--tier", "pro"], "--tier needs the name of its rule"],
+    [["top", ...STORE, "--policy", "tiers.json"], "every rule has tiers: name one of them, and its --tier"],
+    [["top", ...ON, "--rate", "1"], "--rate cannot be combined with --policy: the document has it"],
+    [["top", "--store", "memory", "--policy", "p.json"], "--store must be a store that processes share; got"],
+    [["top", "--store", "file:./x", "--policy", "p.json"], "a folder has hashes of keys, which cannot be listed"],
+    [["top", "a b", ...NUMBERS], "`name` must be"],
+    [["top", "api", ...STORE, "--rate", "0", "--period", "1s"], "`rate` must be"],
+    [["top", ...ON, "--count=-1"], "`count` must be a finite number of tokens from 0"],
+    [["top", ...ON, "--rows", "0"], "`--rows` must be an integer of at least 1; got 0"],
+    [["top", ...ON, "--rows", "1.5"], "`--rows` must be an integer of at least 1; got 1.5"],
+    [["top", ...ON, "--every", "50"], "`--every` must be a time of at least 100 ms; got 50"],
+    [["top", ...ON, "--schema", "x"], "--schema is of PostgreSQL, postgres://…; got --store redis://"],
+  ])("%j", async (argv, sentence) => {
+    const { code, out, err } = await tidegate(argv, FILES);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toContain(sentence);
+    expect(err.split("\n")).toHaveLength(1);
+  });
+});
+
+test("a server that does not answer: exit code 1, and the client's error", async () => {
+  const { code, out, err } = await tidegate(["top", ...ON], FILES);
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toMatch(/^tidegate: redis: connect of "redis:\/\/127\.0\.0\.1:1" failed: .*ECONNREFUSED/);
+});

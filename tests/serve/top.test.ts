@@ -1,0 +1,178 @@
+/** `tidegate top`, on the stores of running services and apps. */
+import { spawn } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { defineLimits } from "tidegate";
+import type { PolicyDocument } from "tidegate/policies";
+import { postgres } from "tidegate/postgres";
+import { redis as redisStore } from "tidegate/redis";
+import { expect, test } from "vitest";
+import { startServer } from "../stores/postgres/server.ts";
+import { RedisServer } from "../stores/redis/server.ts";
+import { BIN, tidegate } from "./cli.ts";
+import { root, type Served, serving } from "./service.ts";
+
+const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1m", capacity: 3 } } as const;
+const POLICIES: PolicyDocument = {
+  rules: [
+    { name: "api", limit_keys: ["ip:address"], ...NUMBERS },
+    { name: "both", limit_keys: ["header:x-tenant", "header:x-user"], ...NUMBERS },
+    {
+      name: "plans",
+      limit_keys: ["header:x-key"],
+      ...NUMBERS,
+      tiers: { by: "header:x-plan", settings: { pro: { rate: 9, period: "1m" } } },
+    },
+    { name: "all", limit_keys: [], ...NUMBERS },
+  ],
+};
+const CONFIG = { kind: "token bucket", rate: 1, period: "1m", capacity: 3 } as const;
+const ONE = ["--rate", "1", "--period", "1m", "--capacity", "3"];
+
+async function listed(...args: string[]) {
+  const { code, out, err } = await tidegate(["top", ...args, "--json"]);
+  expect([code, err], args.join(" ")).toEqual([0, ""]);
+  return JSON.parse(out);
+}
+
+/** Limits some keys of a service, and lists them. */
+async function lists(service: Served, url: string): Promise<void> {
+  const on = ["--store", url, "--policy", service.policies];
+  expect(await listed(...on)).toMatchObject({ count: 1, keys: 0, denied: 0, rows: [] });
+  const decide = async (name: string, count: number, key?: unknown) =>
+    (await service.post("/v1/decide", { name, count, ...(key === undefined ? {} : { key }) })).body;
+  await decide("api", 1, "203.0.113.1");
+  await decide("api", 3, "203.0.113.2");
+  await decide("all", 2);
+  await decide("plans", 3, "k");
+  expect((await tidegate(["block", "api", "203.0.113.3", "--for", "15m", ...on])).code).toBe(0);
+  expect((await tidegate(["charge", "both", "--key", '["acme",null]', "--count", "5", ...on])).code).toBe(0);
+  const denied = await decide("api", 1, "203.0.113.2");
+
+  const { rows, ...list } = await listed(...on);
+  expect(list).toEqual({ now: expect.any(Number), count: 1, keys: 5, denied: 3 });
+  expect(rows.map(({ name, key, ok }: { name: string; key?: string; ok: boolean }) => [name, key, ok])).toEqual([
+    ["api", "203.0.113.3", false],
+    ["both", '["acme",null]', false],
+    ["api", "203.0.113.2", false],
+    ["all", undefined, true],
+    ["api", "203.0.113.1", true],
+  ]);
+  expect(rows[0]).toMatchObject({ limit: 3, retryAfter: expect.closeTo(900_000, -5) });
+  expect(rows[2]).toMatchObject({ retryAt: denied.retryAt });
+  // What is listed as denied is what the command of one key reports.
+  const one = JSON.parse((await tidegate(["get", "api", "203.0.113.3", "--json", ...on])).out);
+  expect([rows[0].retryAt, rows[0].resetAt]).toEqual([one.retryAt, one.resetAt]);
+
+  expect((await listed("api", "--rows", "1", ...on)).rows).toMatchObject([{ key: "203.0.113.3" }]);
+  expect(await listed("all", "--count", "3", ...on)).toMatchObject({ keys: 1, denied: 1 });
+  expect((await listed("all", "--count", "4", ...on)).rows).toMatchObject([{ ok: false }]);
+  expect((await listed("plans", ...on)).rows).toMatchObject([{ name: "plans", key: "k", ok: false }]);
+  const { code, out } = await tidegate(["top", "both", ...on]);
+  expect([code, out.replace(/^limit.*\n/m, "")]).toEqual([
+    0,
+    expect.stringMatching(
+      /^[\dT:.-]+Z {2}1 of 1 keys are denied a call for 1 token\n\nboth {3}\["acme",null\] {2}-[\d.]+ of 3 {2}\d min( \d+ s)?\n$/,
+    ),
+  ]);
+}
+
+test("redis: the keys of a service, by ioredis and by redis", async () => {
+  const redis = await RedisServer.start();
+  const url = `redis://127.0.0.1:${redis.port}`;
+  await using service = await serving(POLICIES, ["--store", url]);
+  await lists(service, url);
+  const project = join(service.folder, "project");
+  mkdirSync(join(project, "node_modules"), { recursive: true });
+  symlinkSync(join(root, "node_modules/redis"), join(project, "node_modules/redis"));
+  const { code, out } = await tidegate(["top", "--json", "--store", url, "--policy", service.policies], project);
+  expect([code, JSON.parse(out)]).toMatchObject([0, { keys: 5, denied: 3 }]);
+  await redis.stop();
+});
+
+test("redis: thousands of keys, any characters, another prefix, and what is no state", async () => {
+  const redis = await RedisServer.start();
+  const url = `redis://127.0.0.1:${redis.port}`;
+  const client = new Redis(url);
+  const prefix = "a*p[p]?-\\:";
+  const limits = defineLimits(
+    { api: CONFIG, apis: CONFIG },
+    { store: redisStore(client, { prefix }), timeout: 60_000 },
+  );
+  const odd = ["a{b}c", "x:y/z;w", "\ud800", "\u001b[2J", "😀".repeat(60)];
+  for (const [i, key] of odd.entries()) await limits.charge("api", { key, count: 10 + i });
+  await Promise.all(Array.from({ length: 5000 }, (_, i) => limits.limit("api", { key: `key-${i}` })));
+  await limits.limit("apis", { key: "another limit" });
+  await defineLimits({ api: CONFIG }, { store: redisStore(client), timeout: 60_000 }).limit("api", {
+    key: "elsewhere",
+  });
+  await client.set(`${prefix}api:junk`, "junk");
+  await client.set(`${prefix}api:not-finite`, Buffer.alloc(16, 0xff));
+  await client.lpush(`${prefix}api:list`, "1");
+  const on = ["--store", url, "--prefix", prefix, ...ONE];
+  const { keys, denied, rows } = await listed("api", "--rows", "6", ...on);
+  expect([keys, denied]).toEqual([5005, 5]);
+  expect(rows.slice(0, 5).map(({ key }: { key: string }) => key)).toEqual(odd.toReversed());
+  const { retryAt } = await limits.check("api", { key: odd[4] as string });
+  expect(rows[0].retryAt).toBe(retryAt);
+  const { out } = await tidegate(["top", "api", "--rows", "5", ...on]);
+  expect(out).toContain(`api    ${"😀".repeat(47)}…  `);
+  expect(out).toContain("api    \\u{1b}[2J  ");
+  await client.quit();
+  await redis.stop();
+});
+
+test("redis: on a terminal it lists again until Ctrl-C; a server that stops is an error", async () => {
+  const redis = await RedisServer.start();
+  const command = [process.execPath, BIN, "top", "api", "--every", "100", ...ONE];
+  const url = `redis://127.0.0.1:${redis.port}`;
+  // A terminal of its own, by the program of util-linux.
+  const child = spawn("script", ["-qefc", [...command, "--store", url].join(" "), "/dev/null"], {
+    cwd: root,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = new Promise<number | null>((done) => child.once("close", done));
+  let shown = "";
+  const waiting = new Map<RegExp, () => void>();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    shown += text.replaceAll("\u001b", "<ESC>");
+    for (const [pattern, done] of waiting) if (pattern.test(shown)) done();
+  });
+  const shows = (pattern: RegExp) =>
+    new Promise<void>((done) => {
+      if (pattern.test(shown)) done();
+      else waiting.set(pattern, done);
+    });
+  await shows(/0 of 0 keys/);
+  expect((await tidegate(["charge", "api", "ann", "--count", "9", "--store", url, ...ONE])).code).toBe(0);
+  await shows(/<ESC>\[H\S+ {2}1 of 1 keys are denied a call for 1 token<ESC>\[K\r\n[\s\S]*ann {2}-[56][\d.]* of 3/);
+  await redis.stop();
+  await shows(/tidegate: redis: .* failed/);
+  expect(await ended).toBe(1);
+});
+
+test("postgres: the keys of a service, in pages, and none that is full or holds no state", async () => {
+  await using server = await startServer({ fsync: "off" });
+  const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
+  await using service = await serving(POLICIES, ["--store", url, "--migrate"]);
+  await lists(service, url);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const insert = "INSERT INTO tidegate.states (id, value, ts, full_at) ";
+  await client.query(`${insert} SELECT convert_to('other:key-' || i, 'UTF8'), -i, tidegate.clock(), 'Infinity'
+    FROM generate_series(1, 12345) AS i`);
+  await client.query(`${insert} VALUES ('other:bad', 'NaN', 0, 'Infinity'), ('other:full', 3, 0, 1)`);
+  const limits = defineLimits({ other: CONFIG }, { store: postgres(client), timeout: 60_000 });
+  await limits.charge("other", { key: "\ud800", count: 2e6 });
+  await limits.charge("other", { key: "x:y\n", count: 1e6 });
+  const { keys, denied, rows } = await listed("other", "--rows", "3", "--store", url, ...ONE);
+  expect([keys, denied]).toEqual([12_347, 12_347]);
+  expect(rows.slice(1).map(({ key }: { key: string }) => key)).toEqual(["x:y\n", "key-12345"]);
+  await client.end();
+  await server.stop();
+  const down = await tidegate(["top", "other", "--store", url, ...ONE]);
+  expect([down.code, down.out]).toEqual([1, ""]);
+  expect(down.err).toMatch(/^tidegate: postgres: connect of .*ECONNREFUSED.*\n$/);
+});
