@@ -62,10 +62,10 @@ const programsOf = ({ server }) => (server === undefined ? [] : [server.program]
 const PACKAGE = ["contents", "node", "bundles"].map((name) => `tests/packaging/${name}.test.ts`);
 const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.includes(file) && !/works/.test(file));
 
-/** The service: what starts no server, its stores, their keys on the command line, and the proxies in front of it. */
+/** The service: what starts no server, its stores, their keys on the command line (keys, top), and the proxies in front of it. */
 const serve = () => {
   const servers = ["redis-server", "postgres"];
-  const needs = { stores: servers, keys: servers, proxies: ["nginx", "haproxy", "caddy"] };
+  const needs = { stores: servers, keys: servers, top: servers, proxies: ["nginx", "haproxy", "caddy"] };
   const fileOf = (name) => `tests/serve/${name}.test.ts`;
   const rest = testsIn("tests/serve").filter((file) => !Object.keys(needs).map(fileOf).includes(file));
   const others = Object.entries(needs).map(([name, programs]) =>
