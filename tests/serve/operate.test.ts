@@ -162,11 +162,13 @@ describe("GET /metrics", () => {
 
   test("no client can add a series: neither a path nor a name is a label", async () => {
     await using service = await serving();
-    const count = async () => ((await service.request("/metrics")).body as string).split("\n").length;
+    // The process' own series come with events such as a garbage collection of another kind.
+    const count = async () => ((await service.request("/metrics")).body as string).match(/^tidegate_/gm)?.length;
     await service.post("/v1/decide", { name: "no" });
     await service.request("/none");
     await service.request("/metrics");
     const before = await count();
+    expect(before).toBeGreaterThan(0);
     for (let i = 0; i < 20; i++) {
       await service.request(`/path-${i}`);
       await service.post("/v1/decide", { name: `name-${i}` });
