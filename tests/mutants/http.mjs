@@ -83,7 +83,7 @@ export const HTTP = [
   one("http/address.ts", "const { prefix = 56 } = options;", "const { prefix = 64 } = options;", KEYS),
   one("http/address.ts", "0, 0xff, 0xff, 0, 0, 0, 0]", "0, 0xff, 0xfe, 0, 0, 0, 0]", KEYS),
   one("http/address.ts", "[0, 0x64, 0xff, 0x9b,", "[0, 0x64, 0xff, 0x9c,", KEYS),
-  one("http/address.ts", "(0|[1-9]\\d{0,2})", "(\\d{1,3})", KEYS),
+  one("http/address.ts", "[1-9]?\\d)", "\\d?\\d)", KEYS),
   one("http/address.ts", "isEnd && i === groups.length - 1", "isEnd", KEYS),
   one("http/address.ts", "missing < 2", "missing < 0", KEYS),
   one("http/address.ts", "b.length - a.length", "a.length - b.length", KEYS),
@@ -185,7 +185,7 @@ export const HTTP = [
   one("middleware/settlement.ts", "Object.hasOwn(Object(worth), name) ? worth[name] : undefined", "worth[name]", GATE),
   one("middleware/rule.ts", "boundedKey(found)", "found", GATE, EXPRESS),
   one("middleware/rule.ts", 'typeof found === "string" && found !== ""', 'typeof found === "string"', GATE, EXPRESS),
-  one("middleware/rule.ts", "({ ...target, reserve, config })", "({ ...target, config })", GATE, EXPRESS),
+  one("middleware/rule.ts", "({ name, count, reserve, config,", "({ name, count, config,", GATE, EXPRESS),
   one(
     "middleware/rule.ts",
     "if (key === false) return () => undefined;",

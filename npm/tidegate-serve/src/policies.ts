@@ -145,6 +145,7 @@ export class PolicyFile {
   /** The limiter's request for a limit by its name. */
   requestOf(body: z.infer<typeof NamedLimit>, at = ""): LimitRequest<string> {
     const { count = 1, reserve = false } = body;
-    return { ...this.targetOf(body, at), count, reserve };
+    const { name, key, config } = this.targetOf(body, at);
+    return key === undefined ? { name, config, count, reserve } : { name, key, config, count, reserve };
   }
 }

@@ -50,7 +50,7 @@ export const Block = z
   })
   .meta({ id: "Block" });
 export const NamedLimit = z
-  .strictObject({ ...target, ...count, ...reserve })
+  .strictObject({ ...target, ...count, ...reserve }, { error: "an object" })
   .meta({ id: "NamedLimit", description: "A limit by its name, and the key." });
 
 export const RequestParts = z

@@ -101,7 +101,7 @@ function privateSources(config: Config, now: () => number): (key?: string) => So
 
 const sourceOf = (limiter: LimiterLike, name: string, key: string | undefined): Source => ({
   name,
-  take: (count) => limiter.limit(name, { ...keyed(key), count, reserve: true }),
-  give: (count) => limiter.give(name, { ...keyed(key), count }),
+  take: (count) => limiter.limit(name, { count, reserve: true, ...keyed(key) }),
+  give: (count) => limiter.give(name, { count, ...keyed(key) }),
   value: () => limiter.getValue(name, keyed(key)),
 });

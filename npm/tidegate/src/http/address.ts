@@ -25,12 +25,8 @@ const EMBEDDED: readonly Address[] = [
 const LONGEST = 45;
 
 /** Four decimal parts without leading zeros: readers disagree whether those are octal. */
-function parseIpv4(text: string): Address | undefined {
-  const parts = text.split(".");
-  return parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)
-    ? parts.map(Number)
-    : undefined;
-}
+const IPV4 = /^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}$/;
+const parseIpv4 = (text: string): Address | undefined => (IPV4.test(text) ? text.split(".").map(Number) : undefined);
 
 /** The bytes of groups with colons between; at the end of an address the last may be IPv4. */
 function parseGroups(text: string, isEnd: boolean): Address | undefined {

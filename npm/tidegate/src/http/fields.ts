@@ -21,17 +21,17 @@ export interface RateLimitHeaderOptions extends RetryOptions {
 }
 
 const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
+const FIELDS = `${FAMILIES.map((family) => `"${family}"`).join(", ")}, or an array of these`;
 const UNITS = ["requests", "content-bytes", "concurrent-requests"];
 
 function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {
   const families = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
-  const rule = `${FAMILIES.map((family) => JSON.stringify(family)).join(", ")}, or an array of these`;
-  if (!Array.isArray(families)) throw new InputError("fields", rule, fields);
+  if (!Array.isArray(families)) throw new InputError("fields", FIELDS, fields);
   for (const family of families as readonly HeaderFamily[]) {
     if (FAMILIES.includes(family)) continue;
     // Between draft-8 and draft-11 the fields have the same syntax.
     const newer = /^draft-(8|9|10)$/.test(family) ? '; use "draft-11", which has the same fields' : "";
-    throw new InputError("fields", rule, family, show(family) + newer);
+    throw new InputError("fields", FIELDS, family, show(family) + newer);
   }
   if (families.includes("draft-11") && families.includes("draft-7")) {
     throw new InputError("fields", "of draft-11 and draft-7 only one: both are the field RateLimit", fields, "both");

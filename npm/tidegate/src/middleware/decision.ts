@@ -9,10 +9,40 @@ export interface RequestDecision extends Decision {
   readonly decisions: readonly Decision[];
 }
 
+/**
+ * The decision on one limit as the one on the request. Field by field, since it is made for each request: a field that is
+ * added after a spread takes Node.js 20 2 µs.
+ */
+function onRequest(
+  decision: Decision,
+  { ok, retryAt, retryAfter }: Decision | AllDecision,
+  decisions: readonly Decision[],
+): RequestDecision {
+  const { value, ts, remaining, limit, resetAt, reserved, reason, now, policy, degraded, cause, shadow } = decision;
+  const made: RequestDecision = {
+    ok,
+    value,
+    ts,
+    remaining,
+    limit,
+    retryAt,
+    retryAfter,
+    resetAt,
+    reserved,
+    reason,
+    now,
+    policy,
+    decisions,
+  };
+  if (degraded !== undefined) Object.assign(made, { degraded, cause });
+  if (shadow !== undefined) made.shadow = shadow;
+  return made;
+}
+
 /** The decision in force among those of a request. */
 export function bindingDecision(decided: Decision | AllDecision): RequestDecision {
-  if (!("decisions" in decided)) return { ...decided, decisions: [decided] };
-  const { ok, decisions, retryAt, retryAfter } = decided;
+  if (!("decisions" in decided)) return onRequest(decided, decided, [decided]);
+  const { decisions } = decided;
   const wait = ({ ok, shadow, retryAt = Number.POSITIVE_INFINITY }: Decision): number => {
     if (shadow !== undefined) return -2;
     return ok ? -1 : retryAt;
@@ -21,5 +51,5 @@ export function bindingDecision(decided: Decision | AllDecision): RequestDecisio
     if (wait(a) !== wait(b)) return wait(a) > wait(b) ? a : b;
     return b.remaining < a.remaining ? b : a;
   });
-  return { ...binding, ok, retryAt, retryAfter, decisions };
+  return onRequest(binding, decided, decisions);
 }

@@ -80,9 +80,9 @@ export class Admission<R> {
     };
     const body = typeof message === "function" ? message(this.#request, denial) : message;
     return follow(body, (body): Denial => {
-      if (body === undefined) return { ...denial, body: JSON.stringify(denial.problem), contentType: PROBLEM_JSON };
-      if (typeof body === "string") return { ...denial, body, contentType: "text/plain; charset=utf-8" };
-      return { ...denial, body: JSON.stringify(body), contentType: "application/json; charset=utf-8" };
+      if (body === undefined) return { body: JSON.stringify(denial.problem), contentType: PROBLEM_JSON, ...denial };
+      if (typeof body === "string") return { body, contentType: "text/plain; charset=utf-8", ...denial };
+      return { body: JSON.stringify(body), contentType: "application/json; charset=utf-8", ...denial };
     });
   }
 

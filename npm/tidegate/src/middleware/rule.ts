@@ -3,7 +3,7 @@ import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
-import { checkDefined } from "../limiter/options.ts";
+import { checkDefined, keyed } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign.ts";
@@ -74,9 +74,8 @@ export function compile<R, N extends string>(
       follow(counted(request, incoming), (count) =>
         follow(nameOf(request), (name) => {
           // Without the field where the limit has no key: the limiter refuses an undefined one.
-          const target = key === undefined ? { name, count } : { name, key, count };
-          if (!extras) return target;
-          return follow(configOf(request), (config) => ({ ...target, reserve, config }));
+          if (!extras) return key === undefined ? { name, count } : { name, key, count };
+          return follow(configOf(request), (config) => ({ name, count, reserve, config, ...keyed(key) }));
         }),
       ),
     ) as Pending<LimitRequest<N>>;

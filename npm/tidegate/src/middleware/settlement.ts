@@ -48,7 +48,7 @@ export async function settleUp(
     taken.map(({ name, key, config }, i) => {
       const difference = due[i] as number;
       if (difference === 0) return undefined;
-      const call = { ...keyed(key), count: Math.abs(difference), config };
+      const call = { count: Math.abs(difference), config, ...keyed(key) };
       return difference > 0 ? ledger.charge(name, call) : ledger.give(name, call);
     }),
   );
