@@ -64,7 +64,7 @@ function handler(route: Route, file: PolicyFile): (c: Context<Env>) => Promise<R
     }
     const { body, headers } = await answerOf(route, route.method === "post" ? await bodyOf(c) : queryOf(c), file);
     // Not by `c.body`, which makes an object of `Headers` of them: this is the server's own fast path.
-    return new Response(JSON.stringify(body), { headers: { ...headers, "Content-Type": "application/json" } });
+    return new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json", ...headers } });
   };
 }
 
