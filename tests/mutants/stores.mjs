@@ -25,6 +25,7 @@ const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((te
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
+const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
   find,
@@ -151,19 +152,14 @@ export const STORES = [
   of("table.ts", ...server("mysql/connecting"))('connectingBy(() => read([""]))', "() => undefined"),
   of("dynamodb.ts", ...server("dynamodb/connecting"))("      return connecting();\n", ""),
   of("memcached.ts", ...server("memcached/connecting"))("      return connecting();\n", ""),
-  postgres("queue.ts", "concurrency", "locks")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
-  postgres(
-    "statements.ts",
-    "locks",
-    "concurrency",
-  )("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
+  queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
   postgres("executor.ts", "pooler")('"42P05": NO_PREPARE, ', ""),
   postgres("executor.ts", "serializable", "faults")('"40001": "conflict",', ""),
-  postgres(
-    "executor.ts",
-    "faults",
-    "locks",
-  )("const scope = fault.undone !== undefined || fault.ofRow", "const scope = fault.undone !== undefined"),
+  queue("executor.ts")(
+    "const scope = fault.undone !== undefined || fault.ofRow",
+    "const scope = fault.undone !== undefined",
+  ),
   of("postgres/executor.ts", ...unit("postgres-deadline"))(": LEAST_REST)", ": 0)"),
   postgres("executor.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),

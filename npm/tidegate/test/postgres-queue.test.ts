@@ -1,0 +1,62 @@
+/** Which requests to PostgreSQL leave together, and what one that fails says of the others: on a client that the test answers. */
+import { expect, test } from "vitest";
+import { Limit } from "../src/limit/limit.ts";
+import { postgres } from "../src/stores/postgres.ts";
+
+const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
+const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: false }) as const;
+
+/** A store on a client that keeps what it is sent, and answers when the test does. */
+function open() {
+  const sent: { values: readonly unknown[]; reject(error: unknown): void }[] = [];
+  const store = postgres({
+    unsafe: (_, values = []) => new Promise<unknown>((_, reject) => void sent.push({ values, reject })),
+  });
+  const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
+  const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+  return { sent, call, turn };
+}
+
+test("a request on a row of a statement that is out waits for it, and one on another row does not", async () => {
+  const { sent, call, turn } = open();
+  const first = call("a");
+  await turn();
+  const second = call("a");
+  await turn();
+  expect(sent).toHaveLength(1);
+  const other = call("b");
+  await turn();
+  expect(sent.map(({ values }) => String(values[0]))).toEqual(["api:a", "api:b"]);
+  sent[0]?.reject(new Error("gone"));
+  await first;
+  await turn();
+  expect(sent.map(({ values }) => String(values[0]))).toEqual(["api:a", "api:b", "api:a"]);
+  for (const { reject } of sent) reject(new Error("gone"));
+  await Promise.all([second, other]);
+});
+
+test("the rows of a statement are locked in the order of the table, whatever the order of the calls", async () => {
+  const { sent, call, turn } = open();
+  const calls = ["z", "ü", "a", "b"].map(call);
+  await turn();
+  expect(sent.map(({ values }) => values[0])).toEqual(['{"api:a","api:b","api:z","\\\\x6170693ac3bc"}']);
+  sent[0]?.reject(new Error("gone"));
+  await Promise.all(calls);
+});
+
+test("a number that PostgreSQL cannot compute with is an error of its key, and any other one of the store", async () => {
+  const { sent, call, turn } = open();
+  const calls = [call("a"), call("b")];
+  await turn();
+  const outOfRange = Object.assign(new Error("value out of range: overflow"), { code: "22003" });
+  sent[0]?.reject(outOfRange);
+  // Nothing was written, so each is sent on its own.
+  await turn();
+  sent[1]?.reject(outOfRange);
+  await turn();
+  sent[2]?.reject(Object.assign(new Error("permission denied"), { code: "42501" }));
+  expect(await Promise.all(calls)).toMatchObject([
+    { scope: "key", identity: "api:a" },
+    { scope: "store", identity: "api:b" },
+  ]);
+});
