@@ -1,20 +1,28 @@
-/** Metrics in the format of Prometheus: those of `tidegate/observe`, and the service's own. */
+/** Metrics, in the format of Prometheus and for OpenTelemetry: those of `tidegate/observe`, and the service's own. */
+import { metrics as api } from "@opentelemetry/api";
 import { collectDefaultMetrics, Counter, Histogram, Registry } from "prom-client";
 import { type DecisionEvent, metrics, type MeterLike } from "tidegate/observe";
 
 /** OpenTelemetry's name as Prometheus writes it: `tidegate.wait` in s is `tidegate_wait_seconds`. */
 const nameOf = (name: string, suffix: string): string => `${name.replaceAll(".", "_")}_${suffix}`;
 
+/** Prometheus has to know the labels of a counter; by its name in OpenTelemetry. */
+const LABELS: Readonly<Record<string, readonly string[]>> = {
+  "tidegate.decisions": ["limit", "operation", "outcome", "degraded"],
+  "tidegate.http.responses": ["route", "status"],
+  "tidegate.policy.reloads": ["result"],
+};
+
 /** A meter of OpenTelemetry that records in a registry of Prometheus. */
 function meterOn(registry: Registry): MeterLike {
   const registers = [registry];
   return {
     createCounter(name, { description = name } = {}) {
-      const labelNames = ["limit", "operation", "outcome", "degraded"];
+      const labelNames = [...(LABELS[name] as readonly string[])];
       const counter = new Counter({ name: nameOf(name, "total"), help: description, labelNames, registers });
       return {
-        add: (value, attributes = {}) =>
-          counter.inc({ ...attributes, degraded: String(attributes["degraded"]) } as Record<string, string>, value),
+        // A label that is `true` or `false` is written as such.
+        add: (value, attributes = {}) => counter.inc(attributes as Record<string, string>, value),
       };
     },
     createHistogram(name, { description = name } = {}) {
@@ -64,28 +72,35 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** Makes the metrics, with the evictions of a store that counts them. */
-export function metricsOf(store: { stats(): { evicted: number } } | undefined): Metrics {
+/**
+ * The meter of the OpenTelemetry that the process was started with, and one that does nothing without. The API is bundled:
+ * all its copies in a process find the same SDK, by a symbol.
+ */
+export const openTelemetry = (version: string): MeterLike => api.getMeter("tidegate-serve", version);
+
+/** Makes the metrics, with the evictions of a store that counts them. `meter` gets the same as Prometheus. */
+export function metricsOf(store: { stats(): { evicted: number } } | undefined, meter: MeterLike): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const observer = metrics(meterOn(registry), store === undefined ? {} : { store });
-  const responses = new Counter({
-    name: "tidegate_http_responses_total",
-    help: "Responses, by route and status",
-    labelNames: ["route", "status"],
-    registers,
-  });
-  const reloads = new Counter({
-    name: "tidegate_policy_reloads_total",
-    help: "Reloads of the policies; the result is ok, or rejected where the old ones stay in force",
-    labelNames: ["result"],
-    registers,
-  });
+  const meters = [meterOn(registry), meter];
+  const observers = meters.map((one) => metrics(one, store === undefined ? {} : { store }));
+  const counter = (name: string, description: string) => {
+    const counters = meters.map((one) => one.createCounter(name, { description }));
+    return (attributes: Record<string, string>): void => {
+      for (const one of counters) one.add(1, attributes);
+    };
+  };
+  const answered = counter("tidegate.http.responses", "Responses, by route and status");
+  const reloaded = counter(
+    "tidegate.policy.reloads",
+    "Reloads of the policies; the result is ok, or rejected where the old ones stay in force",
+  );
   return {
-    observer,
-    reloaded: (ok) => reloads.inc({ result: ok ? "ok" : "rejected" }),
-    answered: (route, status) => responses.inc({ route, status }),
+    observer: (event) => {
+      for (const observer of observers) observer(event);
+    },
+    reloaded: (ok) => reloaded({ result: ok ? "ok" : "rejected" }),
+    answered: (route, status) => answered({ route, status: String(status) }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

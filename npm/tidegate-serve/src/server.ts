@@ -12,7 +12,7 @@ import { clients } from "./clients.ts";
 import type { Mounted } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
-import { metricsOf } from "./metrics.ts";
+import { metricsOf, openTelemetry } from "./metrics.ts";
 import { type Facts, PolicyFile } from "./policies.ts";
 
 /** Settings of {@link serve}, checked. */
@@ -86,7 +86,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
   const opened = await openStore(settings.store, clients, { migrate: settings.migrate });
   let stopping = false;
   try {
-    const metrics = metricsOf(opened.stats);
+    const metrics = metricsOf(opened.stats, openTelemetry(version));
     const { onStoreError, timeout } = settings;
     const { observer, reloaded } = metrics;
     const { adminToken } = settings;

@@ -130,6 +130,7 @@ const OF_SERVICE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^protobufjs\/light\.js$/, /^rls\.ts$/],
   // Loaded where they are needed.
   [/^@grpc\/grpc-js$/, /^grpc\.ts$/],
+  [/^@opentelemetry\/api$/, /^metrics\.ts$/],
   [/^(ioredis|pg)$/, /^clients\.ts$/],
   [/^tidegate-console$/, /^console\.ts$/],
 ];
