@@ -25,9 +25,16 @@ export function connectingSuite(target: () => number, open: (port: number) => Co
       release = resolve;
     });
     vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+    // Which has a timer of its own otherwise: a call that takes a second here would be aborted.
+    vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(new DOMException("aborted", "TimeoutError")), ms);
+      return controller.signal;
+    });
     cold = open(proxy.port);
   });
   afterEach(() => {
+    vi.restoreAllMocks();
     vi.useRealTimers();
     proxy.stop();
     // Not waited for: some clients close when a reply has come that never will.
