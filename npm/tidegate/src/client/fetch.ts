@@ -1,5 +1,5 @@
-import { check, msOf, STRING } from "../limit/checks.ts";
-import { jitter as spread } from "../limit/jitter.ts";
+import { check, FLAG, msOf, STRING } from "../limit/checks.ts";
+import { MOST, jitter as spread } from "../limit/jitter.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init } from "./fetch-options.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
@@ -73,7 +73,9 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
     const queue = queues.get(key);
     const restraint = queue.pace as Restraint;
     const notAfter = options.deadline === undefined ? undefined : clock.now() + msOf(options.deadline);
-    const mayRepeat = facts.replayable && (options.idempotent?.(url, init) ?? isIdempotent(facts));
+    const repeatable =
+      options.idempotent === undefined ? isIdempotent(facts) : check("idempotent", options.idempotent(url, init), FLAG);
+    const mayRepeat = facts.replayable && repeatable;
     const retries = mayRepeat ? maxRetries : 0;
     /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
     async function exchange(attempt: number): Promise<{ response: Response; at: number | undefined }> {
@@ -90,7 +92,8 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
       const reported = readRateLimit(response.headers, now);
       restraint.learn(reported, number, now);
       if (!isDenied(response, reported)) return { response, at: undefined };
-      const at = retryTime(reported, now, { attempt, jitter, key: `${identity} ${key} ${attempt}` });
+      const longest = Math.min(maxWait, (notAfter ?? Number.POSITIVE_INFINITY) - now);
+      const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
       if (at - now > maxWait) return { response, at: undefined };
       restraint.hold(at);
       return { response, at };
@@ -165,15 +168,18 @@ function isDenied({ status, headers }: Response, { limits, retryAfter }: ServerL
 
 /**
  * Epoch ms of the next attempt: never before the server's wait (`Retry-After`, else the resets of its empty limits), and
- * up to `jitter` of the wait later; where it sets none, exponential backoff, of which at least half is waited.
+ * up to `jitter` of the wait later, within the `longest` wait; where it sets none, exponential backoff, of which at least
+ * half is waited.
  */
 function retryTime(
   { limits, retryAfter }: ServerLimits,
   now: number,
-  { attempt, jitter, key }: { attempt: number; jitter: number; key: string },
+  { attempt, jitter, longest, key }: { attempt: number; jitter: number; longest: number; key: string },
 ): number {
   const resets = limits.flatMap(({ remaining, resetAfter }) => (remaining === 0 ? (resetAfter ?? []) : []));
   const required = retryAfter ?? (resets.length === 0 ? undefined : Math.max(...resets));
   const wait = required ?? (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
-  return spread({ retryAt: now + wait, retryAfter: wait }, { key, fraction: jitter }) as number;
+  // Jitter must not make a wait that is allowed too long.
+  const most = Math.min(MOST, Math.max(0, longest - wait));
+  return spread({ retryAt: now + wait, retryAfter: wait }, { key, fraction: jitter, most }) as number;
 }

@@ -31,9 +31,9 @@ const count = (value: unknown): number | undefined => (typeof value === "number"
 
 const inMs = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1000);
 
-/** The first number of a field: `100` and `100, 100;w=60` are both 100. */
+/** The first number of a field: `100` and `100, 100;w=60` are both 100. As in RFC 9651, one has at most 15 digits. */
 function numberIn(text: string | null): number | undefined {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:$|[,;])/.exec(text ?? "");
+  const match = /^\s*(\d{1,15}(?:\.\d+)?)\s*(?:$|[,;])/.exec(text ?? "");
   return match === null ? undefined : Number(match[1]);
 }
 
@@ -102,8 +102,8 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 /** Sticky: it reads the parts of what `DURATION` matched, in order. */
 const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy;
-const DURATION = /^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d))+$/;
-const NUMBER = /^\d+(?:\.\d+)?$/;
+const DURATION = /^(?:\d{1,15}(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d))+$/;
+const NUMBER = /^\d{1,15}(?:\.\d+)?$/;
 /** From 31 years on, a number of seconds is no wait but an epoch in seconds; and from `EPOCH_MS` on, in ms. */
 const EPOCH_SECONDS = 1e9;
 const EPOCH_MS = 1e11;

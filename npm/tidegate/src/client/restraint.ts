@@ -14,6 +14,8 @@ interface Low {
   state: State | null;
 }
 
+/** The greatest rate and period of a config: a server may report more. */
+const MOST_IN_CONFIG = 2 ** 40;
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
@@ -83,8 +85,9 @@ export class Restraint implements Pace {
     // A request's cost in other units is unknown: they delay it only where nothing is left.
     const low = requests ? left < most * this.#slowBelow || left === 0 : left === 0;
     if (!low || resetAfter === undefined || resetAfter <= 0) return;
-    const config: Config | undefined =
-      left === 0 ? undefined : { kind: "token bucket", rate: left, period: Math.ceil(resetAfter), capacity: 0 };
+    const rate = Math.min(left, MOST_IN_CONFIG);
+    const period = Math.min(Math.ceil(resetAfter), MOST_IN_CONFIG);
+    const config: Config | undefined = left === 0 ? undefined : { kind: "token bucket", rate, period, capacity: 0 };
     this.#low.set(name, { config, until: now + resetAfter, state: before?.state ?? null });
   }
 

@@ -45,7 +45,7 @@ const LIMIT_OF = fieldTable("limiter", "name", "key");
 /** Checks the limit once; the returned function makes a source for each key. */
 export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => number): (key?: string) => Source {
   if (typeof limit !== "object" || limit === null) {
-    throw new InputError("policy", "a config with kind, rate and period, or { limiter, name, key }", limit);
+    throw new InputError("limit", "a config with kind, rate and period, or { limiter, name, key }", limit);
   }
   if (!("limiter" in limit)) return privateSources(limit, now);
   checkFields(limit, LIMIT_OF, "a limit");

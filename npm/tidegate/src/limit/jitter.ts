@@ -27,7 +27,7 @@ export function checkJitter(options: JitterOptions): void {
 }
 
 /** The most that is added by default, in ms. */
-const MOST = 30_000;
+export const MOST = 30_000;
 
 /**
  * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to

@@ -284,7 +284,7 @@ describe("a throttled function", () => {
 
   test.each([
     ["`fn` must be a function", () => throttle(1 as never, spaced)],
-    ["`policy` must be a config", () => throttle(() => 1, undefined as never)],
+    ["`limit` must be a config", () => throttle(() => 1, undefined as never)],
     ["`rate` must be", () => throttle(() => 1, { ...spaced, rate: 0 })],
     ["`limiter` must be", () => throttle(() => 1, { limiter: {}, name: "a" } as never)],
     ["`maxQueued` must be a whole number from 1", () => throttle(() => 1, spaced, { maxQueued: 0 })],

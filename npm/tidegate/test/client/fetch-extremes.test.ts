@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { expect, test, vi } from "vitest";
+import { createFetch, type FetchOptions, readRateLimit } from "../../src/client/index.ts";
+import { SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+// Load on the machine makes these tests slow; none waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
+
+const START = 1_772_366_400_000;
+const URL_ = "https://api.example.com/things";
+
+/** A server whose first response has these fields, and whose later ones have none. */
+function serving(status: number, fields: Record<string, string>, options: FetchOptions = {}) {
+  const clock = fakeClock(START);
+  const times: number[] = [];
+  const fetch = createFetch({
+    clock,
+    jitter: 0,
+    fetch: async () => {
+      times.push(clock.now() - START);
+      return times.length === 1 ? new Response("", { status, headers: fields }) : new Response("");
+    },
+    ...options,
+  });
+  return { clock, fetch, times };
+}
+
+test.each<Record<string, string>>([
+  { RateLimit: '"a";r=100000000000000;t=10', "RateLimit-Policy": '"a";q=900000000000000' },
+  { RateLimit: '"a";r=5;t=999999999999999', "RateLimit-Policy": '"a";q=900' },
+  { "X-RateLimit-Limit": "1000", "X-RateLimit-Remaining": "5", "X-RateLimit-Reset": "9999-12-31T23:59:59Z" },
+])(
+  "little is left of a limit beyond our own bounds: the next requests are sent or wait, and none fails (%o)",
+  async (fields) => {
+    const limit = { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 } as const;
+    const { clock, fetch, times } = serving(200, fields, { limit });
+    const statuses = Promise.all([1, 2, 3].map(() => fetch(URL_).then(({ status }) => status)));
+    // What is left until the year 9999 is spaced by years.
+    for (let year = 0; year < 20; year++) await clock.pass(365 * 24 * 3600 * SECOND);
+    expect([await statuses, times.length]).toEqual([[200, 200, 200], 3]);
+  },
+);
+
+test("a number of more than 15 digits, as nanoseconds since 1970, is malformed and ignored", () => {
+  for (const digits of ["1772366400000000000", "9".repeat(400)]) {
+    for (const field of ["Retry-After", "Retry-After-Ms"]) {
+      expect(readRateLimit(new Headers({ [field]: digits }), START)).toEqual({ limits: [], retryAfter: undefined });
+    }
+    const reset = new Headers({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": digits });
+    expect(readRateLimit(reset, START).limits[0]?.resetAfter).toBeUndefined();
+    const duration = new Headers({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": `${digits}h` });
+    expect(readRateLimit(duration, START).limits[0]?.resetAfter).toBeUndefined();
+  }
+});
+
+test("whatever a server sends, a request gets a response or is late", async () => {
+  const number = fc.oneof(
+    fc.nat(100).map(String),
+    fc.stringMatching(/^\d{1,20}(\.\d{1,3})?$/),
+    fc.constantFrom("0", "-1", "1e9", "NaN", "", "9".repeat(400), "soon", "6m0s", `${"9".repeat(14)}d`),
+    fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
+    fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  );
+  const fields = fc
+    .record(
+      {
+        "Retry-After": number,
+        "Retry-After-Ms": number,
+        "X-RateLimit-Limit": number,
+        "X-RateLimit-Remaining": number,
+        "X-RateLimit-Reset": number,
+        RateLimit: fc.tuple(number, number).map(([r, t]) => `"a";r=${r};t=${t}`),
+        "RateLimit-Policy": number.map((q) => `"a";q=${q}`),
+        Date: number,
+        Age: fc.constantFrom("0", "5"),
+      },
+      { requiredKeys: [] },
+    )
+    .map((found) => found as Record<string, string>);
+  const property = fc.asyncProperty(fc.constantFrom(200, 403, 429, 503), fields, async (status, fields) => {
+    const { clock, fetch } = serving(status, fields, { deadline: 100 * SECOND, jitter: 0.5 });
+    const answers = [1, 2, 3].map(() => fetch(URL_).then(String, (error: { reason: unknown }) => error.reason));
+    await clock.pass(100 * SECOND);
+    for (const answer of await Promise.all(answers)) expect(answer).toBeOneOf(["[object Response]", "late"]);
+  });
+  await fc.assert(property, { numRuns: 500 });
+});
+
+test("a wait of exactly `maxWait` is waited, whatever the jitter: it is spread over what `maxWait` leaves", async () => {
+  const waits = new Set<number>();
+  for (const [seconds, latest] of [
+    [60, 60_000],
+    [50, 60_000],
+  ] as const) {
+    for (let i = 0; i < 20; i++) {
+      const { clock, fetch, times } = serving(429, { "Retry-After": String(seconds) }, { jitter: 0.5 });
+      const answered = fetch(URL_);
+      await clock.pass(100 * SECOND);
+      expect((await answered).status).toBe(200);
+      expect(times[1]).toBeGreaterThanOrEqual(seconds * SECOND);
+      expect(times[1]).toBeLessThanOrEqual(latest);
+      waits.add(times[1] as number);
+    }
+  }
+  expect(waits.size).toBeGreaterThan(10);
+});
+
+test("a wait that ends at the deadline is waited, whatever the jitter", async () => {
+  const { clock, fetch, times } = serving(429, { "Retry-After": "10" }, { jitter: 1, deadline: 10 * SECOND });
+  const answered = fetch(URL_);
+  await clock.pass(100 * SECOND);
+  expect([(await answered).status, times]).toEqual([200, [0, 10_000]]);
+});
+
+test("`idempotent` returns true or false: a promise, which is neither, rejects", async () => {
+  const { fetch } = serving(429, {}, { idempotent: (async () => false) as never });
+  await expect(fetch(URL_, { method: "POST" })).rejects.toThrow("`idempotent` must be true or false");
+});
+
+test("an error about the client's own limit names the option `limit`", () => {
+  expect(() => createFetch({ limit: 5 as never })).toThrow("`limit` must be a config with kind, rate and period");
+});
