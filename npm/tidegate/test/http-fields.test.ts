@@ -209,6 +209,7 @@ describe("rateLimitHeaders", () => {
     );
     expect(message(() => rateLimitHeaders([]))).toBe("`decision` must be at least one decision; got none");
     expect(message(() => rateLimitHeaders(undefined as never))).toMatch(/^`decision` must be a decision/);
+    expect(message(() => rateLimitHeaders(Promise.resolve() as never))).toMatch(/; got a promise; `await` it first$/);
     expect(message(() => rateLimitHeaders({ ...d, policy: { ...d.policy, name: "a\r\nSet-Cookie: x" } }))).toMatch(
       /^`name` must be a text of printable ASCII characters/,
     );

@@ -24,9 +24,25 @@ const EMBEDDED: readonly Address[] = [
 /** The longest text of an address: eight groups of which the last two are dotted, without a zone. */
 const LONGEST = 45;
 
-/** Four decimal parts without leading zeros: readers disagree whether those are octal. */
-const IPV4 = /^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}$/;
-const parseIpv4 = (text: string): Address | undefined => (IPV4.test(text) ? text.split(".").map(Number) : undefined);
+/** Four decimal parts without leading zeros: readers disagree whether those are octal. In place of a pattern, for its speed. */
+function parseIpv4(text: string): Address | undefined {
+  const bytes: number[] = [];
+  let byte: number | undefined;
+  for (let i = 0; i <= text.length; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (digit >= 0 && digit <= 9) {
+      if (byte === 0) return undefined;
+      byte = (byte ?? 0) * 10 + digit;
+      if (byte > 255) return undefined;
+    } else if (byte !== undefined && (i === text.length || text[i] === ".")) {
+      bytes.push(byte);
+      byte = undefined;
+    } else {
+      return undefined;
+    }
+  }
+  return bytes.length === 4 ? bytes : undefined;
+}
 
 /** The bytes of groups with colons between; at the end of an address the last may be IPv4. */
 function parseGroups(text: string, isEnd: boolean): Address | undefined {

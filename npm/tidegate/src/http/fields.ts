@@ -1,6 +1,6 @@
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
-import { granted } from "./granted.ts";
+import { granted, type GrantedFields } from "./granted.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";
 
@@ -20,7 +20,16 @@ export interface RateLimitHeaderOptions extends RetryOptions {
   partitionKey?: Uint8Array | undefined;
 }
 
-const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
+/** Writes a family's fields; `newer` is whether those of a newer draft, which have the policy, are written too. */
+type Writer = (quotas: readonly Quota[], options: RateLimitHeaderOptions, newer: boolean) => Record<string, string>;
+
+const WRITERS: Readonly<Record<HeaderFamily, Writer>> = {
+  "draft-11": draft11,
+  "draft-7": draft7,
+  "draft-6": draft6,
+  "x-ratelimit": xRateLimit,
+};
+const FAMILIES = Object.keys(WRITERS);
 const FIELDS = `${FAMILIES.map((family) => `"${family}"`).join(", ")}, or an array of these`;
 const UNITS = ["requests", "content-bytes", "concurrent-requests"];
 
@@ -54,13 +63,14 @@ const OPTIONS = fieldTable("fields", "unit", "partitionKey", "jitter");
 const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));
 /** The reset of the older families: as in the newest, but after a denial never before a retry is granted. */
 const resetSeconds = (quota: Quota): number => quota.retryAfterSeconds ?? (quota.withinSeconds as number);
-const policyOf = (quota: Quota): string => `${quota.quota};w=${quota.windowSeconds}`;
+const policiesOf = (quotas: readonly Quota[]): string =>
+  quotas.map((quota) => `${quota.quota};w=${quota.windowSeconds}`).join(", ");
 
 /** draft-ietf-httpapi-ratelimit-headers-11: its parameter names are here and nowhere else. */
 function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Record<string, string> {
   const { unit, partitionKey } = options;
   const pk = partitionKey === undefined ? "" : `;pk=${byteSequence("partitionKey", partitionKey)}`;
-  const qu = unit === undefined || unit === "requests" ? "" : `;qu=${quoted("unit", unit)}`;
+  const qu = unit === undefined || unit === "requests" ? "" : `;qu="${unit}"`;
   const name = (quota: Quota): string => quoted("name", quota.name);
   const known = quotas.filter((quota) => quota.remaining !== undefined);
   const limits = known.map((quota) => `${name(quota)};r=${quota.remaining};t=${quota.withinSeconds}${pk}`);
@@ -73,13 +83,13 @@ function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Rec
 function draft7(quotas: readonly Quota[]): Record<string, string> {
   const quota = tightest(quotas);
   const reset = quota.remaining === undefined ? "" : `, remaining=${quota.remaining}, reset=${resetSeconds(quota)}`;
-  return { "RateLimit-Policy": quotas.map(policyOf).join(", "), RateLimit: `limit=${quota.quota}${reset}` };
+  return { "RateLimit-Policy": policiesOf(quotas), RateLimit: `limit=${quota.quota}${reset}` };
 }
 
-function draft6(quotas: readonly Quota[], policy: boolean): Record<string, string> {
+function draft6(quotas: readonly Quota[], _: RateLimitHeaderOptions, newer: boolean): Record<string, string> {
   const quota = tightest(quotas);
   return {
-    ...(policy ? { "RateLimit-Policy": quotas.map(policyOf).join(", ") } : {}),
+    ...(newer ? {} : { "RateLimit-Policy": policiesOf(quotas) }),
     "RateLimit-Limit": String(quota.quota),
     ...(quota.remaining === undefined
       ? {}
@@ -104,12 +114,7 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
   if (quotas.length === 0) return {};
   const newer = families.includes("draft-11") || families.includes("draft-7");
   const fields: Record<string, string> = {};
-  for (const family of families) {
-    if (family === "draft-11") Object.assign(fields, draft11(quotas, options));
-    else if (family === "draft-7") Object.assign(fields, draft7(quotas));
-    else if (family === "draft-6") Object.assign(fields, draft6(quotas, !newer));
-    else Object.assign(fields, xRateLimit(quotas));
-  }
+  for (const family of families) Object.assign(fields, WRITERS[family](quotas, options, newer));
   if (retryAfterSeconds !== undefined) fields["Retry-After"] = String(retryAfterSeconds);
   return fields;
 }
@@ -131,8 +136,18 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
  */
 export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
   checkHeaderOptions(options);
-  return write(quotasOf(decided, options), options);
+  const grant = grantedBy(decided, options);
+  return grant === undefined
+    ? write(quotasOf(decided, options), options)
+    : { "RateLimit-Policy": grant.policy, RateLimit: grant.limit };
 }
+
+/** The fields of a single grant, where they are those of draft-11 alone. */
+const grantedBy = (
+  decided: Decided,
+  { fields = "draft-11", unit, partitionKey }: RateLimitHeaderOptions,
+): GrantedFields | undefined =>
+  fields === "draft-11" && unit === undefined && partitionKey === undefined ? granted(decided) : undefined;
 
 /** Where {@link appendRateLimitHeaders} writes: a `Headers`, or a response of `node:http`. */
 export type HeaderTarget =
@@ -212,9 +227,7 @@ export function appendRateLimitHeaders(
 ): void {
   checkTarget(target);
   checkOptions(options);
-  const { fields: families = "draft-11", unit, partitionKey } = options;
-  const grant =
-    families === "draft-11" && unit === undefined && partitionKey === undefined ? granted(decided) : undefined;
+  const grant = grantedBy(decided, options);
   if (grant !== undefined) {
     add(target, "RateLimit-Policy", grant.policy);
     add(target, "RateLimit", grant.limit);

@@ -1,5 +1,5 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import { type JitterOptions, jitter } from "../limit/jitter.ts";
 import { integer } from "./structured.ts";
 
@@ -38,7 +38,8 @@ export function listOf(decided: Decided): readonly Decision[] {
   const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
   for (const decision of list) {
     if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object" || decision.policy === null) {
-      throw new InputError("decision", "a decision, several of them, or what limitAll returns", decision);
+      const rule = "a decision, several of them, or what limitAll returns";
+      throw new InputError("decision", rule, decision, showInstead(decision));
     }
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];

@@ -30,17 +30,17 @@ export interface Check {
   readonly accepts: (value: unknown) => boolean;
 }
 
-export const numberFrom = (expects: string, min: number, max: number = Number.POSITIVE_INFINITY): Check => ({
+export const numberFrom = (expects: string, min: number, max: number = Infinity): Check => ({
   expects,
   accepts: (value) => typeof value === "number" && value >= min && value <= max,
 });
-export const integerFrom = (expects: string, min: number, max: number = Number.POSITIVE_INFINITY): Check => ({
+export const integerFrom = (expects: string, min: number, max: number = Infinity): Check => ({
   expects,
   accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
 });
 /** A length of time: ms within bounds, or a text with a unit; {@link msOf} converts what it accepts. */
-export const durationFrom = (min: number, max: number = Number.POSITIVE_INFINITY, integer = false): Check => ({
-  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Number.POSITIVE_INFINITY ? "" : ` to ${max}`}, or a text such as "30s"`,
+export const durationFrom = (min: number, max: number = Infinity, integer = false): Check => ({
+  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Infinity ? "" : ` to ${max}`}, or a text such as "30s"`,
   accepts(value) {
     const ms = inMs(value);
     return typeof ms === "number" && ms >= min && ms <= max && (!integer || Number.isInteger(ms));
@@ -56,7 +56,7 @@ export const orFunction = ({ expects, accepts }: Check): Check => ({
 });
 export const functionThat = (expects: string): Check => ({ expects, accepts: (value) => typeof value === "function" });
 
-export const FUNCTION: Check = functionThat("a function");
+export const FUNCTION: Check = { expects: "a function", accepts: (value) => typeof value === "function" };
 export const FLAG: Check = { expects: "true or false", accepts: (value) => typeof value === "boolean" };
 export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
 export const SIGNAL: Check = {

@@ -7,12 +7,9 @@ function steps(a: string, b: string, most: number): number {
   while (same < a.length && a[same] === b[same]) same++;
   const [c, d] = [a.slice(same), b.slice(same)];
   if (c === d) return 0;
-  if (most === 0) return Number.POSITIVE_INFINITY;
+  if (most === 0) return Infinity;
   const rest = (i: number, j: number): number => steps(c.slice(i), d.slice(j), most - 1);
-  return (
-    1 +
-    Math.min(rest(1, 0), rest(0, 1), rest(1, 1), c[0] === d[1] && c[1] === d[0] ? rest(2, 2) : Number.POSITIVE_INFINITY)
-  );
+  return 1 + Math.min(rest(1, 0), rest(0, 1), rest(1, 1), c[0] === d[1] && c[1] === d[0] ? rest(2, 2) : Infinity);
 }
 
 /** The word that was probably meant: at most a third of its letters differ, and three. */

@@ -14,9 +14,13 @@ import { boundedKey } from "../http/key.ts";
  */
 export function policyKey(...parts: readonly (string | undefined)[]): string | undefined {
   if (parts.length === 0) return undefined;
-  for (const [i, part] of parts.entries()) {
-    if (part === undefined || typeof part === "string") continue;
-    throw new InputError(`parts[${i}]`, "a string, or undefined for a part that the request lacks", part);
+  let key = "";
+  for (let i = 0; i < parts.length; i++) {
+    const part: unknown = parts[i];
+    if (part !== undefined && typeof part !== "string") {
+      throw new InputError(`parts[${i}]`, "a string, or undefined for a part that the request lacks", part);
+    }
+    key += part === undefined ? "-" : `${part.length}:${part}`;
   }
-  return boundedKey(parts.map((part) => (part === undefined ? "-" : `${part.length}:${part}`)).join(""));
+  return boundedKey(key);
 }

@@ -1,6 +1,5 @@
 import type { Config } from "../limit/config.ts";
 import { callLimits } from "../limit/limit.ts";
-import { keyed } from "../limiter/options.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
@@ -107,13 +106,8 @@ export function compileRule(rule: CheckedRule): CompiledRule {
       for (const { read, equals } of matches) if (read(parts) !== equals) return undefined;
       const { config, trial, cost } = chosen(tierOf(parts));
       const key = policyKey(...keys.map((read) => read(parts)));
-      return {
-        name,
-        ...keyed(key),
-        count: cost(parts.incoming),
-        config: parts.trial ? trial : config,
-        ...(reserve ? { reserve } : {}),
-      };
+      const request = { name, count: cost(parts.incoming), config: parts.trial ? trial : config, reserve };
+      return key === undefined ? request : Object.assign(request, { key });
     },
   };
 }

@@ -3,7 +3,6 @@ import { checkFields, fieldTable } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
-import { keyed } from "../limiter/options.ts";
 import { policyKey } from "./key.ts";
 
 /** The values of a rule's `limit_keys`, in order: `null` for one that the request lacks; a string is the only value. */
@@ -76,5 +75,6 @@ export function policyTarget(
   checkFields(target, FIELDS, "target");
   const { name, key, tier } = target;
   const full = keyOfValues(name, policies.limitKeysOf(name), key);
-  return { name, ...keyed(full), config: policies.configOf(name, tier) };
+  const config = policies.configOf(name, tier);
+  return full === undefined ? { name, config } : { name, key: full, config };
 }
