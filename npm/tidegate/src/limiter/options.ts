@@ -109,7 +109,7 @@ export const TARGET: Readonly<Record<string, true>> = fieldTable("key", "config"
 export const BLOCK: Readonly<Record<string, true>> = fieldTable("key", "for", "config");
 const REQUEST = fieldTable("name", "key", "count", "reserve", "config");
 /** The most limits that one atomic call may name. */
-const MAX_REQUESTS = 100;
+export const MAX_REQUESTS = 100;
 /** The most keys of one `limitMany`. */
 const MAX_KEYS_AT_ONCE = 100_000;
 /** The most names that a sentence lists. */

@@ -1,5 +1,6 @@
 import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
+import { withoutPort } from "../http/forwarded.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** What is read of a request by default: its peer, its headers, its URL. */
@@ -17,6 +18,9 @@ export function clientKey(
   options: ClientIpOptions | undefined,
   setting: string | undefined,
 ): (incoming: Incoming) => string {
+  if (options !== undefined && (typeof options !== "object" || options === null)) {
+    throw new InputError("client", "an object, such as { trust: 1 }", options);
+  }
   clientIp({ address: "192.0.2.1" }, options); // throws for a wrong option now, not at the first request
   const addressed = (incoming: Incoming): string => {
     const key = clientIp(incoming, options);
@@ -32,7 +36,10 @@ export function clientKey(
   const cached = new WeakMap<object, string>();
   let warned = false;
   return (incoming) => {
-    if (incoming.trusted !== undefined) return addressKey(incoming.trusted, options ?? {}) ?? addressed(incoming);
+    if (incoming.trusted !== undefined) {
+      // A framework keeps the port that some proxies write beside the address.
+      return addressKey(withoutPort(incoming.trusted), options ?? {}) ?? addressed(incoming);
+    }
     if (!warned && headerIn(incoming.headers, "x-forwarded-for") !== undefined) {
       warned = true;
       const own = setting === undefined ? "" : `${setting}, or `;

@@ -127,6 +127,17 @@ export type PluginOptions = FastifyOptions<string> & {
  * Throws an `InputError` where an option is wrong: when the plugin is registered, or when a route is added.
  */
 export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: (error?: Error) => void): void {
+  let mistake: Error | undefined;
+  try {
+    limitRoutes(app, options);
+  } catch (error) {
+    // An error that is thrown here would crash the process: Fastify calls plugins on a later tick.
+    mistake = error as Error;
+  }
+  done(mistake);
+}
+
+function limitRoutes(app: AnyInstance, options: PluginOptions): void {
   const { limiter, hook = "onRequest", global = true, ...shared } = options;
   if (!HOOKS.includes(hook)) throw new InputError("hook", `one of ${HOOKS.join(", ")}`, hook);
   if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
@@ -148,7 +159,6 @@ export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: 
     }
     route[hook] = [limit, ...hooks(hook)] as never;
   });
-  done();
 }
 // As fastify-plugin does: hooks are added to the instance that registers the plugin, not to a child of it.
 Object.assign(rateLimitPlugin, {

@@ -1,3 +1,4 @@
+import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
@@ -42,15 +43,18 @@ export const refusal = ({ body, status, contentType }: Denial): Response =>
 
 /**
  * The response with the fields; a copy where its headers are immutable, as those of a response from `fetch`. No response
- * but a host's own is a WebSocket's (101): it stays as it is where no field can be set.
+ * but a host's own is a WebSocket's (101) or a network error (0): it stays as it is where no field can be set.
  */
-export function withFields<R>(admission: Admission<R>, response: Response): Response {
+export function withFields<R>(admission: Admission<R>, response: Response, from: "handler" | "denied"): Response {
+  if (typeof (response as Partial<Response> | null | undefined)?.headers?.get !== "function") {
+    throw new InputError(from, "a function that returns a Response", response);
+  }
   try {
     admission.setFields(response.headers);
     return response;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    if (response.status === 101) return response;
+    if (response.status < 200) return response;
     const { body, status, statusText, headers } = response;
     // Not from the response itself: @hono/node-server's Response would take over its headers.
     const copy = new Response(body, { status, statusText, headers: new Headers(headers) });
@@ -114,12 +118,12 @@ export function limitHandler<
     decisions.set(request, admission.decision);
     if (admission.blocked) {
       const denial = await admission.denial();
-      return withFields(admission, denied === undefined ? refusal(denial) : await denied(request, denial));
+      return withFields(admission, denied === undefined ? refusal(denial) : await denied(request, denial), "denied");
     }
     const settle = settling(admission);
     try {
       const answered = await handler(request, ...beside);
-      const response = answered === undefined ? answered : withFields(admission, answered);
+      const response = answered === undefined ? answered : withFields(admission, answered, "handler");
       settle(response?.status ?? 101); // Bun: a request that became a WebSocket has no response
       return response;
     } catch (error) {

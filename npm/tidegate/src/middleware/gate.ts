@@ -4,6 +4,7 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
+import { MAX_REQUESTS } from "../limiter/options.ts";
 import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
@@ -197,6 +198,10 @@ export function gate<R, N extends string, S extends Store, D>(
   function rules(limits: Several<R, N>): CompiledRule<R, N>[] {
     if (!Array.isArray(limits))
       throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
+    if (limits.length === 0 || limits.length > MAX_REQUESTS) {
+      const got = limits.length === 0 ? "0; use `skip` for requests without a limit" : String(limits.length);
+      throw new InputError("limits", `1 to ${MAX_REQUESTS} rules`, limits, got);
+    }
     return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));
   }
   return made;

@@ -59,12 +59,12 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
     context.set("rateLimit" as never, admission.decision as never);
     if (admission.blocked) {
       const denial = await admission.denial();
-      return withFields(admission, denied === undefined ? refusal(denial) : await denied(context, denial));
+      return withFields(admission, denied === undefined ? refusal(denial) : await denied(context, denial), "denied");
     }
     const settle = settling(admission);
     await next();
     const { res } = context;
-    const response = withFields(admission, res);
+    const response = withFields(admission, res, "handler");
     if (response !== res) {
       // Assigning over a response merges its headers, whose older fields would win.
       context.res = undefined;

@@ -152,6 +152,12 @@ export const checkObject = <T>(options: T): T => check("options", options, OBJEC
 export function checkGateOptions<R, N extends string, D>(options: Options<R, N, D>): CheckedOptions<R> {
   const known = checkObject(options).limits === undefined ? SINGLE : SEVERAL;
   refuseForeign(options, known);
+  if (known === SEVERAL) {
+    for (const field of RULE_FIELDS) {
+      const value = (options as unknown as Record<string, unknown>)[field];
+      if (value !== undefined) throw new InputError(field, "absent beside `limits`, whose rules have it", value);
+    }
+  }
   checkTable("a middleware", options, known);
   const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, message, denied } = options;
   const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;

@@ -2,6 +2,7 @@ import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
+import { callLimits } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import { checkDefined, keyed } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
@@ -64,6 +65,10 @@ export function compile<R, N extends string>(
     throw new InputError("key", "a string that is not empty, a function of the request, or false", key);
   }
   if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
+  // Throws for a wrong config now, not at the first request.
+  if (config !== undefined && typeof config !== "function") {
+    callLimits.of(typeof name === "string" ? name : "config", config);
+  }
   const keyOf = compileKey(key, address);
   const counted = countOf(count);
   const nameOf = typeof name === "function" ? name : () => name;

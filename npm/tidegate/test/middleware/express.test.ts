@@ -55,12 +55,14 @@ for (const [version, express] of [
       const from = async (address: string) =>
         (await fetch(server.url, { headers: { "x-forwarded-for": address } })).status;
       const found = [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
+      // As some proxies write it, such as Azure's application gateway.
+      found.push(await from("192.0.2.3:4711"), await from("[2001:db8::1]:4711"), await from("192.0.2.3:4712"));
       await server.close();
       return found;
     };
-    expect(await statuses(1)).toEqual([200, 200, 429]);
+    expect(await statuses(1)).toEqual([200, 200, 429, 200, 200, 429]);
     expect(warned).not.toHaveBeenCalled();
-    expect(await statuses(undefined)).toEqual([200, 429, 429]);
+    expect(await statuses(undefined)).toEqual([200, 429, 429, 429, 429, 429]);
     expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining('app.set("trust proxy", 1)')]);
     warned.mockRestore();
   });

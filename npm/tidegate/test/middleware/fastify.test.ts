@@ -5,6 +5,7 @@ import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
 import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
+import { eventually } from "./eventually.ts";
 import { headerOf, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
@@ -113,11 +114,11 @@ test("over HTTP/2 a response that its client reset is aborted, and one that ende
   const session = connect(await app.listen({ host: "127.0.0.1", port: 0 }));
   const ended = session.request({ ":path": "/ends" }).resume();
   await once(ended, "close");
-  await vi.waitFor(() => expect(ends).toEqual([false]));
+  await eventually(() => expect(ends).toEqual([false]));
   const reset = session.request({ ":path": "/hangs" });
   await once(reset, "data");
   reset.close(constants.NGHTTP2_CANCEL);
-  await vi.waitFor(() => expect(ends).toEqual([false, true]));
+  await eventually(() => expect(ends).toEqual([false, true]));
   session.destroy();
   await app.close();
 });
@@ -208,6 +209,17 @@ test("a denied function that sends the reply itself is not answered again", asyn
   const { statusCode, body } = await app.inject("/");
   expect([statusCode, body, lines]).toEqual([429, "slow down", []]);
   await app.close();
+});
+
+test("a wrong option of the plugin rejects its registration, and crashes nothing", async () => {
+  for (const [options, message] of [
+    [{}, "`limiter` must be what defineLimits returns"],
+    [{ limiter: define(), name: "api", hook: "onSend" }, "`hook` must be one of onRequest, preValidation, preHandler"],
+  ] as const) {
+    const app = fastify();
+    await expect(app.register(rateLimitPlugin, options as never)).rejects.toThrow(message);
+    await app.close();
+  }
 });
 
 test("the hook registered as a plugin is an error that names the remedy", async () => {

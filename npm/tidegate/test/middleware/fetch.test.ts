@@ -77,3 +77,33 @@ describe("settles once", () => {
     expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
   });
 });
+
+describe("responses that are none", () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const call = (key: string, handler: () => unknown, denied?: () => unknown) =>
+    rateLimit(
+      limits,
+      { name: "api", key, ...(denied && { denied: denied as () => Response }) },
+      handler as () => Response,
+    )(new Request("http://a/"));
+
+  test.each([[{ hello: 1 }], ["hello"], [null]])(
+    "a handler that returns %j rejects, and names what it must return",
+    async (value) => {
+      await expect(call(JSON.stringify(value), () => value)).rejects.toThrow(
+        "`handler` must be a function that returns a Response",
+      );
+    },
+  );
+
+  test("`denied` without a return rejects, and names what it must return", async () => {
+    const hello = () => new Response("hello");
+    await call("denied", hello);
+    const rule = "`denied` must be a function that returns a Response; got undefined";
+    await expect(call("denied", hello, () => {})).rejects.toThrow(rule);
+  });
+
+  test("a network error, which has no status and takes no fields, is passed on", async () => {
+    expect((await call("error", () => Response.error())).type).toBe("error");
+  });
+});

@@ -72,8 +72,26 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", headers: true }, "`headers` must be false, or an object with fields; got true"],
     [{ name: "api", skip: true }, "`skip` must be a function; got true"],
     [{ name: "api", client: { trust: -1 } }, "`trust` must be a whole number of proxies from 0 to 100"],
+    [{ name: "api", client: "x-real-ip" }, '`client` must be an object, such as { trust: 1 }; got "x-real-ip"'],
+    [{ name: "api", limits: [{ name: "api" }] }, "`name` must be absent beside `limits`, whose rules have it"],
+    [{ limits: [{ name: "api" }], count: 2 }, "`count` must be absent beside `limits`, whose rules have it; got 2"],
+    [{ limits: [] }, "`limits` must be 1 to 100 rules; got 0; use `skip` for requests without a limit"],
+    [{ name: "own", config: 5 }, "`config` must be an object with kind, rate and period; got 5"],
+    [
+      { name: "own", config: { kind: "token bucket", rate: -1, period: 1 } },
+      "`rate` must be a finite number of tokens",
+    ],
+    [
+      { limits: [{ name: "own", config: { kind: "leaky bucket" } }] },
+      '`kind` must be "token bucket" or "fixed window"',
+    ],
   ])("%j", (options, message) => {
     expect(() => gate(limits, options as Given)).toThrow(message);
+  });
+
+  test("a function that returns no rule fails the request, with the remedy", () => {
+    const { admit } = gate(limits, { limits: () => [] });
+    expect(() => admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
   });
 
   test("so does a value that is no limiter", () => {
