@@ -25,7 +25,9 @@ export class PolicyError extends InputError {
 let loaded = false;
 
 /** The document of a text and its repeated fields, or the one mistake that the text is no JSON. */
-function parse(text: string): { value: unknown; twice: ReturnType<typeof repeated>; problem?: PolicyProblem } {
+function parse(written: string): { value: unknown; twice: ReturnType<typeof repeated>; problem?: PolicyProblem } {
+  // Editors on Windows write a byte order mark, which RFC 8259 lets readers ignore.
+  const text = written.replace(/^\uFEFF/, "");
   try {
     return { value: JSON.parse(text), twice: repeated(text) };
   } catch (error) {

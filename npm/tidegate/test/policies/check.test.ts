@@ -70,6 +70,12 @@ describe("documents with mistakes", () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
+  test("a byte order mark, which editors on Windows write, is no mistake", () => {
+    const text = JSON.stringify({ rules: [{ ...PLANS.rules[0], name: "a b" }] });
+    expect(checkPolicies(`\uFEFF${JSON.stringify(PLANS)}`)).toEqual([]);
+    expect(checkPolicies(`\uFEFF${text}`)).toEqual(checkPolicies(text));
+  });
+
   test("text that is not JSON is one mistake", () => {
     const [problem, ...others] = checkPolicies("{");
     expect(problem?.message).toMatch(/^`document` must be JSON; got /);
