@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
-import { type AsyncStore, decode, type SyncStore, transactional } from "../src/stores/index.ts";
+import { type AsyncStore, decode, Limit, type SyncStore, transactional } from "../src/stores/index.ts";
 import { KeyError } from "../src/stores/turns.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
@@ -353,4 +353,37 @@ test("a key's failure that says nothing about the store does not count as an ans
     for (let i = 0; i < 20; i++) await limits.limit("one");
     expect(calls).toBe(sent);
   }
+});
+
+test("a decision that the store recalls needs no server, and does not count as an answer of it", async () => {
+  const denied = memory().decide({
+    op: "take",
+    limit: new Limit("one", bucket),
+    key: "a",
+    count: 1001,
+    reserve: false,
+  });
+  let calls = 0;
+  const fail = () => {
+    calls++;
+    return Promise.reject(refused);
+  };
+  const recall: AsyncStore["recall"] = ({ key }) => (key === "denied" ? denied : undefined);
+  const store: AsyncStore = {
+    name: "rows",
+    sync: false,
+    recall,
+    decide: fail,
+    decideAll: fail,
+    reset: fail,
+    getValue: fail,
+  };
+  const log = kept();
+  const limits = defineLimits(configs, { store, log });
+  for (let i = 0; i < 20; i++) {
+    expect((await limits.limit("one", { key: "other" })).degraded).toBe(true);
+    expect(await limits.limit("one", { key: "denied" })).toBe(denied);
+  }
+  expect(calls).toBe(5);
+  expect(log.lines).toHaveLength(1);
 });

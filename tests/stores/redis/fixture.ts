@@ -39,8 +39,11 @@ export const callOn = (op: Op, key: string | undefined, count = 1, of = limit, r
   count,
   reserve,
 });
-export const take = (key: string | undefined, count = 1, of = limit) =>
-  store.decide(callOn("take", key, count, of), undefined);
+/** Takes as a limiter does: with the denials that the store remembers. */
+export const take = async (key: string | undefined, count = 1, of = limit) => {
+  const call = callOn("take", key, count, of);
+  return store.recall(call, undefined) ?? store.decide(call, undefined);
+};
 
 /** How often the server ran a script since the last RESETSTAT. */
 export async function scriptCalls(): Promise<number> {

@@ -170,6 +170,30 @@ async function keysOf(cluster: RedisCluster, probe: Redis): Promise<string[]> {
   });
 }
 
+test("a denial that the store remembers is no answer of a server that is down", async () => {
+  const server = await started();
+  const client = server.client();
+  cleanups.push(() => client.disconnect());
+  const lines: string[] = [];
+  const keep = (line: string) => void lines.push(line);
+  const few = { few: { kind: "token bucket", rate: 1, period: HARDLY_ANY } } as const;
+  const limiter = defineLimits(few, {
+    store: redis(client, { rememberDenials: 60_000 }),
+    log: { error: keep, info: keep },
+  });
+  await limiter.limit("few", { key: "denied" });
+  expect(await limiter.limit("few", { key: "denied" })).toMatchObject({ ok: false });
+  await server.kill();
+  const causes = new Set<string>();
+  for (let i = 0; i < 10; i++) {
+    const { cause } = await limiter.limit("few", { key: `${i}` });
+    causes.add((cause as Error).message.replace(/.*: /, ""));
+    expect((await limiter.limit("few", { key: "denied" })).degraded).toBeUndefined();
+  }
+  expect(causes).toContain("it has failed repeatedly; calls go to it again later");
+  expect(lines).toEqual([expect.stringContaining("until redis answers again")]);
+});
+
 describe.each(Object.entries(clustered))("%s", (_, make) => {
   test.each(["SIGSTOP", "SIGKILL"] as const)("a master after %s degrades no call on the others", async (signal) => {
     const cluster = await RedisCluster.start(3, 0, "--cluster-require-full-coverage", "no");

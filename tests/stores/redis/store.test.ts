@@ -321,6 +321,10 @@ test("a user of an ACL needs six commands", async () => {
   await limited.reset(limit, "acl");
   await client.acl("SETUSER", "limited", "-set");
   await expect(limited.decide(callOn("take", "acl"), undefined)).rejects.toThrow(/NOPERM|can't run this command|ACL/i);
+  await client.acl("SETUSER", "limited", "+set", "-get");
+  const error = await limited.decide(callOn("take", "acl"), undefined).catch((caught) => caught);
+  expect(error).toMatchObject({ name: "StoreError", scope: "store" });
+  expect(error.message).toMatch(/NOPERM|can't run this command|ACL/i);
   other.disconnect();
 });
 const COMMANDS = ["+evalsha", "+eval", "+time", "+get", "+set", "+del"];

@@ -1,5 +1,5 @@
 /** The contract of a store, through every shape of client. */
-import type { Redis } from "ioredis";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { redis, type RedisOptions } from "tidegate/redis";
@@ -136,6 +136,7 @@ describe("a client that would not work is refused when the store is made", () =>
     ["an object", {}],
     ["node-redis 3, which replies by callbacks", { evalsha() {}, eval() {}, internal_send_command() {} }],
     ["node-redis 4, which has no type mapping", { evalSha() {}, eval() {}, sendCommand() {} }],
+    ["a pipeline of ioredis", new Redis({ lazyConnect: true }).pipeline()],
     ["Memcached's", { get() {}, set() {}, send() {}, connect() {} }],
   ])("%s", (_, client) => {
     expect(() => redis(client as never)).toThrow("`client` must be a Redis client: ioredis");

@@ -260,8 +260,21 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     }
   }
 
-  const attempt: ResilientStore["attempt"] = (call, now) =>
-    run(call.op, [call], (deadline) => store.decide(call, now, deadline));
+  /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
+  function recalled(call: Call, now: number | undefined): Decision | undefined {
+    try {
+      return store.recall?.(call, now);
+    } catch {
+      // The store rejects the call itself, with the reason.
+      return undefined;
+    }
+  }
+
+  const attempt: ResilientStore["attempt"] = (call, now) => {
+    const decision = recalled(call, now);
+    if (decision !== undefined) return Promise.resolve(decision);
+    return run(call.op, [call], (deadline) => store.decide(call, now, deadline));
+  };
   /** A mistake of the caller's is thrown on; for any other error there is a decision without the store. */
   function otherwise<T>(decide: (cause: unknown) => T): (error: unknown) => T {
     return (error) => {

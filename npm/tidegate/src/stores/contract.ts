@@ -74,6 +74,11 @@ export interface AsyncStore extends StoreOf<true> {
    */
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
   /**
+   * The decision that needs no call on the store, such as a denial that it remembers; otherwise `undefined`. It is no sign
+   * that the store works, so a limiter's breaker does not count it.
+   */
+  recall?(call: Call, now: number | undefined): Decision | undefined;
+  /**
    * Ends when the store's client has connected for the first time, or has failed to; absent where it is connected. A
    * limiter's calls wait for it until 2 s after the first of them, which do not count as their `timeout`.
    */

@@ -72,7 +72,8 @@ export function linkTo(client: RedisLike): Link {
     keyPrefix: textOf(at["options"], "keyPrefix") ?? textOf(at["_options"], "keyPrefix") ?? "",
   } as const;
   if (has("evalSha", "eval", "withTypeMapping")) return nodeRedis(client as NodeRedisLike, server);
-  if (has("evalshaBuffer", "evalBuffer")) return ioredis(client as unknown as Ioredis, server);
+  const isPipeline = at["isPipeline"] === true;
+  if (has("evalshaBuffer", "evalBuffer") && !isPipeline) return ioredis(client as unknown as Ioredis, server);
   if (has("customCommand", "invokeScript")) {
     const { customCommand } = client as GlideLike;
     // A cluster takes a route; both take a decoder, of which 0 is bytes.
@@ -98,8 +99,8 @@ export function linkTo(client: RedisLike): Link {
     const run: Link["run"] = (whole, script, keys, args) => send(command(whole, script, keys, args));
     return { ...server, form: "text", keyPrefix: "", run };
   }
-  // The third version of node-redis answers by callbacks.
-  if (has("evalsha", "eval") && !has("internal_send_command")) {
+  // The third version of node-redis answers by callbacks, and a pipeline of ioredis when it is executed.
+  if (has("evalsha", "eval") && !has("internal_send_command") && !isPipeline) {
     const rest = client as RestRedisLike;
     const run = (whole: boolean, script: string, keys: string[], args: string[]) =>
       whole ? rest.eval(script, keys, args) : rest.evalsha(script, keys, args);

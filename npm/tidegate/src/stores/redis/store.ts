@@ -93,9 +93,14 @@ export class RedisStore implements AsyncStore {
       });
     };
     if (op === "give") return this.#denials.during(redisKey, run);
-    if (op === "charge" || op === "block") return run();
-    const denial = this.#never(call, now) ?? this.#recall(redisKey, call, start, now);
-    return denial === undefined ? run() : Promise.resolve(denial);
+    return run();
+  }
+
+  recall(call: Call, passed: number | undefined): Decision | undefined {
+    const { op, limit, key } = call;
+    if (op !== "take" && op !== "check") return undefined;
+    const now = integer(passed);
+    return this.#never(call, now) ?? this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
   }
 
   async decideAll(calls: readonly Call[], passed: number | undefined, deadline?: Deadline): Promise<AllDecision> {
@@ -192,7 +197,7 @@ export class RedisStore implements AsyncStore {
   }
 
   /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */
-  #recall(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {
+  #remembered(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {
     const denial = this.#denials.get(redisKey);
     if (denial === undefined || denial.passed !== (now !== undefined)) return undefined;
     const at = now ?? this.#pipeline.clock.latest();

@@ -192,7 +192,8 @@ end
 local function read(key)
   local held = pcall('GET', key)
   if not held then return '0' end
-  if type(held) ~= 'string' then return '4' end
+  -- Any other error, such as that of a user without the right to GET, is raised.
+  if type(held) ~= 'string' then return held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key) end
   if #held ~= 16 then return '2' end
   local v, t = struct.unpack('<dd', held)
   if v - v == 0 and t - t == 0 then return '1', v, t, held end
