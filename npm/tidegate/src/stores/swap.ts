@@ -161,13 +161,14 @@ export class Swaps<Version> {
 
   async #attempts(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<readonly End[]> {
     for (let attempts = 1; ; attempts++) {
-      let failure: unknown = new KeyError("others were faster, or the server has no room", true);
+      let failure: unknown;
       try {
         const left = inTime(calls);
         // Every caller has been answered: what is taken now would be lost.
         if (left.length === 0) return [];
         const ends = await this.#attempt(ids, left, until);
-        if (ends !== undefined) return ends;
+        if (!(ends instanceof KeyError)) return ends;
+        failure = ends;
       } catch (error) {
         if (this.#database.isBusy?.(error) !== true) throw error;
         failure = error;
@@ -175,14 +176,16 @@ export class Swaps<Version> {
       // Longer each time and never the same, so that callers that met once do not meet again.
       const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
       if (performance.now() + pause + LATE > until) {
-        const message = `not stored in ${attempts} attempts: ${messageOf(failure)}`;
+        const times = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+        const message = `not stored in ${times}: ${messageOf(failure)}`;
         throw failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
       }
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 
-  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | undefined> {
+  /** Decides on the calls and writes it; otherwise the reason why nothing was written. */
+  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | KeyError> {
     const database = this.#database;
     const seen = new Map<string, Entry<Version>>();
     const writes = new Map<string, Write>();
@@ -224,11 +227,12 @@ export class Swaps<Version> {
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (writes.size === 0 && reads < 2) return ends;
     const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
-    if (performance.now() >= first) return undefined;
+    if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...writes.keys()].filter((id) => !seen.has(id));
     const all = [...seen.keys(), ...unread];
     if (database.comparesAll === true && unread.length > 0) await load(unread);
     const changes = all.map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
-    return (await database.swap(changes, until, first)) ? ends : undefined;
+    if (await database.swap(changes, until, first)) return ends;
+    return new KeyError("others were faster, or the server has no room", true);
   }
 }

@@ -1,0 +1,135 @@
+/** Deadlines and pauses of atomic steps by compare-and-swap. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { call, NOW, other, table } from "./swap-table.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
+  vi.spyOn(Math, "random").mockReturnValue(0.5);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What came of a promise, once that much time has passed. */
+async function within(ms: number, some: Promise<unknown>): Promise<unknown> {
+  const result = some.then(
+    () => "done",
+    (error: Error) => error.message,
+  );
+  await vi.advanceTimersByTimeAsync(ms);
+  return Promise.race([result, Promise.resolve("waits")]);
+}
+
+test("a call whose deadline has passed is not sent; those of the same step are", async () => {
+  const { store, reads } = table();
+  const late = store.decide(call(), NOW, performance.now());
+  const next = store.decide(call(), NOW, performance.now() + 1);
+  await expect(late).rejects.toThrow("the call was not sent: its deadline passed");
+  expect((await next).value).toBe(9);
+  await expect(store.decide(call(), NOW, performance.now() - 1)).rejects.toThrow("not sent");
+  const both = [call(), { ...call(), limit: other }];
+  await expect(store.decideAll(both, NOW, performance.now())).rejects.toThrow("not sent");
+  expect(reads).toHaveLength(1);
+});
+
+test("nothing is taken for a call whose deadline passes before the write; the others of its step are decided", async () => {
+  const { store, rows, database } = table();
+  const { swap } = database;
+  // A server that compares its clock when it writes: 20 ms after it is sent, and later 1 ms.
+  let ms = 20;
+  database.swap = async (changes, until, first) => {
+    await after(ms);
+    ms = 1;
+    return performance.now() < first && swap(changes, until, first);
+  };
+  const began = performance.now();
+  const [soon, later] = [20, 1000].map((deadline) => store.decide(call(), NOW, began + deadline));
+  const ended = Promise.allSettled([soon, later]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
+  expect(rows.get("one:k")).toBe(`9 ${NOW}`);
+});
+
+test("nothing is sent for a call whose deadline passed while its step read", async () => {
+  const { store, changes, database } = table();
+  const { read } = database;
+  database.read = (ids, until) => after(50).then(() => read(ids, until));
+  const [soon, later] = [20, 1000].map((ms) => store.decide(call(), NOW, performance.now() + ms));
+  const ended = Promise.allSettled([soon, later]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
+  expect(changes).toHaveLength(1);
+});
+
+test("a step ends at the latest of its deadlines, and what it reads later writes nothing", async () => {
+  const { store, changes, database } = table();
+  const { read } = database;
+  database.read = (ids, until) => after(50).then(() => read(ids, until));
+  const began = performance.now();
+  const calls = Promise.allSettled([20, 10].map((ms) => store.decide(call(), NOW, began + ms)));
+  expect(await within(19, calls)).toBe("waits");
+  await vi.advanceTimersByTimeAsync(1);
+  const error = { reason: { message: 'rows: take of "one:k" failed: no answer within 20 ms' } };
+  expect(await calls).toMatchObject([error, error]);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(changes).toEqual([]);
+});
+
+test.each([
+  [10_000, undefined],
+  [300, 300],
+])("a call without a deadline ends after %i ms where `stepTimeout` is %s", async (ms, stepTimeout) => {
+  const { store } = table({
+    read: () => new Promise(() => {}),
+    ...(stepTimeout === undefined ? {} : { stepTimeout }),
+  });
+  const taken = store.decide(call(), NOW);
+  expect(await within(ms - 1, taken)).toBe("waits");
+  expect(await within(1, taken)).toContain(`no answer within ${ms} ms`);
+  const patient = store.decide(call(), NOW, performance.now() + 1e6);
+  expect(await within(ms, patient)).toContain(`no answer within ${ms} ms`);
+});
+
+test("pauses between attempts double up to 100 ms, and there is none that would end after the deadline", async () => {
+  const at: number[] = [];
+  const began = performance.now();
+  const { store } = table({
+    async swap() {
+      at.push(performance.now() - began);
+      return false;
+    },
+  });
+  const taken = store.decide(call(), NOW, began + 200);
+  // Half of 2, 4, 8, … and at most 100 ms, as the random number says.
+  const attempts = [0, 1, 3, 7, 15, 31, 63, 113, 163];
+  expect(await within(199, taken)).toContain(
+    `not stored in ${attempts.length} attempts: others were faster, or the server has no room`,
+  );
+  expect(at).toEqual(attempts);
+});
+
+test("a step that a busy process runs past the deadline is not written, and the message says why", async () => {
+  const { store, changes, database } = table();
+  const { read } = database;
+  const began = performance.now();
+  const now = vi.spyOn(performance, "now");
+  // A client with synchronous statements keeps timers from running.
+  database.read = (ids, until) => {
+    now.mockReturnValue(began + 21);
+    return read(ids, until);
+  };
+  const taken = store.decide(call(), NOW, began + 20);
+  await expect(taken).rejects.toThrow(
+    "not stored in 1 attempt: a deadline passed before the write, which was not sent",
+  );
+  expect(changes).toEqual([]);
+  now.mockRestore();
+});
+
+test("the last error of a busy database is in the message", async () => {
+  const { store } = table({ swap: () => Promise.reject(new Error("locked")), isBusy: () => true });
+  const taken = store.decide(call(), NOW, performance.now() + 4);
+  expect(await within(4, taken)).toMatch(/not stored in [23] attempts: locked/);
+});
