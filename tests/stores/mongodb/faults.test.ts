@@ -56,6 +56,16 @@ test("a grant is one document, with shards too; a denial and a check write nothi
   expect((await limits.limit("login", { key: "k", count: 2 })).ok).toBe(true);
 });
 
+test("a client that returns raw documents to other queries (`raw`) decides the same", async () => {
+  const client = server.connect({ raw: true });
+  const limits = limitsOn("raw", client);
+  for (const left of [1, 0]) {
+    expect(await limits.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: left });
+  }
+  expect((await limits.limitAll(pair)).ok).toBe(false);
+  await client.close();
+});
+
 test.each([
   ["text", { state: "garbage" }],
   ["a number", { state: 5 }],

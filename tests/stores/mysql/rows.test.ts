@@ -1,6 +1,8 @@
 /** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. */
 import { readFileSync } from "node:fs";
 import { drizzle } from "drizzle-orm/mysql2";
+import { createPool as createMariadbPool } from "mariadb";
+import { createPool } from "mysql2/promise";
 import { describe, expect, test } from "vitest";
 import { defineLimits, HOUR, SECOND } from "tidegate";
 import { mysql } from "tidegate/mysql";
@@ -107,6 +109,21 @@ describe("sessions that are set up otherwise decide the same", () => {
         expect([value, degraded], JSON.stringify(key)).toEqual([1 - i, undefined]);
       }
     }
+  });
+
+  test.each([
+    ["mysql2", () => createPool({ ...fixture.server.options, nestTables: true, typeCast: (c) => c.buffer() })],
+    ["mariadb", () => createMariadbPool({ ...fixture.server.options, nestTables: true, typeCast: (c) => c.buffer() })],
+  ] as const)("%s that nests or casts what other queries return", async (name, open) => {
+    const pool = open();
+    const limiter = defineLimits(
+      { login: limits.login },
+      { timeout: 60_000, store: mysql(pool), now: () => 5000, log: false },
+    );
+    for (const left of [1, 0]) {
+      expect(await limiter.limit("login", { key: `cast ${name}` })).toMatchObject({ ok: true, value: left });
+    }
+    await pool.end();
   });
 
   test("without autocommit every call fails, with the remedy", async () => {

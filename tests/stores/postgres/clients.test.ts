@@ -79,6 +79,12 @@ describe("the clients that people have", () => {
     await everything(sql, `js.${prepare}`, prepare);
     await sql.end();
   });
+  test("postgres.js that renames columns", async () => {
+    const { host, port, user, database } = fixture.server.options;
+    const sql = postgresJs({ host, port, user, database, transform: postgresJs.pascal, onnotice: () => {} });
+    await everything(sql, "pascal");
+    await sql.end();
+  });
   test("PGlite", async () => {
     const client = await PGlite.create();
     await migrate(client);

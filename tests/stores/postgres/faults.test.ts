@@ -235,9 +235,12 @@ describe("a server that fails", () => {
     });
     // Others go on meanwhile.
     expect((await store.decide(take(limit, "other"))).ok).toBe(true);
+    const connected = fixture.store();
+    // A first call waits for its connection beyond the deadline.
+    await connected.decide(take(limit, "other"));
     const limits = defineLimits(
       { locked: { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 100 } },
-      { store: fixture.store(), timeout: 80 },
+      { store: connected, timeout: 80 },
     );
     const deadline = new Deadline(80);
     const denied = await deadline.of(() => limits.limit("locked", { key: "k" }));

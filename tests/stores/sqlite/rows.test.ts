@@ -45,6 +45,17 @@ await inRuntime("better-sqlite3", async () => {
     expect(rows("a")).toEqual(before);
   });
 
+  test("a client whose rows are arrays decides as any other (`returnArrays` of node:sqlite)", async () => {
+    const arrays: SyncSqlite = {
+      prepare(sql) {
+        const statement = client.prepare(sql) as ReturnType<Client["prepare"]> & { raw(): never };
+        return sql.startsWith("SELECT") ? statement.raw() : statement;
+      },
+    };
+    const limiter = defineLimits(limits, { store: sqlite(arrays, { table: "r" }), now: () => 5000, timeout: 60_000 });
+    for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
+  });
+
   test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
     const limiter = defineLimits(limits, { store: sqlite(client, { table: "k" }), now: () => 5000, timeout: 60_000 });
     await limiter.limit("parts", { count: 3 });

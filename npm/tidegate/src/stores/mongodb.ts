@@ -74,7 +74,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   let created: Promise<Collection<Row>> | undefined;
   /** The collection with its index, created once; a failure is not kept. */
   function ready(): Promise<Collection<Row>> {
-    const rows = driver.db(database).collection<Row>(collection, SAFE);
+    const rows = driver.db(database).collection<Row>(collection, { ...SAFE, raw: false });
     created ??= rows.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 }).then(
       () => rows,
       (error: unknown) => {

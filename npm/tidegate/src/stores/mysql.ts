@@ -149,6 +149,14 @@ const notRowsAndFields = (): Error =>
 
 type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
 
+/** mysql2 returns rows and fields; mariadb does with `metaAsArray`. The last two are a pool's own settings otherwise. */
+const FORM = {
+  rowsAsArray: true,
+  metaAsArray: true,
+  nestTables: false,
+  typeCast: (_column: unknown, next: () => unknown): unknown => next(),
+};
+
 /** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
 function queryOf(client: MysqlLike): Query {
   const { promise, query } = Object(client) as Record<string, unknown>;
@@ -159,8 +167,7 @@ function queryOf(client: MysqlLike): Query {
     query(options: object, values: readonly unknown[]): PromiseLike<unknown>;
   };
   return async (sql, values) => {
-    // mysql2 returns rows and fields; mariadb does with the second option.
-    const result = await sender.query({ sql, rowsAsArray: true, metaAsArray: true }, values);
+    const result = await sender.query({ sql, ...FORM }, values);
     if (!Array.isArray(result)) throw notRowsAndFields();
     return result[0];
   };

@@ -63,8 +63,9 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
     },
     async read(ids) {
       const query = `SELECT id, ${AS_TEXT} AS state FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`;
-      const rows = (await connection.all(query, [JSON.stringify(ids.map(idOf))])) as { id: string; state: unknown }[];
-      const states = new Map(rows.map(({ id, state }) => [id, state]));
+      const rows = (await connection.all(query, [JSON.stringify(ids.map(idOf))])) as object[];
+      // Rows may be arrays: `returnArrays` of node:sqlite.
+      const states = new Map(rows.map((row) => Object.values(row) as [id: string, state: unknown]));
       return ids.map((id) => states.get(idOf(id)));
     },
     // All rows or none: the rows are inserted only if every state that was read is still there.

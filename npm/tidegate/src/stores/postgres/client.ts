@@ -217,6 +217,6 @@ function notAClient(client: unknown): InputError {
 function replyOf(result: unknown): unknown {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
-  if (Array.isArray(row)) return row[0];
-  return (row as { answer?: unknown } | null | undefined)?.answer;
+  // By its place, for a client may rename columns.
+  return Object.values((row ?? {}) as object)[0];
 }
