@@ -38,7 +38,7 @@ afterAll(() => user.remove());
 
 describe("the tarball of tidegate-replay", () => {
   test("contains only its programs, their types, the wasm, the licences and the readme", () => {
-    const modules = ["bin", "cli", "generated/replay", "help", "index", "log", "module", "spool"];
+    const modules = ["bin", "cli", "generated/replay", "help", "index", "log", "module", "options", "spool"];
     const paths = user.replay.packed.files.map(({ path }) => path);
     const code = paths.filter((path) => path.endsWith(".js")).sort();
     expect(code).toEqual(modules.map((name) => `dist/${name}.js`));

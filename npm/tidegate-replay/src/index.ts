@@ -11,6 +11,7 @@
  */
 import { type Log, openLog } from "./log.ts";
 import { begin, type Options, type Replay, type Replayed } from "./module.ts";
+import { checkArguments } from "./options.ts";
 import { temporaryFile } from "./spool.ts";
 
 export type {
@@ -59,6 +60,7 @@ export async function replay(
   options: Options,
   onProgress: (progress: Progress) => void = () => {},
 ): Promise<Replayed> {
+  checkArguments(files, options);
   const spool = temporaryFile();
   const logs: Log[] = [];
   let run: Replay | undefined;

@@ -83,6 +83,18 @@ describe("replay", () => {
     );
   });
 
+  test.each<[unknown, unknown, string]>([
+    ["a.csv", OPTIONS, '`files` must be an array of paths; got "a.csv"'],
+    [["a.csv"], undefined, "`options` must be an object, such as { limits }; got undefined"],
+    [["a.csv"], { limit: ["rate=1 period=1s"] }, "`limit` must be absent: replay has limits, policy, key,"],
+    [["a.csv"], { limits: "rate=1 period=1s" }, '`limits` must be an array of strings; got "rate=1 period=1s"'],
+    [["a.csv"], { ...OPTIONS, key: "ip" }, '`key` must be an array of strings; got "ip"'],
+    [["a.csv"], { ...OPTIONS, maxKeys: "5" }, '`maxKeys` must be a number; got "5"'],
+    [["a.csv"], { ...OPTIONS, chart: 1 }, "`chart` must be true or false; got 1"],
+  ])("a mistake in %j, %j is named", async (files, options, message) => {
+    await expect(replay(files as string[], options as typeof OPTIONS)).rejects.toThrow(message);
+  });
+
   test("draws pictures that need nothing else", async () => {
     const { svg, html } = await replay([write("chart.csv", CSV)], { ...OPTIONS, chart: true });
     expect(svg).toMatch(/^<svg [\s\S]*prefers-color-scheme:dark[\s\S]*granted[\s\S]*<\/svg>\s*$/);

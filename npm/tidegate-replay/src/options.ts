@@ -1,0 +1,37 @@
+import type { Options } from "./module.ts";
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const TEXT = ["a string", isText] as const;
+const TEXTS = ["an array of strings", (value: unknown) => Array.isArray(value) && value.every(isText)] as const;
+/** What each option must be; the module checks the ranges and the words of texts. */
+const OPTIONS: Readonly<Record<keyof Options, readonly [rule: string, accepts: (value: unknown) => boolean]>> = {
+  limits: TEXTS,
+  policy: TEXT,
+  key: TEXTS,
+  suggest: TEXT,
+  budget: TEXT,
+  period: TEXT,
+  format: TEXT,
+  time: TEXT,
+  cost: TEXT,
+  maxKeys: ["a number", (value) => typeof value === "number"],
+  chart: ["true or false", (value) => typeof value === "boolean"],
+};
+
+const mistake = (field: string, rule: string, value: unknown): Error =>
+  new Error(`\`${field}\` must be ${rule}; got ${JSON.stringify(value) ?? String(value)}`);
+
+/** Throws where an argument of `replay` has another type or an unknown field, which the module would ignore. */
+export function checkArguments(files: unknown, options: unknown): void {
+  if (!TEXTS[1](files)) throw mistake("files", "an array of paths", files);
+  if (typeof options !== "object" || options === null)
+    throw mistake("options", "an object, such as { limits }", options);
+  for (const [field, value] of Object.entries(options)) {
+    const known = Object.hasOwn(OPTIONS, field) ? OPTIONS[field as keyof Options] : undefined;
+    if (known === undefined) {
+      throw mistake(field, `absent: replay has ${Object.keys(OPTIONS).join(", ")}`, value);
+    }
+    const [rule, accepts] = known;
+    if (value !== undefined && !accepts(value)) throw mistake(field, rule, value);
+  }
+}
