@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, parse } from "node:path";
+import { build, type BuildOptions } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { here, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
 import { install, type Installed, type Manifest, output, root } from "./installed.ts";
@@ -36,10 +37,11 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
-const run = (...args: string[]) => {
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd: user.folder, encoding: "utf8" });
+const runIn = (cwd: string, ...args: string[]) => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
   return { stdout, stderr, status };
 };
+const run = (...args: string[]) => runIn(user.folder, ...args);
 
 /** Replaces the addon's file; does not overwrite it, since a process may have loaded it. */
 const put = (bytes: Uint8Array | undefined) => {
@@ -76,6 +78,24 @@ describe("the package for this platform", () => {
       expect(stdout).toContain(remedy);
       expect(stdout).not.toContain("install");
     }
+  });
+
+  const bundle = async (out: string, options: BuildOptions) => {
+    const outfile = join(user.folder, out);
+    const entryPoints = [join(user.folder, "shared.mjs")];
+    await build({ entryPoints, bundle: true, platform: "node", minify: true, outfile, logLevel: "error", ...options });
+    return outfile;
+  };
+
+  test("is found from a CommonJS bundle in whatever folder it is started", async () => {
+    const out = await bundle("bundle.cjs", { format: "cjs" });
+    expect(runIn(parse(out).root, out)).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
+  });
+
+  test("is found from an ES module that has the CommonJS files inside, as ncc makes it", async () => {
+    const js = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+    const out = await bundle("bundle.mjs", { format: "esm", conditions: ["node"], banner: { js } });
+    expect(run(out)).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
   });
 
   const every: { what: string; cause: RegExp; bytes: () => Uint8Array | undefined }[] = [

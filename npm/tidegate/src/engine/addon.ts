@@ -1,4 +1,5 @@
-import { createRequire } from "node:module";
+// Not by its name: webpack replaces an imported `createRequire`, and a call of it then fails.
+import modules from "node:module";
 import { VERSION } from "./generated/bounds.ts";
 
 /** What a store holds and has dropped. */
@@ -65,14 +66,19 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
 /**
  * Loads a package from beside this file, or from the folder that the program runs in: a bundler may have moved this file,
- * or left it without an address.
+ * or left it without an address. A CommonJS bundle has `__filename` instead; in an ES module its name is an error.
  */
 function load(id: string): unknown {
   let first: unknown;
-  for (const place of [() => import.meta.url as string | undefined, () => `${process.cwd()}/`]) {
+  for (const place of [() => import.meta.url as string | undefined, () => __filename, () => `${process.cwd()}/`]) {
+    let require: NodeJS.Require;
     try {
-      const from = place();
-      if (from !== undefined) return createRequire(from)(id);
+      require = modules.createRequire(place() as string);
+    } catch {
+      continue;
+    }
+    try {
+      return require(id);
     } catch (error) {
       first ??= error;
       if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") break;
