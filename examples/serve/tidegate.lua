@@ -10,7 +10,10 @@ core.register_action("tidegate", { "http-req" }, function(txn)
       headers[name][i + 1] = value
     end
   end
-  headers["host"], headers["content-length"], headers["transfer-encoding"] = nil, nil, nil
+  -- The service gets no body: `expect` would be answered with 100, which is no decision.
+  for _, name in ipairs({ "host", "content-length", "transfer-encoding", "expect" }) do
+    headers[name] = nil
+  end
   headers["x-forwarded-for"] = { txn.sf:src() }
   headers["x-forwarded-method"] = { txn.sf:method() }
   headers["x-forwarded-uri"] = { txn.sf:pathq() }

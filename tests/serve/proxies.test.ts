@@ -188,6 +188,18 @@ describe.each(PROXIES.map((proxy) => [proxy.program, proxy] as const))("%s", (_,
     expect(received.filter((line) => line === "POST /form")).toHaveLength(2);
   });
 
+  test("a large body, which clients such as curl announce with Expect: 100-continue", async () => {
+    const post = (from: string) =>
+      get(port, from, "/large", {
+        method: "POST",
+        headers: { expect: "100-continue", "x-api-key": "large" },
+        body: "a=1",
+      });
+    const replies = [];
+    for (let i = 0; i < 3; i++) replies.push((await post("127.0.0.9")).status);
+    expect(replies).toEqual([200, 200, 429]);
+  });
+
   test("without the service no request passes", async () => {
     await service.end();
     const { status } = await get(port, "127.0.0.8");
@@ -237,6 +249,25 @@ describe("forward auth", () => {
     const left = async (name: string, key: string) =>
       (await service.post("/v1/check", { name, key, count: 0 })).body.remaining;
     expect([await left("api", "192.0.2.2"), await left("posts", "e")]).toEqual([2, 1]);
+  });
+
+  test("a path with dots behind the service's own is the original's: no client reaches another route, such as /healthz", async () => {
+    await using service = await serving(RULES, ["--trust-proxy", "1"]);
+    const { hostname, port } = new URL(service.url);
+    // Not by `fetch`, which resolves the dots.
+    const asIs = (path: string): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const headers = { "x-forwarded-for": "192.0.2.3" };
+        send({ hostname, port, path: `/v1/forward-auth${path}`, headers }, (response) => {
+          response.resume().on("end", () => resolve(response.statusCode));
+        })
+          .on("error", reject)
+          .end();
+      });
+    const paths = ["/../../healthz", "/%2e%2e/%2e%2e/metrics", "/a/../../b", "/c"];
+    const statuses = [];
+    for (const path of paths) statuses.push(await asIs(path));
+    expect(statuses).toEqual([200, 200, 200, 429]);
   });
 
   test("--client-header reads a platform's header in place of X-Forwarded-For", async () => {

@@ -1,12 +1,11 @@
 /** The service's routes, on Hono. */
-import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { type Context, Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
-import { routePath } from "hono/route";
 import { isStoreError } from "tidegate";
 import type { Mounted } from "./console.ts";
-import type { Env } from "./context.ts";
-import { forwardAuth, type Proxies } from "./forward-auth.ts";
+import { behind, type Env, type Handler } from "./context.ts";
+import { forwardAuth, type Proxies, routed } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import type { Metrics } from "./metrics.ts";
@@ -56,7 +55,7 @@ function queryOf(c: Context): object {
   return key === undefined ? single : { ...single, key };
 }
 
-function handler(route: Route, file: PolicyFile): (c: Context<Env>) => Promise<Response> {
+function handler(route: Route, file: PolicyFile): Handler {
   return async (c) => {
     // A page in a browser can send JSON elsewhere only where the server allows it, other types without asking.
     if (route.method === "post" && !/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
@@ -64,23 +63,45 @@ function handler(route: Route, file: PolicyFile): (c: Context<Env>) => Promise<R
     }
     const { body, headers } = await answerOf(route, route.method === "post" ? await bodyOf(c) : queryOf(c), file);
     // Not by `c.body`, which makes an object of `Headers` of them: this is the server's own fast path.
-    return new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json", ...headers } });
+    return new Response(JSON.stringify(body), {
+      headers: Object.assign({ "Content-Type": "application/json" }, headers),
+    });
   };
 }
 
-const measured =
-  ({ metrics, log, logRequests, accepting }: Service): MiddlewareHandler<Env> =>
-  async (c, next) => {
+/** The response to a request that failed. */
+function failed(error: unknown, c: Context, log: Log): Response {
+  if (error instanceof RequestError) return mistaken(c, error.mistake);
+  if (isStoreError(error)) return problem(c, 503, `The store failed: ${messagesOf(error)}.`);
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error("request failed", { path: c.req.path, cause: messagesOf(error), stack });
+  return problem(c, 500, "This is a defect of tidegate-serve, or of its environment; the log has the cause.");
+}
+
+/**
+ * The handler with errors answered, and responses counted and logged. Not a middleware: Hono composes the handlers of a route
+ * anew for each request where it has several, which takes longer than a decision.
+ */
+function measured({ metrics, log, logRequests, accepting }: Service, route: string, handle: Handler): Handler {
+  return async (c) => {
     const start = performance.now();
-    await next();
-    const { status } = c.res;
+    let response: Response;
+    try {
+      response = await handle(c);
+    } catch (error) {
+      response = failed(error, c, log);
+    }
+    const { status } = response;
     // A connection that is kept would delay the end.
-    if (!accepting()) c.header("Connection", "close");
-    metrics.answered(routePath(c, -1), status);
-    if (!logRequests) return;
-    const { method, path } = c.req;
-    log.info("request", { method, path, status, ms: Math.round((performance.now() - start) * 1000) / 1000 });
+    if (!accepting()) response.headers.set("Connection", "close");
+    metrics.answered(route, status);
+    if (logRequests) {
+      const { method, path } = c.req;
+      log.info("request", { method, path, status, ms: Math.round((performance.now() - start) * 1000) / 1000 });
+    }
+    return response;
   };
+}
 
 /** Whether the store answers, or why not. */
 async function storeProblem({ file }: Service): Promise<string | undefined> {
@@ -94,71 +115,70 @@ async function storeProblem({ file }: Service): Promise<string | undefined> {
 
 /** Makes the application. */
 export function appOf(service: Service): Hono<Env> {
-  const { file, metrics, log, version, adminToken, proxies } = service;
-  const app = new Hono<Env>();
-  app.use(measured(service));
-  app.onError((error, c) => {
-    if (error instanceof RequestError) return mistaken(c, error.mistake);
-    if (isStoreError(error)) return problem(c, 503, `The store failed: ${messagesOf(error)}.`);
-    log.error("request failed", { path: c.req.path, cause: messagesOf(error), stack: error.stack });
-    return problem(c, 500, "This is a defect of tidegate-serve, or of its environment; the log has the cause.");
-  });
-  app.notFound((c) =>
-    problem(c, 404, `There is no ${c.req.method} ${c.req.path}; GET /v1/openapi.json lists the API.`),
+  const { file, metrics, version, adminToken, proxies, console: mounted } = service;
+  const app = new Hono<Env>({ getPath: routed });
+  const on = (method: "get" | "post" | "all", path: string, handle: Handler): void => {
+    app[method](path, measured(service, path, handle));
+  };
+  app.notFound(
+    measured(service, "/*", (c) =>
+      problem(c, 404, `There is no ${c.req.method} ${c.req.path}; GET /v1/openapi.json lists the API.`),
+    ),
   );
 
-  app.get("/healthz", (c) => c.json({ ok: true }));
-  app.get("/readyz", async (c) => {
+  on("get", "/healthz", (c) => c.json({ ok: true }));
+  on("get", "/readyz", async (c) => {
     if (!service.accepting()) return problem(c, 503, "The service is shutting down.");
-    const failed = await storeProblem(service);
-    return failed === undefined ? c.json({ ok: true }) : problem(c, 503, `The store failed: ${failed}.`);
+    const cause = await storeProblem(service);
+    return cause === undefined ? c.json({ ok: true }) : problem(c, 503, `The store failed: ${cause}.`);
   });
-  app.get("/metrics", async (c) => c.body(await metrics.text(), 200, { "Content-Type": metrics.contentType }));
+  on("get", "/metrics", async (c) => c.body(await metrics.text(), 200, { "Content-Type": metrics.contentType }));
   const document = openapi(version, adminToken !== undefined);
-  app.get("/v1/openapi.json", (c) => c.json(document));
+  on("get", "/v1/openapi.json", (c) => c.json(document));
 
-  const limited = limitedTo(service.bodyLimit);
-  const refused = (c: Context) =>
-    problem(c, 401, "Send `Authorization: Bearer <token>` with the administrator's token.");
   for (const route of ROUTES) {
-    if (route.admin && adminToken === undefined) continue;
-    const guards = [
-      ...(route.admin && adminToken !== undefined ? [guard(adminToken, refused)] : []),
-      ...(route.method === "post" ? [limited] : []),
-    ];
-    app.on(route.method, [route.path], ...(guards as [MiddlewareHandler]), handler(route, file));
+    const { method, path, admin } = route;
+    const answer = method === "post" ? limitedTo(service.bodyLimit, handler(route, file)) : handler(route, file);
+    if (!admin) on(method, path, answer);
+    else if (adminToken !== undefined) on(method, path, guarded(adminToken, answer));
   }
-  const { console: mounted } = service;
-  if (mounted !== undefined) app.all("/console", limited, (c) => mounted.fetch(c.req.raw));
-  if (proxies !== undefined) forwardAuth(app, file, proxies);
+  if (mounted !== undefined)
+    on(
+      "all",
+      "/console",
+      limitedTo(service.bodyLimit, (c) => mounted.fetch(c.req.raw)),
+    );
+  if (proxies !== undefined) forwardAuth((path, handle) => on("all", path, handle), file, proxies);
   return app;
 }
 
 /** Refuses larger bodies. */
-function limitedTo(maxSize: number): MiddlewareHandler {
+function limitedTo(maxSize: number, handle: Handler): Handler {
   const onError = (c: Context) => problem(c, 413, `The body must be at most ${maxSize} bytes (--body-limit).`);
   const counting = bodyLimit({ maxSize, onError });
-  return async (c, next) => {
+  return (c) => {
     const length = c.req.header("content-length");
     // Node.js reads no more than the length that it states; counting costs as much as the rest of a decision.
-    if (length === undefined || c.req.header("transfer-encoding") !== undefined) return counting(c, next);
-    return Number(length) <= maxSize ? next() : onError(c);
+    if (length !== undefined && c.req.header("transfer-encoding") === undefined) {
+      return Number(length) <= maxSize ? handle(c) : onError(c);
+    }
+    return behind(counting, c, handle);
   };
 }
 
 /** Requires the token; the answer does not reveal which part of it was wrong. */
-function guard(token: string, refused: (c: Context) => Response): MiddlewareHandler {
+function guarded(token: string, handle: Handler): Handler {
   const check = bearerAuth({ token });
-  return async (c, next) => {
+  return async (c) => {
     let passed = false;
     try {
-      return await check(c, async () => {
+      return await behind(check, c, () => {
         passed = true;
-        await next();
+        return handle(c);
       });
     } catch (error) {
       if (passed) throw error;
-      const response = refused(c);
+      const response = problem(c, 401, "Send `Authorization: Bearer <token>` with the administrator's token.");
       response.headers.set("WWW-Authenticate", "Bearer");
       return response;
     }

@@ -1,8 +1,9 @@
 /** Forward auth: a proxy sends a request's head here, and passes the request on where the answer is 2xx. */
-import type { Context, Hono, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
+import { getPath } from "hono/utils/url";
 import { type Denial, rateLimit } from "tidegate/hono";
 import { type ClientIpOptions, clientIp } from "tidegate/http";
-import type { Env } from "./context.ts";
+import { behind, type Env, type Handler } from "./context.ts";
 import type { PolicyFile } from "./policies.ts";
 import { problem, RequestError } from "./problem.ts";
 
@@ -21,12 +22,22 @@ const STATED = "192.0.2.255";
 const isTrusted = (address: string | undefined, { trust }: Proxies): boolean =>
   clientIp({ address, headers: { "x-forwarded-for": STATED } }, { trust }) === STATED;
 
+/** The path behind the service's own, as it is written: a URL would resolve its dots. */
+function pathBehind({ url = "" }: Env["Bindings"]["incoming"]): string | undefined {
+  return url.startsWith(`${FORWARD_AUTH}/`) ? url.slice(FORWARD_AUTH.length) : undefined;
+}
+
+/** The path by which a route is found: `/v1/forward-auth/../../healthz` is no other route, which would grant without a decision. */
+export function routed(request: Request, { env }: { env?: Env["Bindings"] } = {}): string {
+  const path = env === undefined ? undefined : pathBehind(env.incoming);
+  return path === undefined ? getPath(request) : FORWARD_AUTH + path.replace(/\?.*/s, "");
+}
+
 /** The headers and the URL of the original request. Envoy sends its path behind the service's own, and its method as is. */
-function original({ req }: Context<Env>): { headers: Headers; url: string | undefined } {
-  const { headers, url } = req.raw;
-  const behind = url.indexOf(FORWARD_AUTH);
-  const path = behind < 0 ? "" : url.slice(behind + FORWARD_AUTH.length);
-  if (!path.startsWith("/")) return { headers, url: headers.get("x-forwarded-uri") ?? undefined };
+function original({ req, env }: Context<Env>): { headers: Headers; url: string | undefined } {
+  const { headers } = req.raw;
+  const path = pathBehind(env.incoming);
+  if (path === undefined) return { headers, url: headers.get("x-forwarded-uri") ?? undefined };
   const copy = new Headers(headers);
   copy.set("x-forwarded-method", req.method);
   copy.set("x-forwarded-uri", path);
@@ -56,14 +67,16 @@ function deciding(
 }
 
 /** Adds the routes. They are for the proxies alone: any other peer is refused. */
-export function forwardAuth(app: Hono<Env>, file: PolicyFile, proxies: Proxies): void {
-  const fromProxy: MiddlewareHandler<Env> = async (c, next) => {
-    const { remoteAddress } = c.env.incoming.socket;
-    if (isTrusted(remoteAddress, proxies)) return next();
-    return problem(c, 403, `The peer ${remoteAddress} is none of the proxies of --trust-proxy.`);
-  };
+export function forwardAuth(add: (path: string, handle: Handler) => void, file: PolicyFile, proxies: Proxies): void {
   const granted = (c: Context): Response => c.body(null, 200);
-  for (const path of [FORWARD_AUTH, `${FORWARD_AUTH}/*`]) app.all(path, fromProxy, deciding(file, proxies), granted);
+  const route = (path: string, limit: MiddlewareHandler<Env>): void => {
+    add(path, (c) => {
+      const { remoteAddress } = c.env.incoming.socket;
+      if (isTrusted(remoteAddress, proxies)) return behind(limit, c, granted);
+      return problem(c, 403, `The peer ${remoteAddress} is none of the proxies of --trust-proxy.`);
+    });
+  };
+  for (const path of [FORWARD_AUTH, `${FORWARD_AUTH}/*`]) route(path, deciding(file, proxies));
   const forNginx = (_: Context, { status }: Denial) => new Response(null, { status: status === 503 ? 503 : 403 });
-  app.all(AUTH_REQUEST, fromProxy, deciding(file, proxies, forNginx), granted);
+  route(AUTH_REQUEST, deciding(file, proxies, forNginx));
 }

@@ -1,5 +1,5 @@
 /** Metrics, in the format of Prometheus and for OpenTelemetry: those of `tidegate/observe`, and the service's own. */
-import { metrics as api } from "@opentelemetry/api";
+import { createNoopMeter, metrics as api } from "@opentelemetry/api";
 import { collectDefaultMetrics, Counter, Histogram, Registry } from "prom-client";
 import { type DecisionEvent, metrics, type MeterLike } from "tidegate/observe";
 
@@ -73,16 +73,19 @@ export interface Metrics {
 }
 
 /**
- * The meter of the OpenTelemetry that the process was started with, and one that does nothing without. The API is bundled:
- * all its copies in a process find the same SDK, by a symbol.
+ * The meter of the OpenTelemetry that the process was started with, if it was. The API is bundled: all its copies in a
+ * process find the same SDK, by a symbol.
  */
-export const openTelemetry = (version: string): MeterLike => api.getMeter("tidegate-serve", version);
+export function openTelemetry(version: string): MeterLike | undefined {
+  const meter = api.getMeter("tidegate-serve", version);
+  return meter === createNoopMeter() ? undefined : meter;
+}
 
-/** Makes the metrics, with the evictions of a store that counts them. `meter` gets the same as Prometheus. */
-export function metricsOf(store: { stats(): { evicted: number } } | undefined, meter: MeterLike): Metrics {
+/** Makes the metrics, with the evictions of a store that counts them. A `meter` gets the same as Prometheus. */
+export function metricsOf(store: { stats(): { evicted: number } } | undefined, meter: MeterLike | undefined): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const meters = [meterOn(registry), meter];
+  const meters = [meterOn(registry), ...(meter === undefined ? [] : [meter])];
   const observers = meters.map((one) => metrics(one, store === undefined ? {} : { store }));
   const counter = (name: string, description: string) => {
     const counters = meters.map((one) => one.createCounter(name, { description }));

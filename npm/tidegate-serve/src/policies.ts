@@ -1,6 +1,6 @@
 /** The policies in force: read from a file, and read again while the service runs. */
 import { readFileSync, statSync } from "node:fs";
-import { type Config, isInputError, type Limiter, type LimitRequest } from "tidegate";
+import { type Config, isInputError, type Limiter, type LimitOptions, type LimitRequest } from "tidegate";
 import { addressKey } from "tidegate/http";
 import { type DecisionEvent, observe } from "tidegate/observe";
 import { definePolicies, type Policies, PolicyError, policyTarget } from "tidegate/policies";
@@ -144,8 +144,13 @@ export class PolicyFile {
 
   /** The limiter's request for a limit by its name. */
   requestOf(body: z.infer<typeof NamedLimit>, at = ""): LimitRequest<string> {
+    return Object.assign(this.callOf(body, at), { name: body.name });
+  }
+
+  /** The same without the name, as the options of a call. */
+  callOf(body: z.infer<typeof NamedLimit>, at = ""): LimitOptions {
     const { count = 1, reserve = false } = body;
-    const { name, key, config } = this.targetOf(body, at);
-    return key === undefined ? { name, config, count, reserve } : { name, key, config, count, reserve };
+    const { key, config } = this.targetOf(body, at);
+    return key === undefined ? { config, count, reserve } : { key, config, count, reserve };
   }
 }

@@ -64,7 +64,9 @@ function checked<T extends z.ZodType>(schema: T, body: unknown, example: object)
   const [issue] = error.issues as [z.core.$ZodIssue, ...z.core.$ZodIssue[]];
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
   const { field, value } = at(body, [...issue.path, ...unknown]);
-  const rule = unknown.length > 0 ? "absent: there is no such field" : issue.message;
+  const beside = issue.path.length === 0 && "request" in Object(body);
+  const absent = beside ? "absent beside `request`" : "absent: there is no such field";
+  const rule = unknown.length > 0 ? absent : issue.message;
   const remedy = `Send a body such as ${JSON.stringify(example)}; GET /v1/openapi.json has all fields.`;
   throw new RequestError({ field: field === "" ? "body" : field, rule, value: field === "" ? body : value, remedy });
 }
@@ -97,8 +99,8 @@ function deciding(id: "decide" | "check", summary: string): Route {
     example,
     async run(body, file) {
       if (!("request" in Object(body))) {
-        const { name, ...call } = file.requestOf(checked(schemas.NamedLimit, body, example));
-        return one(await file.limiter[single](name, call));
+        const limit = checked(schemas.NamedLimit, body, example);
+        return one(await file.limiter[single](limit.name, file.callOf(limit)));
       }
       const { request } = checked(schemas.OneRequest, body, example);
       const taken = file.select(request);

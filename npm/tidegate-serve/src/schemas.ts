@@ -60,7 +60,7 @@ export const RequestParts = z
         .optional()
         .meta({ description: "Required where a rule reads `ip:address`. IPv6 addresses are grouped by /56." }),
       headers: z
-        .record(z.string(), z.union([z.string(), z.array(z.string())]), {
+        .record(z.string(), z.union([z.string(), z.array(z.string())], { error: "a string, or an array of strings" }), {
           error: "an object of headers, each a string",
         })
         .optional()
