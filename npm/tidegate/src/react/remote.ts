@@ -4,7 +4,7 @@ import { InputError } from "../limit/errors.ts";
 import { project } from "../limit/evaluate.ts";
 import { ServerClock } from "./server-clock.ts";
 
-/** A limit's state on the server: `{ ...limits.getValue(name, { key }), now: Date.now() }`. */
+/** A limit's state on the server: `{ ...(await limits.getValue(name, { key })), now: Date.now() }`. */
 export interface ServerState extends State {
   /** The complete limit, as `getValue` returns it. */
   config: Config;
