@@ -105,6 +105,11 @@ describe("a mistake exits with 2, before the store is opened", () => {
     [["get", "api", "k", ...STORE, "--rate", "0", "--period", "1s"], "`rate` must be"],
     [["charge", "api", "k", ...ON, "--count=-1"], "`count` must be a finite number of tokens from 0"],
     [["give", "api", "k", ...ON, "--count", "x"], '--count must be a number; got "x"'],
+    [["block", "api", "k", ...ON, "--for", "15x"], '--for must be a number of ms, or a text such as 15m; got "15x"'],
+    [
+      ["get", "api", "k", ...STORE, "--rate", "1", "--period", "1h30m"],
+      '--period must be a number of ms, or a text such as 15m; got "1h30m"',
+    ],
     [["block", "api", "k", ...ON], "block needs --for, how long; such as --for 15m"],
     [["block", "api", "k", ...ON, "--for", "0"], "`for` must be"],
     [["reset", "api", "k", ...ON, "--count", "1"], "Unknown option '--count'; see tidegate help reset"],
