@@ -8,6 +8,7 @@ const [FETCH, FIELDS, THROTTLE] = [
   client("rate-limit-fields"),
   client("throttle", "laws"),
 ];
+const EXTREMES = client("fetch-extremes");
 const OBJECTS = client("object-streams");
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
 const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
@@ -57,6 +58,16 @@ export const CALLERS = [
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),
   one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
+  one("client/fetch.ts", "Math.min(MOST, Math.max(0, longest - wait))", "MOST", EXTREMES),
+  one(
+    "client/fetch.ts",
+    'check("idempotent", options.idempotent(url, init), FLAG)',
+    "options.idempotent(url, init)",
+    EXTREMES,
+  ),
+  one("client/restraint.ts", "Math.min(left, MOST_IN_CONFIG)", "left", EXTREMES),
+  one("client/restraint.ts", "Math.min(Math.ceil(resetAfter), MOST_IN_CONFIG)", "Math.ceil(resetAfter)", EXTREMES),
+  one("client/rate-limit-fields.ts", "NUMBER = /^\\d{1,15}(?:", "NUMBER = /^\\d+(?:", EXTREMES),
   one("client/restraint.ts", "Math.max(0, remaining - this.#flying)", "remaining", FETCH),
   one("client/restraint.ts", "if (sent < this.#learned) return;", "", FETCH),
   one("client/restraint.ts", "this.#most.size >= MOST_LIMITS && !this.#most.has(name)", "false", FETCH),

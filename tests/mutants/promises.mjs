@@ -192,8 +192,8 @@ export const PROMISES = [
   source(
     "reloading policies keeps debts",
     "policies/rule.ts",
-    "        name,\n        ...keyed(key),",
-    "        name: name + config.capacity,\n        ...keyed(key),",
+    "const request = { name,",
+    "const request = { name: name + config.capacity,",
   ),
   source(
     "a rule in shadow mode denies no request, and changes no decision of another rule",

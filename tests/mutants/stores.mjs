@@ -8,7 +8,7 @@ const of =
 const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
-const swap = of("swap.ts", ...unit("swap"));
+const swap = of("swap.ts", ...unit("swap", "swap-time"));
 const settle = (find, replace) => ({ file: "npm/tidegate/src/limit/settle.ts", find, replace, tests: unit("swap") });
 const steps = of("steps.ts", ...unit("swap", "transactional", "connecting"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
@@ -57,12 +57,15 @@ export const STORES = [
   swap("if (ids.length > 1 && database.random === undefined) await load(ids);", ""),
   swap("if (lost !== undefined) throw lost.error;", ""),
   swap("writes.size === 0 && reads < 2", "writes.size === 0"),
-  swap("if (performance.now() >= first) return undefined;", ""),
+  swap("if (performance.now() >= first) return", "if (false) return"),
   swap("database.swap(changes, until, first)", "database.swap(changes, until, until)"),
   swap("if (left.length === 0) return [];", ""),
   swap("this.#attempt(ids, left, until)", "this.#attempt(ids, calls, until)"),
   swap("database.comparesAll === true", "false"),
-  swap("? ends : undefined", "? ends : ends"),
+  swap(
+    "if (await database.swap(changes, until, first)) return ends;",
+    "await database.swap(changes, until, first);\n    return ends;",
+  ),
   swap(
     "this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)))",
     "this.#place(() => this.#step(ids, batch))",
@@ -110,6 +113,8 @@ export const STORES = [
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();", ""),
+  mysql("  nestTables: false,\n", ""),
+  mysql("  typeCast: (_column: unknown, next: () => unknown): unknown => next(),\n", ""),
   mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),
   mysql('if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");', ""),
   dynamodb("ConsistentRead: true", "ConsistentRead: false"),
@@ -143,6 +148,7 @@ export const STORES = [
   lua(" and at < END and after + ((at - t) * rate) / period >= capacity then", " and at < END then"),
   lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
   lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
+  lua("held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key)", "'4'"),
   lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
 
   of("postgres.ts", ...server("postgres/connecting"))(
@@ -154,6 +160,10 @@ export const STORES = [
   of("memcached.ts", ...server("memcached/connecting"))("      return connecting();\n", ""),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  postgres("client.ts", "clients")(
+    "Object.values((row ?? {}) as object)[0]",
+    "((row ?? {}) as { answer?: unknown }).answer",
+  ),
   postgres("executor.ts", "pooler")('"42P05": NO_PREPARE, ', ""),
   postgres("executor.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(
