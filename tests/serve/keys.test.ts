@@ -1,6 +1,8 @@
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`, on the stores of running services. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -198,3 +200,24 @@ test("postgres: the database of a service; a corrupt row among good ones; a pass
   expect([down.code, down.out]).toEqual([1, ""]);
   expect(down.err).toMatch(/^tidegate: postgres: connect of "postgres:\/\/postgres:\*\*\*@127.*ECONNREFUSED.*\n$/);
 });
+
+test.each(["ioredis", "redis", "pg", "postgres"])(
+  "with %s, a server that accepts the connection and says nothing is an error, and no command that never ends",
+  async (client) => {
+    await using service = await serving();
+    const project = join(service.folder, client);
+    mkdirSync(join(project, "node_modules"), { recursive: true });
+    symlinkSync(join(root, "node_modules", client), join(project, "node_modules", client));
+    const silent = createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const store = client.startsWith("p") ? "postgres" : "redis";
+    const url = `${store}://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { code, out, err } = await tidegate(
+      ["get", "api", "k", "--store", url, "--rate", "1", "--period", "1m"],
+      project,
+    );
+    silent.close();
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toMatch(new RegExp(`^tidegate: ${store}: .* failed: .*no connection (within 10 s|was free before the deadline).*\n$`));
+  },
+);

@@ -14,6 +14,9 @@ interface Connecting {
   on(event: "error", listener: (error: Error) => void): unknown;
   connect(): Promise<unknown>;
 }
+/** How long a server may take until it is connected, in ms. */
+const PATIENCE = 10_000;
+
 interface Ioredis {
   Redis: new (url: string, options: object) => RedisLike & Connecting & { disconnect(): void };
 }
@@ -21,7 +24,7 @@ interface NodeRedis {
   createClient(options: object): RedisLike & Connecting & { destroy?(): void; disconnect(): Promise<void> };
 }
 interface Pg {
-  Client: new (options: { connectionString: string }) => PostgresClient & Connecting & { end(): Promise<void> };
+  Client: new (options: { connectionString: string; connectionTimeoutMillis: number }) => PostgresClient & Connecting & { end(): Promise<void> };
 }
 type Postgres = (url: string, options: object) => PostgresClient & { end(options: { timeout: number }): Promise<void> };
 
@@ -40,19 +43,40 @@ async function installed<T>(name: string): Promise<T | undefined> {
 const absent = (first: string, second: string, instead: string): UsageError =>
   new UsageError(`neither ${first} nor ${second} is installed in ${process.cwd()}: run npm install ${first}${instead}`);
 
+/** Rejects where a server accepts the connection and then says nothing, for which clients have no time, or a long one. */
+async function inTime(connecting: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no connection within ${PATIENCE / 1000} s`)), PATIENCE);
+  });
+  try {
+    await Promise.race([connecting, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Connects. The first error that the client reports is the reason; what `connect` rejects with may be that it is closed. */
-async function connected(store: string, url: string, client: Connecting): Promise<void> {
+async function connected<C extends Connecting>(
+  store: string,
+  url: string,
+  client: C,
+  close: () => unknown,
+): Promise<Connection<C>> {
   let reason: Error | undefined;
   // Without a listener a lost connection would end the process; the call under way rejects with it.
   client.on("error", (error) => {
     reason ??= error;
   });
   try {
-    await client.connect();
+    await inTime(client.connect());
   } catch (error) {
     const cause = reason ?? error;
+    // What is left open would keep the process running; the server may not answer this either.
+    Promise.resolve(close()).catch(() => {});
     throw new StoreError(messagesOf(cause), { store, operation: "connect", identity: masked(url), cause });
   }
+  return { client, close: async () => void (await close()) };
 }
 
 async function redis(url: string): Promise<Connection<RedisLike>> {
@@ -60,26 +84,24 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
   if (ioredis !== undefined) {
     // One attempt: a person waits for the answer.
     const client = new ioredis.Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
-    await connected("redis", url, client);
-    return { client, close: async () => client.disconnect() };
+    return connected("redis", url, client, () => client.disconnect());
   }
   const nodeRedis = await installed<NodeRedis>("redis");
   if (nodeRedis === undefined) throw absent("ioredis", "redis", "");
   const client = nodeRedis.createClient({ url, socket: { reconnectStrategy: false } });
-  await connected("redis", url, client);
-  return { client, close: async () => (client.destroy === undefined ? client.disconnect() : client.destroy()) };
+  return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
 }
 
 async function postgres(url: string): Promise<Connection<PostgresClient>> {
   const pg = await installed<Pg>("pg");
   if (pg !== undefined) {
-    const client = new pg.Client({ connectionString: url });
-    await connected("postgres", url, client);
-    return { client, close: () => client.end() };
+    // Closes the socket after the error above: `end` does not while the client connects.
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE + 1 });
+    return connected("postgres", url, client, () => client.end());
   }
   const connect = await installed<Postgres>("postgres");
   if (connect === undefined) throw absent("pg", "postgres", ", or print the SQL of a migration with --print");
-  const client = connect(url, { max: 1, onnotice: () => {} });
+  const client = connect(url, { max: 1, connect_timeout: PATIENCE / 1000, onnotice: () => {} });
   return { client, close: () => client.end({ timeout: 5 }) };
 }
 
