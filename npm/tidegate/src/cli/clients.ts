@@ -24,7 +24,10 @@ interface NodeRedis {
   createClient(options: object): RedisLike & Connecting & { destroy?(): void; disconnect(): Promise<void> };
 }
 interface Pg {
-  Client: new (options: { connectionString: string; connectionTimeoutMillis: number }) => PostgresClient & Connecting & { end(): Promise<void> };
+  Client: new (options: {
+    connectionString: string;
+    connectionTimeoutMillis: number;
+  }) => PostgresClient & Connecting & { end(): Promise<void> };
 }
 type Postgres = (url: string, options: object) => PostgresClient & { end(options: { timeout: number }): Promise<void> };
 
