@@ -133,6 +133,20 @@ describe("SIGTERM", () => {
     agent.destroy();
   });
 
+  test("answers a request that an idle connection sends after the signal, and ends the connection with it", async () => {
+    await using service = await serving(POLICIES, ["--shutdown-timeout", "10m"]);
+    const kept = connect(Number(new URL(service.url).port), "127.0.0.1");
+    kept.setEncoding("utf8");
+    const request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    kept.write(request);
+    expect((await once(kept, "data"))[0]).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*keep-alive/i);
+    const exited = service.end();
+    await service.logged("stopping");
+    kept.write(request);
+    expect((await once(kept, "data"))[0]).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close/i);
+    expect(await exited).toBe(0);
+  });
+
   test("cuts off what takes longer than --shutdown-timeout", async () => {
     await using service = await serving(POLICIES, ["--shutdown-timeout", "100ms"]);
     const slow = connect(Number(new URL(service.url).port), "127.0.0.1");

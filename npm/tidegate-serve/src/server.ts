@@ -2,7 +2,7 @@
 import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as Listener } from "node:net";
 import type { Limiter } from "tidegate";
 import type { Policies } from "tidegate/policies";
 import type { Store } from "tidegate/store";
@@ -63,16 +63,22 @@ async function listen(server: Server, { host, port }: Settings): Promise<Address
   return server.address() as AddressInfo;
 }
 
-/** Ends the connections: the idle ones, then each after its request, and all after the time. */
+/**
+ * Ends the connections: each after its next request, the idle ones after a tenth of the time, and all after the time. An idle
+ * one that ended at once would fail the request that a client has just sent on it.
+ */
 async function drain(server: Server, within: number): Promise<boolean> {
   const closed = once(server, "close");
-  server.close();
+  // Not by the method of HTTP, which ends the idle connections.
+  Listener.prototype.close.call(server);
+  const idle = setInterval(() => server.closeIdleConnections(), within / 10);
   let late = false;
   const timer = setTimeout(() => {
     late = true;
     server.closeAllConnections();
   }, within);
   await closed;
+  clearInterval(idle);
   clearTimeout(timer);
   return !late;
 }
