@@ -166,6 +166,13 @@ describe("redis", () => {
       const message = `tidegate: neither ioredis nor redis is installed in ${project}: run npm install ioredis\n`;
       expect([code, err]).toEqual(name === "none" ? [2, message] : [0, ""]);
     }
+    for (const name of ["ioredis", "redis"]) {
+      // Of 16 databases, which are numbered from 0.
+      const none = on.map((arg) => (arg.startsWith("redis:") ? `${arg}/16` : arg));
+      const { code, out, err } = await tidegate(["get", "api", "k", ...none], join(service.folder, name));
+      expect([code, out]).toEqual([1, ""]);
+      expect(err).toMatch(/^tidegate: redis: connect of "redis:.*\/16" failed: ERR DB index is out of range\n$/);
+    }
     await redis.kill();
     for (const name of ["ioredis", "redis"]) {
       const { code, out, err } = await tidegate(["get", "api", "k", ...on], join(service.folder, name));

@@ -57,6 +57,14 @@ describe("redis", () => {
     await redis.stop();
   });
 
+  test("a database that the server does not have ends the start: ioredis would use database 0", async () => {
+    const redis = await RedisServer.start();
+    await expect(serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/16`])).rejects.toThrow(
+      "--store has a database that the server refuses: ERR DB index is out of range",
+    );
+    await redis.stop();
+  });
+
   test("a server that fails is logged once with its cause, and once when it answers again", async () => {
     const redis = await RedisServer.start();
     await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`]);

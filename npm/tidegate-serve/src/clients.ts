@@ -1,5 +1,9 @@
 /** The clients of the stores, which the package includes. */
-import type { Clients } from "tidegate/cli";
+import { once } from "node:events";
+import { type Clients, messagesOf, UsageError } from "tidegate/cli";
+
+/** How long the start waits for a first connection, in ms. */
+const FIRST = 2000;
 
 export const clients: Clients = {
   async redis(url) {
@@ -7,6 +11,12 @@ export const clients: Clients = {
     const client = new Redis(url, { connectionName: "tidegate-serve" });
     // The limiter reports what fails, once and with its cause.
     client.on("error", () => {});
+    await once(client, "ready", { signal: AbortSignal.timeout(FIRST) }).catch((error) => {
+      // Any other failure may end by itself. After this one ioredis would go on in database 0.
+      if (error.command?.name !== "select") return;
+      client.disconnect();
+      throw new UsageError(`--store has a database that the server refuses: ${messagesOf(error)}`);
+    });
     return {
       client,
       close: async () => {

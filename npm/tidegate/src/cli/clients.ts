@@ -73,6 +73,8 @@ async function connected<C extends Connecting>(
   });
   try {
     await inTime(client.connect());
+    // Where the server refuses the database, ioredis reports it and goes on in database 0.
+    if (reason !== undefined) throw reason;
   } catch (error) {
     const cause = reason ?? error;
     // What is left open would keep the process running; the server may not answer this either.
@@ -99,7 +101,7 @@ async function postgres(url: string): Promise<Connection<PostgresClient>> {
   const pg = await installed<Pg>("pg");
   if (pg !== undefined) {
     // Closes the socket after the error above: `end` does not while the client connects.
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE + 1 });
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE + 100 });
     return connected("postgres", url, client, () => client.end());
   }
   const connect = await installed<Postgres>("postgres");

@@ -57,6 +57,9 @@ export const masked = (url: string): string => url.replace(/(\/\/[^/:@]*:).*@/, 
 export function storeKind(url: string): StoreKind {
   const [kind] = KINDS.find(([, pattern]) => pattern.test(url)) ?? [];
   const isWhole = kind === "memory" || kind === "file" || URL.canParse(url);
+  if (kind === "redis" && isWhole && !/^\/?\d*$/.test(new URL(url).pathname)) {
+    throw new UsageError(`--store ends with the number of a database, as redis://<host>/0 does; got ${masked(url)}`);
+  }
   if (kind !== undefined && isWhole) return kind;
   throw new UsageError(`--store must be ${RULE}; got ${JSON.stringify(masked(url))}`);
 }

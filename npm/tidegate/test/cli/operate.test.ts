@@ -84,6 +84,10 @@ describe("a mistake exits with 2, before the store is opened", () => {
       ["get", "api", "k", "--store", "redis://[", "--policy", "p.json"],
       "--store must be memory, file:<folder>, redis://",
     ],
+    [
+      ["get", "api", "k", "--store", "redis://u:secret@h/abc", "--policy", "p.json"],
+      "--store ends with the number of a database, as redis://<host>/0 does; got redis://u:***@h/abc",
+    ],
     [["get", "api", "k", "--store", "file:./no/such", "--policy", "p.json"], "there is none at ./no/such"],
     [["get", "apl", "k", ...ON], '`limit` must be one of api, plans, all; got "apl"'],
     [["get", "api", ...ON], `\`key\` must be ${KEY_RULE} "api", in order: ip:address; got none`],
