@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
@@ -45,6 +47,16 @@ test("postgres: --migrate makes the schema, the password is not logged", async (
   expect((await before.request("/readyz")).status).toBe(200);
   expect(a.log()[0]).toMatchObject({ store: `postgres://postgres:***@127.0.0.1:${server.port}/postgres` });
   await endsCleanly(a);
+});
+
+test("postgres: a server that accepts the connection and says nothing ends --migrate", async () => {
+  const silent = createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const store = `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/d`;
+  await expect(serving(POLICIES, ["--store", store, "--migrate"])).rejects.toThrow(
+    /--migrate failed on postgres:.*timeout/,
+  );
+  silent.close();
 });
 
 describe("redis", () => {

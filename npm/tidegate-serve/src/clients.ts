@@ -27,7 +27,9 @@ export const clients: Clients = {
   },
   async postgres(url) {
     const { default: pg } = await import("pg");
-    const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve" });
+    // Decisions have a deadline of their own; a migration has not.
+    const patience = { connectionTimeoutMillis: 10_000 };
+    const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", ...patience });
     client.on("error", () => {});
     return { client, close: () => client.end() };
   },
