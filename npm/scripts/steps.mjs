@@ -65,7 +65,7 @@ const packaging = () => testsIn("tests/packaging").filter((file) => !PACKAGE.inc
 /** The service: what starts no server, its stores, their keys on the command line (keys, top), and the proxies in front of it. */
 const serve = () => {
   const servers = ["redis-server", "postgres"];
-  const needs = { stores: servers, keys: servers, top: servers, proxies: ["nginx", "haproxy", "caddy"] };
+  const needs = { stores: servers, keys: servers, top: servers, proxies: ["nginx", "haproxy", "caddy", "python3"] };
   const fileOf = (name) => `tests/serve/${name}.test.ts`;
   const rest = testsIn("tests/serve").filter((file) => !Object.keys(needs).map(fileOf).includes(file));
   const others = Object.entries(needs).map(([name, programs]) =>

@@ -2,13 +2,9 @@
  * A server that speaks MongoDB's protocol, on a free loopback port: NX-27017, a Python package, in a virtual environment.
  * No package of a registry contains `mongod`. It has one transaction at a time for all connections.
  */
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { MongoClient, type MongoClientOptions } from "mongodb";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
@@ -16,22 +12,10 @@ import type { Stored } from "tidegate/testing";
 import { remove } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
 import { ServerProcess } from "../../support/processes.ts";
+import { pythonProgram } from "../../support/python.ts";
 
-const run = promisify(execFile);
-const PACKAGES = ["nx-27017==0.8.1", "neosqlite==1.17.2", "pymongo==4.20.0"];
-const environment = fileURLToPath(new URL("../../../node_modules/.cache/tidegate/nx-27017-0.8.1/", import.meta.url));
-const bin = join(environment, process.platform === "win32" ? "Scripts" : "bin");
-
-/** The program of the server, installed once. */
-async function program(): Promise<string> {
-  const installed = join(environment, "installed");
-  if (!existsSync(installed)) {
-    await run("python3", ["-m", "venv", environment]);
-    await run(join(bin, "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES]);
-    await mkdir(installed, { recursive: true });
-  }
-  return join(bin, "nx-27017");
-}
+/** The program of the server, with the versions of what it requires. */
+const program = () => pythonProgram("nx-27017", "nx-27017==0.8.1", "neosqlite==1.17.2", "pymongo==4.20.0");
 
 export class MongoServer {
   readonly url: string;

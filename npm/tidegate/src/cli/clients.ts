@@ -1,6 +1,7 @@
 /** The clients of the project in the current folder: the package has none of its own. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { StoreError } from "../limit/errors.ts";
 import type { PostgresClient } from "../stores/postgres.ts";
@@ -48,14 +49,14 @@ const absent = (first: string, second: string, instead: string): UsageError =>
 
 /** Rejects where a server accepts the connection and then says nothing, for which clients have no time, or a long one. */
 async function inTime(connecting: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no connection within ${PATIENCE / 1000} s`)), PATIENCE);
+  const ended = new AbortController();
+  const late = sleep(PATIENCE, undefined, { signal: ended.signal }).then(() => {
+    throw new Error(`no connection within ${PATIENCE / 1000} s`);
   });
   try {
     await Promise.race([connecting, late]);
   } finally {
-    clearTimeout(timer);
+    ended.abort();
   }
 }
 
