@@ -208,7 +208,7 @@ test("postgres: the database of a service; a corrupt row among good ones; a pass
   expect(down.err).toMatch(/^tidegate: postgres: connect of "postgres:\/\/postgres:\*\*\*@127.*ECONNREFUSED.*\n$/);
 });
 
-test.each(["ioredis", "redis", "pg", "postgres"])(
+test.concurrent.each(["ioredis", "redis", "pg", "postgres"])(
   "with %s, a server that accepts the connection and says nothing is an error, and no command that never ends",
   async (client) => {
     await using service = await serving();
