@@ -301,7 +301,7 @@ test("names of Object.prototype's members are ordinary names, keys and fields", 
     const extra = Object.defineProperty({ ...good }, name, { value: 1, enumerable: true });
     expect(() => defineLimits({ chat: extra })).toThrow(`\`${name}\` must be absent: a token bucket has kind, rate`);
     const option = Object.defineProperty({ key: "k" }, name, { value: 1, enumerable: true });
-    expect(() => bare.limit("chat", option)).toThrow(`\`${name}\` must be absent: take has key, count`);
+    expect(() => bare.limit("chat", option)).toThrow(`\`${name}\` must be absent: limit has key, count`);
   }
 });
 
@@ -317,7 +317,7 @@ test("defaults are stored in the limit: the capacity is the rate, and there is o
 test("a misspelt option throws with its name", () => {
   const { limits } = limiter();
   expect(() => limits.limit("chat", any({ key: "k", cuont: 5 }))).toThrow(
-    "`cuont` must be absent: take has key, count, reserve, throws, config; got 5",
+    "`cuont` must be absent: limit has key, count, reserve, throws, config; got 5",
   );
   expect(() => limits.give("chat", any({ reserve: true }))).toThrow(
     "`reserve` must be absent: give has key, count, config; got true",

@@ -134,6 +134,12 @@ describe("a call", () => {
   throwEach([
     ["the key alone", call("user 7"), '`options` must be an object, such as { key, count }; got "user 7"'],
     ["null", call(null), "`options` must be an object, such as { key, count }; got null"],
+    ["an array", call([]), "`options` must be an object, such as { key, count }; got an array"],
+    [
+      "a promise",
+      call(Promise.resolve({ key: "user 7" })),
+      "`options` must be an object, such as { key, count }; got a promise; `await` it first",
+    ],
     ["a number as the key", call({ key: 7 }), `${KEY}7`],
     ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
     ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],
@@ -144,7 +150,7 @@ describe("a call", () => {
     [
       "an option misspelt",
       call({ kye: "a" }),
-      '`kye` must be absent: take has key, count, reserve, throws, config; got "a"; did you mean `key`?',
+      '`kye` must be absent: limit has key, count, reserve, throws, config; got "a"; did you mean `key`?',
     ],
     [
       "several in one object",

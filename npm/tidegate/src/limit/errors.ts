@@ -22,6 +22,7 @@ export function showInstead(value: unknown): string {
     return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
   }
   if (typeof value !== "object" || value === null) return show(value);
+  if (Array.isArray(value)) return "an array";
   if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
   const fields = Object.keys(value).slice(0, 5).join(", ");
   return fields === "" ? show(value) : `an object with ${fields}`;

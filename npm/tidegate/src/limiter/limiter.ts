@@ -272,7 +272,9 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     checkCall(op, options);
     const { key, count = 1, reserve, throws, config } = options;
     const limit = this.#limit(name, config);
-    if (key === undefined ? "key" in options : typeof key !== "string" || key === "") throw keyError(key);
+    if (key === undefined ? options !== NONE && checkKey(options) : typeof key !== "string" || key === "") {
+      throw keyError(key);
+    }
     if (typeof count !== "number") throw numberError("count", count);
     checkFlag("reserve", reserve);
     checkFlag("throws", throws);

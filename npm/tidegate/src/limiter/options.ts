@@ -6,7 +6,7 @@ import { type Config, checkOnStoreError, checkTimeout, numberError } from "../li
 import { checkFields, fieldTable, unknownField } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
-import { InputError, show } from "../limit/errors.ts";
+import { InputError, show, showInstead } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { meant } from "../limit/nearest.ts";
 import type { Call, Op, Store, SyncStore } from "../stores/contract.ts";
@@ -126,7 +126,8 @@ export function checkCall(op: Op, options: unknown): void {
   const known = op === "take" || op === "check" ? LIMIT : CALL;
   // `checkFields` with the usual fields first, which halves its cost (2 % of a decision).
   for (const field in options) {
-    if (field !== "key" && field !== "count" && known[field] !== true) unknownField(field, options, known, op);
+    if (field !== "key" && field !== "count" && known[field] !== true)
+      unknownField(field, options, known, op === "take" ? "limit" : op);
   }
 }
 
@@ -137,7 +138,13 @@ export function checkFlag(field: "reserve" | "throws", flag: unknown): void {
 /** Returns the key of a call's options; `undefined` where they have none. */
 export function checkKey(options: { readonly key?: unknown }): string | undefined {
   const { key } = options;
-  if (key === undefined && !("key" in options)) return key;
+  if (key === undefined && !("key" in options)) {
+    // A promise that was not awaited, or a list: without their key all callers would share one limit.
+    if (options instanceof Promise || Array.isArray(options)) {
+      throw new InputError("options", OPTIONS, options, showInstead(options));
+    }
+    return key;
+  }
   return checkText(key);
 }
 
