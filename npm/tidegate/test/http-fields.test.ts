@@ -89,6 +89,9 @@ describe("rateLimitHeaders", () => {
       "X-RateLimit-Limit": "20",
     });
     expect([statusOf(never), statusOf(never, { never: 413 })]).toEqual([400, 413]);
+    for (const write of [statusOf, problem]) {
+      expect(() => write(never, { nevr: 413 } as object)).toThrow("`nevr` must be absent: a problem has never, ");
+    }
     expect(problem(never)).toMatchObject({ type: "about:blank", status: 400, "violated-policies": ["api"] });
     expect(problem(never)).not.toHaveProperty("retryAt");
   });

@@ -305,6 +305,10 @@ describe("clientIp", () => {
     ],
     [{ header: "a b" }, '`header` must be a header\'s name, such as x-forwarded-for; got "a b"'],
     [{ prefix: 16 }, "`prefix` must be a whole number of bits from 32 to 128; got 16"],
+    [
+      { trsut: 1 } as object,
+      "`trsut` must be absent: an address has prefix, trust, header; got 1; did you mean `trust`?",
+    ],
   ])("%j is a mistake, whatever the request", (options, message) => {
     for (const request of [{}, { address: "10.0.0.1" }]) expect(() => clientIp(request, options)).toThrow(message);
   });

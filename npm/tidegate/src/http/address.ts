@@ -1,5 +1,6 @@
 // Written here: these lines are a tenth of the size of ipaddr.js, which the tests compare them with, and pages and Workers
 // load them.
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link addressKey}. */
@@ -101,11 +102,15 @@ function textOf(address: Address): string {
   return short.slice(short.startsWith("::") ? 0 : 1, short.endsWith("::") ? undefined : -1);
 }
 
+/** Those of `clientIp`, which gives them to {@link keyOf}. */
+const OPTIONS = fieldTable("prefix", "trust", "header");
+
 /** The key of an address: itself, or an IPv6 one's network with its length. */
 export function keyOf(address: Address, options: AddressOptions): string {
   if (typeof options !== "object" || options === null) {
     throw new InputError("options", "an object, such as { prefix: 56 }", options);
   }
+  checkFields(options, OPTIONS, "an address");
   const { prefix = 56 } = options;
   if (typeof prefix !== "number" || !Number.isInteger(prefix) || prefix < 32 || prefix > 128) {
     throw new InputError("prefix", "a whole number of bits from 32 to 128", prefix);

@@ -1,4 +1,5 @@
 import type { Decision } from "../limit/decision.ts";
+import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
@@ -82,10 +83,14 @@ export function problem(
   };
 }
 
+/** Its own, and those of `rateLimitHeaders`. */
+const OPTIONS = fieldTable("never", "fields", "unit", "partitionKey", "jitter");
+
 function checkOptions(options: unknown): void {
   if (typeof options !== "object" || options === null) {
     throw new InputError("options", "an object, such as { never: 413 }", options);
   }
+  checkFields(options, OPTIONS, "a problem");
   const { never } = options as { never?: unknown };
   if (never !== undefined && TITLES[never as number] === undefined) {
     throw new InputError("never", "400, 413 or 422", never);
