@@ -54,8 +54,10 @@ const GLUE_TYPE =
   'import type { Exports } from "../exports.ts";\nexport declare const instantiate: (module: WebAssembly.Module | BufferSource) => Exports;\n';
 /** The module has no imports without wasm-bindgen's own exports, which serve objects and strings: the engine has only numbers. */
 const GLUE = `
-export const instantiate = (module) =>
-  new WebAssembly.Instance(module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module)).exports;
+export function instantiate(module) {
+  if (typeof WebAssembly === "undefined") throw new Error("there is no WebAssembly here: import tidegate/pure instead");
+  return new WebAssembly.Instance(module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module)).exports;
+}
 `;
 /**
  * Glue of a module that wasm-bindgen has not processed. Its exports have a hash at the end of their names; its imports serve

@@ -45,6 +45,15 @@ for (const version of ["20.19", "22", "24", "26"] as const) {
         ]);
       });
 
+      test("without WebAssembly, names the entry that needs none", async () => {
+        user.write("take.js", 'import { memory } from "tidegate";\nmemory();');
+        await expect(exec(node, ["--jitless", "take.js"], { cwd: user.folder })).rejects.toThrow(
+          "there is no WebAssembly here: import tidegate/pure instead",
+        );
+        user.write("pure.js", 'import "tidegate/pure";\nimport "./take.js";');
+        await exec(node, ["--jitless", "pure.js"], { cwd: user.folder });
+      });
+
       describe("in memory, on the wasm", () => replay(memory));
       replayShared(shared);
       describe("file(), on the addon", () => replay(inFile));

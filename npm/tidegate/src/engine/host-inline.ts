@@ -5,10 +5,5 @@ import { instantiate } from "./generated/glue.js";
 import { WASM_TEXT } from "./generated/small-inline.ts";
 import { bytesOf } from "./text.ts";
 
-function moduleOf(text: string): Exports {
-  if (typeof WebAssembly === "undefined") throw new Error("there is no WebAssembly here: import tidegate/pure instead");
-  return instantiate(bytesOf(text));
-}
-
-export const load = (): Exports => moduleOf(WASM_TEXT);
-export const loadAlgebra = (): AlgebraExports => moduleOf(ALGEBRA);
+export const load = (): Exports => instantiate(bytesOf(WASM_TEXT));
+export const loadAlgebra = (): AlgebraExports => instantiate(bytesOf(ALGEBRA));
