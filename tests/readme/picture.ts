@@ -14,7 +14,7 @@ export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256
 /** Elements, classes, names and texts, one line each. Dates and digits are masked: times and tokens differ between runs. */
 const OUTLINE = `(() => {
   const mask = (text) => text.replace(/\\s+/g, " ").trim()
-    .replace(/[A-Z][a-z]{2}, \\d+ [A-Z][a-z]{2} \\d+ [\\d:]+ GMT/g, "a date").replace(/[0-9a-f]{16}/g, "0").replace(/[+\u2212-]?\\d+/g, "0");
+    .replace(/[A-Z][a-z]{2}, \\d+ [A-Z][a-z]{2} \\d+ [\\d:]+ GMT/g, "a date").replace(/[0-9a-f]{16}/g, "0").replace(/[+\u2212-]?\\d+(\\.\\d+)?/g, "0");
   const lines = [];
   const visit = (node, indent) => {
     if (node.nodeType === 3) {
