@@ -51,12 +51,12 @@ const exportsOf = (file) =>
   WebAssembly.Module.exports(new WebAssembly.Module(readFileSync(join(root, file)))).map(({ name }) => name);
 
 const GLUE_TYPE =
-  'import type { Exports } from "../exports.ts";\nexport declare const instantiate: (module: WebAssembly.Module | BufferSource) => Exports;\n';
+  'import type { Exports } from "../exports.ts";\nexport declare const instantiate: (bytes: BufferSource) => Exports;\n';
 /** The module has no imports without wasm-bindgen's own exports, which serve objects and strings: the engine has only numbers. */
 const GLUE = `
-export function instantiate(module) {
+export function instantiate(bytes) {
   if (typeof WebAssembly === "undefined") throw new Error("there is no WebAssembly here: import tidegate/pure instead");
-  return new WebAssembly.Instance(module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module)).exports;
+  return new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
 }
 `;
 /**
@@ -64,8 +64,8 @@ export function instantiate(module) {
  * only the descriptions of the exports, which nothing calls.
  */
 const BARE_GLUE = `
-export function instantiate(module) {
-  const compiled = new WebAssembly.Module(module);
+export function instantiate(bytes) {
+  const compiled = new WebAssembly.Module(bytes);
   const imports = {};
   for (const one of WebAssembly.Module.imports(compiled)) (imports[one.module] ??= {})[one.name] = () => 0;
   const { exports } = new WebAssembly.Instance(compiled, imports);

@@ -16,16 +16,20 @@ export function show(value: unknown): string {
   }
 }
 
-/** A value passed in place of a client of some library: a class and a promise have a remedy of their own. */
-export function showInstead(value: unknown): string {
-  if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
-    return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
-  }
-  if (typeof value !== "object" || value === null) return show(value);
+/** An object in a few words: what it is, if it is an array or a promise, or its first fields. */
+export function showObject(value: object): string {
   if (Array.isArray(value)) return "an array";
   if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
   const fields = Object.keys(value).slice(0, 5).join(", ");
   return fields === "" ? show(value) : `an object with ${fields}`;
+}
+
+/** A value passed in place of a client of some library: a class has a remedy of its own. */
+export function showInstead(value: unknown): string {
+  if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
+    return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
+  }
+  return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
 
 /** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */

@@ -6,7 +6,7 @@ import { type Config, checkOnStoreError, checkTimeout, numberError } from "../li
 import { checkFields, fieldTable, unknownField } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
-import { InputError, show, showInstead } from "../limit/errors.ts";
+import { InputError, show, showObject } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { meant } from "../limit/nearest.ts";
 import type { Call, Op, Store, SyncStore } from "../stores/contract.ts";
@@ -141,7 +141,7 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, or a list: without their key all callers would share one limit.
     if (options instanceof Promise || Array.isArray(options)) {
-      throw new InputError("options", OPTIONS, options, showInstead(options));
+      throw new InputError("options", OPTIONS, options, showObject(options));
     }
     return key;
   }
