@@ -168,3 +168,6 @@ impl States for Locked<'_> {
         Ok(segment.map_or(Stored::Absent { fresh_from: 0.0 }, |(_, segment)| segment.read(digest)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use core::convert::Infallible;
 use tidegate_core::{Decision, State};
 
 /// Keys of one segment when the table is full: small enough to rebuild in about 20 µs.
-const SEGMENT_KEYS: usize = 1024;
+pub(crate) const SEGMENT_KEYS: usize = 1024;
 
 /// Counts of the states that a table holds and has dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::collections::HashMap;
-use tidegate_core::{Config, Kind, Policy, State};
-use tidegate_table::{Call, Limit, Op, Table};
+use tidegate_core::{Config, Kind, Policy, State, default_start};
+use tidegate_table::{Call, CorruptDump, Limit, Op, Table};
 
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
@@ -190,6 +190,34 @@ fn a_dump_restores_every_answer() {
     assert_eq!(small.stats().keys, 100);
 }
 
+/// A header of five words, then four for a state: its digest's halves, its value and its time.
+#[test]
+fn a_dump_that_is_damaged_in_one_word_is_corrupt() {
+    let mut table = Table::new(10, SECRET);
+    let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
+    table.decide(&limit, Some(b"a"), Call::at(5e11));
+    let dump = table.dump();
+    assert_eq!(dump.len(), 9 * 8);
+    assert!(Table::restore(10, &dump).is_ok());
+    let nan = f64::NAN.to_bits();
+    for (word, value, what) in [
+        (0, 0, "another magic"),
+        (3, 0, "fewer states than follow"),
+        (3, 2, "more states than follow"),
+        (4, nan, "an instant that is no number"),
+        (7, nan, "a value that is no number"),
+        (8, 0, "a time that no table writes"),
+    ] {
+        let mut damaged = dump.clone();
+        damaged[word * 8..][..8].copy_from_slice(&u64::to_le_bytes(value));
+        assert_eq!(Table::restore(10, &damaged).err(), Some(CorruptDump), "{what}");
+    }
+    for cut in 0..dump.len() {
+        assert_eq!(Table::restore(10, &dump[..cut]).err(), Some(CorruptDump), "{cut} of its bytes");
+    }
+    assert_eq!(CorruptDump.to_string(), "`restore` must be the whole bytes of a dump");
+}
+
 #[test]
 fn a_dump_that_names_an_identity_twice_is_corrupt() {
     let mut table = Table::new(10, SECRET);
@@ -199,4 +227,16 @@ fn a_dump_that_names_an_identity_twice_is_corrupt() {
     dump.extend_from_within(40..72);
     dump[24] = 2;
     assert!(Table::restore(10, &dump).is_err());
+}
+
+/// Folders keep states under these bytes: others would make every key of an older folder full again.
+#[test]
+fn a_digest_is_the_same_bytes_in_every_version() {
+    let window = Config { rate: 1.0, period: 1000.0, ..Config::new(Kind::FixedWindow) };
+    let limit = Limit::new(SECRET, "one", Policy::new(&window).unwrap());
+    assert_eq!(limit.name(), b"one");
+    assert_eq!(limit.start(Some(b"a")), default_start(b"one", Some(b"a"), 1000.0));
+    assert_eq!(Limit::new(SECRET, "one", bucket(1.0, 1000.0)).start(Some(b"a")), 0.0);
+    let bytes = [None, Some(&b"a"[..])].map(|key| u128::from_be_bytes(limit.digest(key).to_bytes()));
+    assert_eq!(bytes, [0xf8e0_62a9_ace8_22f4_dd2c_146d_1ce3_dcbe, 0x475a_7cb9_0e77_28ec_2c2c_dcff_4226_e1ac]);
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::format;
 use std::vec::Vec;
-use tidegate_core::State;
+use tidegate_core::{MAX_SKEW_MS, State};
 
 impl Segment {
     /// The invariant that the search relies on: ascending hashes, each at its home or after it with no gap between.
@@ -124,4 +124,46 @@ fn the_fullest_is_that_of_the_sample_however_many_states_there_are() {
     let gone: Vec<u64> =
         (0..1000).filter(|&i| matches!(segment.find(Digest { low: i, high: i << 54 }), Place::Vacant(_))).collect();
     assert_eq!(gone, [100]);
+}
+
+#[test]
+fn homes_spread_over_the_span_in_the_order_of_the_hashes() {
+    let segment = Segment { span: 100, ..Segment::default() };
+    let places = [0, 1 << 62, 1 << 63, 3 << 62, u64::MAX].map(|high| segment.home(high));
+    assert_eq!(places, [0, 25, 50, 75, 99]);
+}
+
+#[test]
+fn an_instant_of_a_broken_clock_is_not_recorded_and_a_recorded_one_is_replaced() {
+    const NOW: f64 = 1.8e12;
+    let mut segment = Segment::default();
+    let mut after = |at| {
+        segment.dropped(at, NOW);
+        segment.fresh_from()
+    };
+    assert_eq!(after(NOW - 10.0), NOW - 10.0);
+    assert_eq!(after(NOW - 20.0), NOW - 10.0);
+    assert_eq!(after(NOW + MAX_SKEW_MS + 1.0), NOW - 10.0);
+    assert_eq!(after(NOW + MAX_SKEW_MS), NOW + MAX_SKEW_MS);
+    segment.set_fresh_from(NOW + MAX_SKEW_MS + 1.0);
+    segment.dropped(NOW - 5.0, NOW);
+    assert_eq!(segment.fresh_from(), NOW - 5.0);
+}
+
+#[test]
+fn an_array_is_filled_to_seven_eighths_and_grows_by_a_quarter() {
+    let mut segment = Segment::default();
+    let mut sizes = Vec::new();
+    for i in 0u64..10_000 {
+        let digest = Digest { high: i.wrapping_mul(0x9e37_79b9_7f4a_7c15), low: i };
+        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
+        assert_eq!(segment.insert(place, Entry::new(digest, State::new(0.0, 5.0).unwrap(), 1e6), 5.0), 0);
+        if sizes.last() != Some(&segment.places()) {
+            sizes.push(segment.places());
+        }
+        assert!(segment.used * 8 <= segment.span * 7, "{} of {}", segment.used, segment.span);
+    }
+    segment.check();
+    // 1.25^33 is 1,580: some thirty rebuilds from six places to ten thousand.
+    assert!((20..=40).contains(&sizes.len()), "{sizes:?}");
 }
