@@ -76,7 +76,6 @@ impl Rule {
 
     /// Reads a rule; `None` where it has mistakes, which are reported.
     pub(crate) fn read(tree: &Tree, report: &mut Report<'_>) -> Option<Rule> {
-        let before = report.count();
         let fallback = matches!(report.part, Part::Fallback);
         if let (Tree::Map(map), Part::Rule { name, .. }) = (tree, &mut report.part) {
             *name = map.iter().find_map(|(field, value)| match value {
@@ -104,9 +103,6 @@ impl Rule {
         let cost = Cost::read(fields.get("cost"), config.as_ref(), limit.as_ref(), report);
         let tiers = fields.get("tiers");
         let tiers = tiers.and_then(|tree| Tiers::read(tree, (assumed, policy.as_ref()), (&cost, reserve), report));
-        if report.count() > before {
-            return None;
-        }
         Some(Rule { name: name?, keys, matches, cost, reserve, limit: limit?, tiers, enforcement })
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::Path;
 use tidegate_core::Kind;
 use tidegate_policy::{Block, Document, Enforcement, OnStoreError, Source, Tree, schema};
@@ -135,6 +136,66 @@ fn a_match_of_a_number_that_is_not_finite_is_a_mistake() {
 }
 
 #[test]
+fn a_text_is_a_duration_only_where_a_time_is_expected() {
+    let config = |config: &str| {
+        let rule =
+            format!(r#""name": "api", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": {config}"#);
+        Document::parse(&format!(r#"{{ "rules": [{{ {rule} }}] }}"#))
+            .map(|document| document.rules[0].policy_of(None).period())
+    };
+    assert_eq!(config(r#"{ "rate": 10, "period": "1.5s" }"#), Ok(1500.0));
+    let problems = config(r#"{ "rate": 10, "period": "1s", "capacity": "30s" }"#).unwrap_err();
+    assert!(problems.0[0].message.ends_with("got \"30s\""), "{problems}");
+}
+
+#[test]
+fn a_cost_above_what_the_limit_grants_has_a_hint_where_the_limit_is_the_reason() {
+    let document = |cost: &str| {
+        let rule = r#""name": "api", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rps": 10 }"#;
+        Document::parse(&format!(r#"{{ "rules": [{{ {rule}, "cost": {{ "source": "header:x", {cost} }} }}] }}"#))
+    };
+    for (cost, hint) in [
+        (r#""default": 11"#, Some("the limit never grants more at once")),
+        (r#""default": 11, "max": 20"#, Some("the limit never grants more at once")),
+        (r#""default": 11, "max": 10"#, None),
+        (r#""default": -1"#, None),
+    ] {
+        assert_eq!(document(cost).unwrap_err().0[0].hint.as_deref(), hint, "{cost}");
+    }
+    let least = document(r#""default": 10, "max": 10, "min": -0.0"#).unwrap().rules[0].cost.min;
+    assert!(least == 0.0 && least.is_sign_positive());
+}
+
+/// What follows from a mistake is none.
+#[test]
+fn a_cost_is_not_compared_with_a_limit_that_has_mistakes() {
+    let problems = Document::parse(
+        r#"{ "rules": [{ "name": "api", "limit_keys": [], "algorithm": "token_bucket", "cost": 7,
+            "algorithm_config": { "rps": 10, "burst": 5 } }] }"#,
+    )
+    .unwrap_err();
+    let paths: Vec<&str> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["rules[0].algorithm_config.burst"]);
+}
+
+#[test]
+fn a_name_is_found_twice_beside_other_mistakes() {
+    let rule = r#""name": "api", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rps": 10 }"#;
+    let document = format!(r#"{{ "rules": [{{ {rule} }}], "fallback_limit": {{ {rule}, "cost": "one" }} }}"#);
+    let problems = Document::parse(&document).unwrap_err();
+    let paths: Vec<&str> = problems.0.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["fallback_limit.cost", "fallback_limit.name"]);
+}
+
+#[test]
+fn each_mistake_is_a_line_of_the_error() {
+    let problems = Document::parse(r#"{ "rules": 1, "other": 2 }"#).unwrap_err();
+    let lines: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(problems.to_string(), lines.join("\n"));
+}
+
+#[test]
 fn the_error_of_malformed_json_has_line_and_column() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
     assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");
@@ -185,4 +246,19 @@ fn the_schema_names_every_field_that_is_read() {
     for field in ["rate", "rps", "tokens_per_second", "period", "burst", "capacity", "maxReserved", "start", "shards"] {
         assert!(text.contains(&format!("\"{field}\":{{")), "{field}");
     }
+}
+
+#[test]
+fn the_schema_describes_each_number_and_with_what_it_is_exclusive() {
+    let schema = schema();
+    let config = &schema["$defs"]["fixed_window"];
+    let Value::Object(properties) = &config["properties"] else { panic!("{config}") };
+    let numbers = properties.values().chain([&schema["$defs"]["costSource"]]);
+    let described: HashSet<&str> = numbers.filter_map(|number| number["description"].as_str()).collect();
+    // Two pairs of names have a description in common: rps and tokens_per_second, burst and capacity.
+    assert_eq!(described.len(), properties.len() - 2, "{described:?}");
+    assert!(described.iter().all(|text| text.ends_with('.')));
+    let block = &schema["$defs"]["block"]["properties"];
+    assert!(block["within"]["description"].as_str().unwrap().starts_with("Ms, or a text such as 12h"));
+    assert!(block["for"]["anyOf"][0]["description"].as_str().unwrap().starts_with("Length of a block"));
 }
