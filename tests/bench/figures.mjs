@@ -1,4 +1,4 @@
-// The site's page of figures and the three in the README, from results.json, which `npm run bench -- --keep` writes.
+// The site's page of figures and those in the README, from results.json, which `npm run bench -- --keep` writes.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { inProcess } from "./process/figures.mjs";
@@ -21,20 +21,22 @@ const SUITES = {
 };
 
 function about({ machine, rounds, versions = {} }) {
-  const { cpu, cores, system, node, at } = machine;
+  const { cpu, cores, cache, system, node, at } = machine;
   const used = Object.entries(versions).map(([name, version]) => (name === "server" ? version : `${name} ${version}`));
-  const where = `${cpu}, ${cores} cores, ${system}, Node.js ${node}, ${at}`;
+  const where = `${cpu}, ${cores} cores${cache === undefined ? "" : `, ${cache} of cache`}, ${system}, Node.js ${node}, ${at}`;
   const times = rounds === 1 ? "" : `; medians of ${rounds} rounds`;
   return `${where}${times}${used.length === 0 ? "" : `; ${used.join(", ")}`}.`;
 }
 
-/** The figures as text. */
+/** The figures as text: of each suite the results of each CPU. */
 export function figures(suites) {
   const there = Object.entries(SUITES).filter(([name]) => suites[name] !== undefined);
   const parts = there.map(([name, title]) => {
-    const suite = suites[name];
-    const tables = name === "process" ? inProcess(suite) : suite.tables.map(markdown).join("\n\n");
-    return `### ${title}\n\n${about(suite)}\n\n${tables}`;
+    const results = suites[name].map((result) => {
+      const tables = name === "process" ? inProcess(result) : result.tables.map(markdown).join("\n\n");
+      return `${about(result)}\n\n${tables}`;
+    });
+    return `### ${title}\n\n${results.join("\n\n")}`;
   });
   return parts.join("\n\n");
 }
@@ -49,17 +51,33 @@ function cell(suite, title, name, column = 1) {
 const on = ({ machine }) =>
   `${machine.cpu.replaceAll("(R)", "").replace(" Processor", "")}, Node.js ${machine.node.slice(1)}`;
 
-/** Three figures, each with the machine that it was measured on. */
-export function three({ process: inMemory, redis, sizes }) {
-  const million = new Map(inMemory.cases.find(({ id }) => id === "million-allow").rows.map((row) => [row.id, row]));
-  const ns = (id) => Math.round(million.get(id).figures[0].median).toLocaleString("en-US");
-  const perSecond = (name) => cell(redis, "256 callers, 10,000 keys", name);
+/** What the README shows: time on each CPU, and a size. */
+export function summary({ process: inMemory, redis, sizes }) {
+  const row = (what, ours, theirs, where) => `| ${what} | ${ours} | ${theirs} | ${where} |`;
+  const decisions = inMemory.map((result) => {
+    const million = result.cases.find(({ id }) => id === "million-allow").rows;
+    const ns = (contender) =>
+      Math.round(million.find(({ id }) => id === contender).figures[0].median).toLocaleString("en-US");
+    const what = "CPU per decision in memory, 10⁶ keys";
+    return row(what, `${ns("tidegate")} ns`, `express-rate-limit ${ns("express")} ns`, on(result));
+  });
+  const overRedis = redis.map((result) => {
+    const perSecond = (name) => cell(result, "256 callers, 10,000 keys", name);
+    const what = "decisions per second on one Redis, 256 callers";
+    return row(what, perSecond("tidegate (ioredis)"), `\`GET\` alone ${perSecond("GET (ioredis)")}`, on(result));
+  });
+  const kB = (name) => `${cell(sizes[0], "A program's bundle", name)} kB`;
   return [
     "| what | Tidegate | beside it | measured on |",
     "|---|---:|---|---|",
-    `| CPU per decision in memory, 10⁶ keys | ${ns("tidegate")} ns | express-rate-limit ${ns("express")} ns | ${on(inMemory)} |`,
-    `| decisions per second on one Redis, 256 callers | ${perSecond("tidegate (ioredis)")} | \`GET\` alone ${perSecond("GET (ioredis)")} | ${on(redis)} |`,
-    `| added to a browser bundle, gzip | ${cell(sizes, "A program's bundle", "tidegate: a page, in memory")} kB | @convex-dev/rate-limiter ${cell(sizes, "A program's bundle", "@convex-dev/rate-limiter")} kB | any machine |`,
+    ...decisions,
+    ...overRedis,
+    row(
+      "added to a browser bundle, gzip",
+      kB("tidegate: a page, in memory"),
+      `@convex-dev/rate-limiter ${kB("@convex-dev/rate-limiter")}`,
+      "any machine",
+    ),
   ].join("\n");
 }
 
@@ -71,13 +89,13 @@ function between(page, begin, end, text) {
 }
 
 export const withFigures = (page, suites) => between(page, "<!-- figures -->", "<!-- /figures -->", figures(suites));
-export const withThree = (page, suites) =>
-  between(page, "<!-- figures:begin -->", "<!-- figures:end -->", three(suites));
+export const withSummary = (page, suites) =>
+  between(page, "<!-- figures:begin -->", "<!-- figures:end -->", summary(suites));
 
 export function writePages() {
   const suites = JSON.parse(readFileSync(results, "utf8"));
   writeFileSync(PAGE, withFigures(readFileSync(PAGE, "utf8"), suites));
-  writeFileSync(README, withThree(readFileSync(README, "utf8"), suites));
+  writeFileSync(README, withSummary(readFileSync(README, "utf8"), suites));
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) writePages();

@@ -1,6 +1,7 @@
 // `npm run bench [-- --suite process,redis] [--quick] [--rounds n] [--json file] [--keep]`
 //
-// Every table of the site's figures, one suite after another. `--keep` writes results.json, and the pages from it.
+// Every table of the site's figures, one suite after another. `--keep` writes results.json, which has the last
+// result of each CPU, and the pages from it.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +20,7 @@ const SUITES = {
   postgres: { needs: "postgres" },
   http: {},
   serve: {},
-  sizes: {},
+  sizes: { anywhere: true },
 };
 
 const { values } = parseArgs({
@@ -40,7 +41,7 @@ const kept = join(here, "results.json");
 const folder = mkdtempSync(join(tmpdir(), "tidegate-bench-"));
 const where = machine(ourVersion());
 process.stdout.write(
-  `tidegate ${where.tidegate}, ${where.at}, Node ${where.node} (V8 ${where.v8}), ${where.system}, ${where.cores} x ${where.cpu}, ${where.memoryGiB} GiB\n`,
+  `tidegate ${where.tidegate}, ${where.at}, Node ${where.node} (V8 ${where.v8}), ${where.system}, ${where.cores} x ${where.cpu}, cache ${where.cache ?? "unknown"}, ${where.memoryGiB} GiB\n`,
 );
 
 /** Whether its server is installed; if not, prints how to install it. */
@@ -52,6 +53,11 @@ function isThere(name) {
   if (spawnSync(program, args, { stdio: "ignore" }).status === 0) return true;
   process.stdout.write(`\n!!! ${name} is left out: ${needs} is not installed\n`);
   return false;
+}
+
+/** The kept results that stay: those of other CPUs, for what depends on the CPU. */
+function others(name, results) {
+  return SUITES[name].anywhere ? [] : results.filter(({ machine: { cpu } }) => cpu !== where.cpu);
 }
 
 const suites = {};
@@ -73,7 +79,9 @@ const write = (path, of) => writeFileSync(path, `${JSON.stringify(of, null, 2)}\
 // npm changes to this folder, and INIT_CWD is where the user was.
 if (values.json !== undefined) write(resolve(process.env.INIT_CWD ?? "", values.json), suites);
 if (values.keep) {
-  write(kept, { ...JSON.parse(readFileSync(kept, "utf8")), ...suites });
+  const before = JSON.parse(readFileSync(kept, "utf8"));
+  const after = Object.entries(suites).map(([name, result]) => [name, [...others(name, before[name] ?? []), result]]);
+  write(kept, { ...before, ...Object.fromEntries(after) });
   writePages();
 }
 process.exitCode = failed === 0 ? 0 : 1;
