@@ -2,8 +2,6 @@ export interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** Steps that were run twice. */
-  readonly again?: number;
 }
 
 export declare function nextest(output: string): Counts;

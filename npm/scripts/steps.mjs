@@ -17,13 +17,10 @@ import { STORES } from "./stores.mjs";
  * @property {boolean} [everyday] whether `npm test` runs it without `--all`
  * @property {string[]} [needs] programs without which it is skipped
  * @property {() => Promise<void>} [prepare]
- * @property {boolean} [outside] it drives database servers on a machine that others may load: where it fails it is run once
- *   more, which the last line reports
  * @property {string} [uses] what only one step may use at a time
  */
 
 const EVERYDAY = { everyday: true };
-const OUTSIDE = { outside: true };
 
 /** The tests of one project of vitest.config.ts, or its files that match. */
 const vitest = (project, options = {}, name = project, filters = []) => ({
@@ -51,7 +48,7 @@ const stores = () => {
     vitest("stores", {}, "stores: in process", rest),
     ...own.map((store) => {
       const prepare = store.runtimes === true ? { prepare: installRuntimes } : {};
-      const options = { needs: programsOf(store), ...prepare, ...OUTSIDE };
+      const options = { needs: programsOf(store), ...prepare };
       return vitest("stores", options, `stores: ${store.name}`, filesOf(store));
     }),
   ];
@@ -69,7 +66,7 @@ const serve = () => {
   const fileOf = (name) => `tests/serve/${name}.test.ts`;
   const rest = testsIn("tests/serve").filter((file) => !Object.keys(needs).map(fileOf).includes(file));
   const others = Object.entries(needs).map(([name, programs]) =>
-    vitest("serve", { needs: programs, ...OUTSIDE }, `serve: ${name}`, [fileOf(name)]),
+    vitest("serve", { needs: programs }, `serve: ${name}`, [fileOf(name)]),
   );
   return [vitest("serve", {}, "serve", rest), ...others];
 };

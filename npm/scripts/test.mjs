@@ -18,6 +18,7 @@ const requireAll = process.env.TIDEGATE_REQUIRE_ALL === "1";
 const readers = { cargo, nextest, vitest };
 const reports = join(root, "node_modules", ".cache", "tidegate", "reports");
 
+/** Runs a step once, and counts its tests. */
 async function runStep(step) {
   const absent = missing(step.needs ?? []);
   if (absent.length > 0) {
@@ -30,17 +31,8 @@ async function runStep(step) {
     console.log(`\n=== ${step.name}\n!!! not run: ${error.message}`);
     return single(1);
   }
-  const name = step.name.replaceAll(/\W+/g, "-");
-  const first = await attempt(step, name);
-  if (first.failed === 0 || !step.outside) return first;
-  console.log(`\n!!! ${step.name} FAILED: it is run once more`);
-  return { ...(await attempt(step, `${name}-again`)), again: 1 };
-}
-
-/** One run of a step, counted. */
-async function attempt(step, name) {
   const [command, ...args] = step.command;
-  const report = join(reports, `${name}.json`);
+  const report = join(reports, `${step.name.replaceAll(/\W+/g, "-")}.json`);
   if (step.counts === "vitest") args.push("--reporter=default", "--reporter=json", `--outputFile.json=${report}`);
   console.log(`> ${step.name}: ${[command, ...args].join(" ")}`);
   const { status, output } = await watch(command, args, { cwd: root, env });
