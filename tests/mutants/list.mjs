@@ -118,8 +118,8 @@ const LIST = [
     "decision.degraded === true",
     "resilience.test.ts",
   ),
-  one("limiter/resilience.ts", "afterWaiting(ms, () => late", "afterWaiting(20 * ms, () => late", "resilience.test.ts"),
-  one("limiter/resilience.ts", "        cancel();\n", "", "resilience.test.ts"),
+  one("limiter/resilience.ts", "afterWaiting(timeout, late", "afterWaiting(20 * timeout, late", "resilience.test.ts"),
+  one("limiter/resilience.ts", "        cancel();\n        if", "        if", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
     "  const timeoutOf = (",

@@ -134,8 +134,8 @@ export const PROMISES = [
   source(
     "a failing or slow store delays no call beyond its deadline",
     "limiter/resilience.ts",
-    "afterWaiting(ms, () => late",
-    "afterWaiting(20 * ms, () => late",
+    "afterWaiting(timeout, late",
+    "afterWaiting(20 * timeout, late",
   ),
   source(
     "a store that recovers is used again, without a restart",

@@ -174,6 +174,9 @@ const identityOf = (targets: readonly Target[]): string =>
 /** The deadline passed: the server is down, or a connection is open on the client's side alone. */
 class NoAnswer extends StoreError {}
 
+const noAnswer = (timeout: number, details: StoreErrorDetails): NoAnswer =>
+  new NoAnswer(`no answer within ${timeout} ms`, details);
+
 const HALF_OPEN =
   ". If that lasts while the server is up, a connection may be half-open: set the socket timeouts of the client";
 
@@ -187,6 +190,10 @@ function failed(outages: Outages, node: string, error: unknown, instead: string)
   } else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
 
+const thrown = (cause: unknown): never => {
+  throw cause;
+};
+
 /** Settles as the promise does, or after `ms` by `late`. Not `Promise.race`, which costs twice as much per call. */
 function inTime<T>(
   ms: number,
@@ -195,19 +202,9 @@ function inTime<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = afterWaiting(ms, () => late(resolve, reject));
-    const ended =
-      <V>(settle: (value: V) => void) =>
-      (value: V): void => {
-        cancel();
-        settle(value);
-      };
-    Promise.resolve(awaited).then(ended(resolve), ended(reject));
+    void awaited.then(resolve, reject).then(cancel);
   });
 }
-
-/** Rejects with a StoreError after `timeout` ms. */
-const answered = <T>(timeout: number, details: () => StoreErrorDetails, awaited: Promise<T>): Promise<T> =>
-  inTime(timeout, awaited, (_, reject) => reject(new NoAnswer(`no answer within ${timeout} ms`, details())));
 
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
@@ -229,35 +226,65 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     }
   }
 
-  /** Runs an operation within its deadline; rejects with a StoreError, or the caller's own InputError. */
-  async function run<T>(
+  /**
+   * Runs an operation within its deadline. Rejects with the caller's own InputError; any other error ends in what
+   * `without` returns or throws. One promise and one timer, because it runs for each call.
+   */
+  function run<T>(
     operation: string,
     targets: readonly Target[],
     send: (deadline: number) => Promise<T>,
+    without: (cause: unknown) => T = thrown,
   ): Promise<T> {
+    const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
+      const timeout = targets.length === 1 ? timeoutOf(targets[0] as Target) : Math.min(...targets.map(timeoutOf));
+      const now = steadyNow();
+      const node = nodeOf(targets);
+      const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
+      let ended = false;
+      const fail = (error: unknown, isSent = true): void => {
+        if (ended) return;
+        ended = true;
+        const isOurs = isInputError(error) || isStoreError(error);
+        const failure = isOurs ? error : new StoreError(messageOf(error), { ...details(), cause: error });
+        try {
+          if (isSent) failed(outages, node, failure, fallback.insteadOf(targets));
+          resolve(without(failure));
+        } catch (cause) {
+          reject(cause);
+        }
+      };
+      if (!outages.none && !outages.admits(node, now)) {
+        fail(new StoreError("it has failed repeatedly; calls go to it again later", details()), false);
+        return;
+      }
+      let sent: Promise<T>;
+      try {
+        sent = Promise.resolve(send(now + timeout));
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      const late = (): void => fail(noAnswer(timeout, details()));
+      const cancel = afterWaiting(timeout, late, false, now);
+      const succeed = (result: T): void => {
+        if (ended) return;
+        cancel();
+        if (!outages.none) outages.succeeded(node, steadyNow());
+        resolve(result);
+      };
+      sent.then(succeed, (error) => {
+        cancel();
+        fail(error);
+      });
+    };
     const { connecting } = store;
-    if (connecting !== undefined) {
-      connectBy ??= steadyNow() + LONGEST_CONNECT;
-      const wait = connectBy - steadyNow();
-      if (wait > 0) await inTime(wait, connecting, (resolve) => resolve(undefined));
-    }
-    const timeout = Math.min(...targets.map(timeoutOf));
-    const now = steadyNow();
-    const node = nodeOf(targets);
-    const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
-    if (!outages.admits(node, now)) {
-      throw new StoreError("it has failed repeatedly; calls go to it again later", details());
-    }
-    try {
-      const result = await answered(timeout, details, send(now + timeout));
-      if (!outages.none) outages.succeeded(node, steadyNow());
-      return result;
-    } catch (error) {
-      const isOurs = isInputError(error) || isStoreError(error);
-      const failure = isOurs ? error : new StoreError(messageOf(error), { ...details(), cause: error });
-      failed(outages, node, failure, fallback.insteadOf(targets));
-      throw failure;
-    }
+    if (connecting === undefined) return new Promise(start);
+    connectBy ??= steadyNow() + LONGEST_CONNECT;
+    const wait = connectBy - steadyNow();
+    if (wait <= 0) return new Promise(start);
+    const connected = inTime<unknown>(wait, connecting, (resolve) => resolve(undefined));
+    return connected.then(() => new Promise(start), without);
   }
 
   /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
@@ -270,32 +297,29 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     }
   }
 
-  const attempt: ResilientStore["attempt"] = (call, now) => {
+  function attempt(call: Call, now: number | undefined, without?: (cause: unknown) => Decision): Promise<Decision> {
     const decision = recalled(call, now);
     if (decision !== undefined) return Promise.resolve(decision);
-    return run(call.op, [call], (deadline) => store.decide(call, now, deadline));
-  };
-  /** A mistake of the caller's is thrown on; for any other error there is a decision without the store. */
-  function otherwise<T>(decide: (cause: unknown) => T): (error: unknown) => T {
-    return (error) => {
-      if (isInputError(error)) throw error;
-      return decide(error);
-    };
+    return run(call.op, [call], (deadline) => store.decide(call, now, deadline), without);
   }
 
   return {
     name: store.name,
     sync: false,
-    attempt,
+    attempt: (call, now) => attempt(call, now),
     within: (call, awaited) => {
+      const timeout = timeoutOf(call);
       const details = () => ({ store: store.name, operation: call.op, identity: identityOf([call]) });
-      return answered(timeoutOf(call), details, awaited);
+      return inTime(timeout, awaited, (_, reject) => reject(noAnswer(timeout, details())));
     },
     without: (call, now, cause) => fallback.one(call, now, cause),
-    decide: (call, now) => attempt(call, now).catch(otherwise((cause) => fallback.one(call, now, cause))),
+    decide: (call, now) => attempt(call, now, (cause) => fallback.one(call, now, cause)),
     decideAll: (calls, now) =>
-      run("limitAll", calls, (deadline) => store.decideAll(calls, now, deadline)).catch(
-        otherwise((cause) => fallback.several(calls, now, cause)),
+      run(
+        "limitAll",
+        calls,
+        (deadline) => store.decideAll(calls, now, deadline),
+        (cause) => fallback.several(calls, now, cause),
       ),
     reset: (limit, key): Promise<void> =>
       run("reset", [{ limit, key }], (deadline) => store.reset(limit, key, deadline)),
