@@ -151,3 +151,46 @@ test("a call by SQL that is denied writes nothing", async () => {
   ]);
   expect(await version()).toEqual(before);
 });
+
+test("a call by SQL on a new key writes its row once, and a call that writes nothing locks none", async () => {
+  const call = (op: string, key: string) =>
+    fixture.rows(`SELECT ok FROM tidegate.decide('${op}', 'once', '${key}', 1, 1099511627776, 5, count => 4)`);
+  const counters = async (): Promise<number[]> => {
+    const text = `SELECT n_tup_ins::int, n_tup_upd::int, n_tup_del::int FROM pg_stat_xact_user_tables
+      WHERE schemaname = 'tidegate' AND relname = 'states'`;
+    return Object.values((await fixture.rows(text))[0] ?? {}) as number[];
+  };
+  /** Rows that were inserted, updated and deleted, and whether the transaction writes. */
+  const written = async (op: string, key: string): Promise<unknown[]> => {
+    await fixture.rows("BEGIN");
+    const before = await counters();
+    await call(op, key);
+    const after = await counters();
+    const [row] = await fixture.rows("SELECT pg_current_xact_id_if_assigned() IS NOT NULL AS writes");
+    await fixture.rows("COMMIT");
+    return [...after.map((count, i) => count - (before[i] as number)), row?.["writes"]];
+  };
+  for (const [op, key] of [
+    ["take", "k"],
+    ["charge", "l"],
+    ["block", "m"],
+  ] as const) {
+    expect(await written(op, key), op).toEqual([1, 0, 0, true]);
+  }
+  for (const [op, key] of [
+    ["take", "k"],
+    ["check", "k"],
+    ["give", "n"],
+  ] as const) {
+    expect(await written(op, key), op).toEqual([0, 0, 0, false]);
+  }
+});
+
+test("calls by SQL that make the same row at the same time are decided one after another", async () => {
+  const pool = fixture.pool({ max: 8 });
+  for (let key = 0; key < 40; key++) {
+    const text = `SELECT ok FROM tidegate.decide('take', 'rush', '${key}', 1, 1099511627776, 5)`;
+    const replies = await Promise.all(Array.from({ length: 8 }, () => pool.query(text)));
+    expect(replies.filter(({ rows }) => rows[0]?.["ok"])).toHaveLength(5);
+  }
+});

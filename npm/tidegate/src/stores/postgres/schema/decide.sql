@@ -91,6 +91,7 @@ DECLARE
   before_v float8;
   before_t float8;
   did record;
+  decided boolean;
 BEGIN
   now := coalesce(floor(at), tidegate.clock());
   -- A take that a token bucket grants in the ordinary case, as in take_row. Nothing else runs while the row is locked.
@@ -127,16 +128,28 @@ BEGIN
       USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM decide(...), with its schema, and with LATERAL where it needs a row.';
   END IF;
   floor_value := CASE WHEN reserve THEN -coalesce(max_reserved, 1.7976931348623157e308) ELSE 0 END;
-  reply := string_to_array(
-    tidegate.call_rows(ARRAY[row_id], '{1}', '{1}', '{1}', '{1}', ARRAY[number_of_op], ARRAY[rate],
-      ARRAY[period], ARRAY[size], ARRAY[floor_value], ARRAY[coalesce(start, 'NaN')], ARRAY[count], now), ';');
-  before_v := NULLIF(reply[2], '')::float8;
-  before_t := NULLIF(reply[3], '')::float8;
-  IF NOT (before_v IS NULL OR tidegate.is_state(before_v, before_t)) THEN
-    RAISE EXCEPTION 'tidegate: the state of "%" is not two finite numbers', name || coalesce(':' || key, '')
-      USING ERRCODE = 'XX001';
+  -- What writes nothing, such as a denial, and what makes a row need no more than this. The rest locks the row.
+  SELECT s.value, s.ts INTO before_v, before_t FROM tidegate.states s WHERE s.id = row_id;
+  IF before_v IS NULL OR tidegate.is_state(before_v, before_t) THEN
+    did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
+    IF before_v IS NULL AND did.new_value IS NOT NULL THEN
+      INSERT INTO tidegate.states VALUES (row_id, did.new_value, did.new_ts,
+        tidegate.full_at(rate, period, size, start, did.new_value, did.new_ts)) ON CONFLICT (id) DO NOTHING;
+    END IF;
+    decided := FOUND AND before_v IS NULL OR did.new_value IS NULL;
   END IF;
-  did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
+  IF decided IS NOT TRUE THEN
+    reply := string_to_array(
+      tidegate.call_rows(ARRAY[row_id], '{1}', '{1}', '{1}', '{1}', ARRAY[number_of_op], ARRAY[rate],
+        ARRAY[period], ARRAY[size], ARRAY[floor_value], ARRAY[coalesce(start, 'NaN')], ARRAY[count], now), ';');
+    before_v := NULLIF(reply[2], '')::float8;
+    before_t := NULLIF(reply[3], '')::float8;
+    IF NOT (before_v IS NULL OR tidegate.is_state(before_v, before_t)) THEN
+      RAISE EXCEPTION 'tidegate: the state of "%" is not two finite numbers', name || coalesce(':' || key, '')
+        USING ERRCODE = 'XX001';
+    END IF;
+    did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
+  END IF;
   -- Now and then a call that makes a row deletes full ones. Those have been idle for an hour: hardly a call waits for their locks.
   IF before_v IS NULL AND did.new_value IS NOT NULL AND at IS NULL AND random() < 1 / 128.0
     AND current_setting('transaction_isolation') = 'read committed'
