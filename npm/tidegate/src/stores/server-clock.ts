@@ -42,12 +42,11 @@ export class ServerClock {
 
   /** The latest that it can be on the server, whole ms, or `undefined` before its first answer. It is off by the
    * shortest of the last round trips at the most. */
-  latest(): number | undefined {
-    const steady = performance.now();
+  latest({ wall, steady }: Moment = this.mark()): number | undefined {
     const ahead = this.#most(steady);
     if (ahead === undefined) return undefined;
     // It is before steady + ahead there. Two clocks, as either may stand still or be set back: the later one is safe.
-    return Math.max(Date.now() + this.#aheadOfWall, Math.ceil(steady + ahead) - 1);
+    return Math.max(wall + this.#aheadOfWall, Math.ceil(steady + ahead) - 1);
   }
 
   #most(steady: number): number | undefined {

@@ -38,8 +38,13 @@ export class Denials {
     this.#keepFor = keepFor;
   }
 
+  /** Whether no denial is kept. */
+  get none(): boolean {
+    return this.#kept.size === 0;
+  }
+
   get(key: string): Denial | undefined {
-    const kept = this.#kept.size === 0 ? undefined : this.#kept.get(key);
+    const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
     if (performance.now() - kept.sentAt < this.#keepFor) return kept.denial;
     this.#kept.delete(key);
@@ -47,7 +52,7 @@ export class Denials {
   }
 
   forget(key: string): void {
-    this.#kept.delete(key);
+    if (!this.none) this.#kept.delete(key);
   }
 
   /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */

@@ -55,7 +55,8 @@ interface Sent {
   readonly deadline: Deadline;
   /** Whether the clock was passed in. */
   readonly passed: boolean;
-  readonly slot: number;
+  /** The clock of its server. */
+  readonly clock: ServerClock;
   readonly keys: string[];
   readonly args: string[];
 }
@@ -108,10 +109,13 @@ export class Pipeline {
     this.#open.set(id, batch);
     if (!this.#scheduled) {
       this.#scheduled = true;
-      afterTurn(this.#flush);
+      void settled.then(this.#afterPromises);
     }
     return batch;
   }
+
+  /** Flushes once all that is ready to run in this turn of the event loop has run, promises included. */
+  readonly #afterPromises = (): void => later(this.#flush);
 
   readonly #flush = (): void => {
     this.#scheduled = false;
@@ -122,8 +126,9 @@ export class Pipeline {
   };
 
   #run({ now: passed, slot, entries: all }: Batch): void {
-    const now = performance.now();
-    const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && now >= deadline;
+    const clock = this.#clockOf(slot);
+    const mark = clock.mark();
+    const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && mark.steady >= deadline;
     for (const entry of all) if (isOver(entry)) fail(entry, new Error(NOT_SENT));
     const entries = all.some(isOver) ? all.filter((entry) => !isOver(entry)) : all;
     if (entries.length === 0) return;
@@ -132,10 +137,8 @@ export class Pipeline {
       this.#link.form,
       passed,
     );
-    this.#call(
-      { entries, deadline: latestOf(entries), passed: passed !== undefined, slot, keys, args },
-      !this.#sentScript,
-    );
+    const sent = { entries, deadline: latestOf(entries), passed: passed !== undefined, clock, keys, args };
+    this.#call(sent, !this.#sentScript, mark);
   }
 
   /**
@@ -143,27 +146,25 @@ export class Pipeline {
    * send it when it is connected again, long after: so the script compares the deadline, which is that of the last of
    * the callers, with the server's clock, and does nothing where it has passed.
    */
-  #call(sent: Sent, whole: boolean): void {
-    const { entries, deadline, slot, keys, args } = sent;
-    const clock = this.#clockOf(slot);
-    const mark = clock.mark();
+  #call(sent: Sent, whole: boolean, mark: Moment): void {
+    const { entries, deadline, clock, keys, args } = sent;
     if (deadline !== undefined) {
-      args[1] = String(Math.ceil((clock.latest() ?? mark.wall) + deadline - mark.steady));
+      args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
     }
     this.#sentScript = true;
     const failed = (error: unknown) => {
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
-      if (!whole && isMissingScript(error)) this.#call(sent, true);
+      if (!whole && isMissingScript(error)) this.#call(sent, true, clock.mark());
       else for (const entry of entries) fail(entry, error);
     };
     const replied = (reply: unknown) => {
       try {
         const late = readLate(reply);
-        if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), clock, mark);
+        if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), mark);
         clock.learn(mark, late);
         if (deadline === undefined || performance.now() >= deadline) throw new Error(TOO_LATE);
         // The estimate of the server's clock was wrong: the call is not late.
-        this.#call(sent, false);
+        this.#call(sent, false, clock.mark());
       } catch (error) {
         for (const entry of entries) fail(entry, error);
       }
@@ -189,7 +190,7 @@ export class Pipeline {
   }
 
   /** Evaluates in the core what the script did, by what the keys held before, and answers the callers. */
-  #settle({ entries, passed, keys }: Sent, reply: Reply, clock: ServerClock, mark: Moment): void {
+  #settle({ entries, passed, clock, keys }: Sent, reply: Reply, mark: Moment): void {
     const { now } = reply;
     if (!passed) {
       this.clock.learn(mark, now);
@@ -199,47 +200,60 @@ export class Pipeline {
     if (entries.length === 1 && entry.requests.length === 1) {
       // The usual call, without the lists that several need.
       const [request] = entry.requests as [Request];
-      const before = request.rule.op === "reset" ? null : (reply.before[0] as Before);
-      if (typeof before === "string") throw corrupt(request, before);
-      const { decision } = evaluate(request, before, now);
-      checkGranted(reply, decision.ok ? 1 : 0);
-      const answer = { decision, before, now };
-      this.#onAnswer(request, answer, mark.steady, passed);
-      entry.resolve([answer]);
+      const step = stepOf(request, reply.before[0] as Before, now);
+      if (step instanceof StoreError) throw step;
+      checkGranted(reply, step.decision.ok ? 1 : 0);
+      this.#onAnswer(request, step, mark.steady, passed);
+      entry.resolve([step]);
       return;
     }
     const held = new Map<string, Before>();
     for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);
+    const outcomes = entries.map(({ requests }) => outcomeOf(requests, held, now));
     let granted = 0;
-    const outcomes = entries.map(({ requests }): Answer[] | StoreError => {
-      for (const { rule, redisKey } of requests) if (rule.op === "reset") held.set(redisKey, null);
-      const bad = requests.find(({ redisKey }) => typeof held.get(redisKey) === "string");
-      if (bad !== undefined) return corrupt(bad, held.get(bad.redisKey) as string);
-      const writes: (State | null)[] = [];
-      const answers = requests.map((request): Answer => {
-        const before = held.get(request.redisKey) as State | null;
-        const { decision, state } = evaluate(request, before, now);
-        writes.push(state);
-        if (decision.ok) granted++;
-        return { decision, before, now };
-      });
-      if (answers.every(({ decision }) => decision.ok)) {
-        for (const [i, { redisKey }] of requests.entries()) held.set(redisKey, writes[i] as State | null);
-      }
-      return answers;
-    });
+    for (const outcome of outcomes) {
+      if (!(outcome instanceof StoreError)) for (const { decision } of outcome) if (decision.ok) granted++;
+    }
     checkGranted(reply, granted);
-    for (const [i, { requests, resolve, reject }] of entries.entries()) {
-      const answers = outcomes[i] as Answer[] | StoreError;
-      if (answers instanceof StoreError) reject(answers);
+    for (let i = 0; i < entries.length; i++) {
+      const { requests, resolve, reject } = entries[i] as Entry;
+      const outcome = outcomes[i] as Step[] | StoreError;
+      if (outcome instanceof StoreError) reject(outcome);
       else {
-        for (const [at, request] of requests.entries()) {
-          this.#onAnswer(request, answers[at] as Answer, mark.steady, passed);
+        for (let at = 0; at < requests.length; at++) {
+          this.#onAnswer(requests[at] as Request, outcome[at] as Step, mark.steady, passed);
         }
-        resolve(answers);
+        resolve(outcome);
       }
     }
   }
+}
+
+/** An answer, and what the key holds after it. */
+interface Step extends Answer {
+  readonly after: State | null;
+}
+
+/** What the script did on this key, or the error of a key that holds no state. */
+function stepOf(request: Request, found: Before, now: number): Step | StoreError {
+  const before = request.rule.op === "reset" ? null : found;
+  if (typeof before === "string") return corrupt(request, before);
+  const { decision, state } = evaluate(request, before, now);
+  return { decision, before, now, after: state };
+}
+
+/** What the script did for an entry, by what its keys held; that is updated. */
+function outcomeOf(requests: readonly Request[], held: Map<string, Before>, now: number): Step[] | StoreError {
+  const steps: Step[] = [];
+  for (const request of requests) {
+    const step = stepOf(request, held.get(request.redisKey) as Before, now);
+    if (step instanceof StoreError) return step;
+    steps.push(step);
+  }
+  if (steps.every(({ decision }) => decision.ok)) {
+    for (let i = 0; i < steps.length; i++) held.set((requests[i] as Request).redisKey, (steps[i] as Step).after);
+  }
+  return steps;
 }
 
 const LOOK = { op: "check", count: 0, reserve: false } as const;
@@ -289,11 +303,6 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
       ? cause
       : new StoreError(messageOf(cause), { store: STORE, operation, identity, cause }),
   );
-}
-
-/** Runs `flush` once all that is ready to run in this turn of the event loop has run, promises included. */
-function afterTurn(flush: () => void): void {
-  void settled.then(() => later(flush));
 }
 
 const settled = Promise.resolve();

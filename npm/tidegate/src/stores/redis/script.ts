@@ -106,7 +106,7 @@ function runsOf(steps: readonly Step[]): Run[] {
   const last = new Map<string, Run>();
   const open = new Map<Rule, Run>();
   for (const step of steps) {
-    const [{ redisKey, rule }] = step as [Step[0]];
+    const { redisKey, rule } = step[0] as Step[0];
     const before = last.get(redisKey);
     let run: Run | undefined;
     if (step.length > 1) {

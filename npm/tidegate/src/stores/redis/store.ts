@@ -80,27 +80,28 @@ export class RedisStore implements AsyncStore {
 
   decide(call: Call, passed: number | undefined, deadline?: Deadline): Promise<Decision> {
     const now = integer(passed);
-    const { op, limit, key } = call;
-    const start = limit.start(key);
-    const redisKey = this.#keyOf(limit, key);
-    const run = (): Promise<Decision> => {
-      if (this.#areApart(limit, key)) return spread.decide(this.#shards, call, now, deadline);
-      return new Promise((resolve, reject) => {
-        const rule = this.#ruleOf(limit, op, call.count, call.reserve, start, false);
-        const requests = [{ limit, key, redisKey, rule }];
-        const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
-        this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
-      });
-    };
-    if (op === "give") return this.#denials.during(redisKey, run);
-    return run();
+    if (call.op !== "give") return this.#decide(call, now, deadline);
+    return this.#denials.during(this.#keyOf(call.limit, call.key), () => this.#decide(call, now, deadline));
+  }
+
+  #decide(call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> {
+    const { op, limit, key, count, reserve } = call;
+    if (this.#areApart(limit, key)) return spread.decide(this.#shards, call, now, deadline);
+    return new Promise((resolve, reject) => {
+      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), false);
+      const requests = [{ limit, key, redisKey: this.#keyOf(limit, key), rule }];
+      const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
+      this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
+    });
   }
 
   recall(call: Call, passed: number | undefined): Decision | undefined {
     const { op, limit, key } = call;
     if (op !== "take" && op !== "check") return undefined;
     const now = integer(passed);
-    return this.#never(call, now) ?? this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
+    const never = this.#never(call, now);
+    if (never !== undefined || this.#denials.none) return never;
+    return this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
   }
 
   async decideAll(calls: readonly Call[], passed: number | undefined, deadline?: Deadline): Promise<AllDecision> {
@@ -187,6 +188,8 @@ export class RedisStore implements AsyncStore {
 
   /** The denial of a request for more than there ever is. */
   #never(call: Call, now: number | undefined): Decision | undefined {
+    // Before the clock is read, as most calls are not such.
+    if (call.count <= call.limit.policy.capacity && !call.reserve) return undefined;
     return call.limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
   }
 
