@@ -59,7 +59,10 @@ export const STORES = [
   swap("writes.size === 0 && reads < 2", "writes.size === 0"),
   swap("if (performance.now() >= first) return", "if (false) return"),
   swap("database.swap(changes, until, first)", "database.swap(changes, until, until)"),
-  swap("if (left.length === 0) return [];", ""),
+  swap("if (left.length === 0) return;", ""),
+  swap("if (performance.now() > enough) break;", ""),
+  swap("(performance.now() + first) / 2", "first"),
+  swap("calls = left.slice(ends.length);", "calls = [];"),
   swap("this.#attempt(ids, left, until)", "this.#attempt(ids, calls, until)"),
   swap("database.comparesAll === true", "false"),
   swap(

@@ -1,6 +1,6 @@
 /** Deadlines and pauses of atomic steps by compare-and-swap. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { call, NOW, other, table } from "./swap-table.ts";
+import { call, limit, NOW, other, table } from "./swap-table.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
@@ -125,6 +125,29 @@ test("a step that a busy process runs past the deadline is not written, and the 
     "not stored in 1 attempt: a deadline passed before the write, which was not sent",
   );
   expect(changes).toEqual([]);
+  now.mockRestore();
+});
+
+test("a burst on which a slow process cannot decide in time is decided in parts, each stored before the deadline", async () => {
+  const { store, changes, rows } = table();
+  const began = performance.now();
+  let ms = 0;
+  const now = vi.spyOn(performance, "now").mockImplementation(() => began + ms);
+  const { evaluate } = limit;
+  const slow = vi.spyOn(limit, "evaluate").mockImplementation((...args) => {
+    // Twice for each call: on a full limit, which may never grant it, and on the state.
+    ms += 0.5;
+    return evaluate.apply(limit, args);
+  });
+  const calls = Array.from({ length: 100 }, () => store.decide(call("charge"), NOW, began + 60));
+  const ended = await Promise.allSettled(calls);
+  const stored = ended.filter(({ status }) => status === "fulfilled").length;
+  expect(stored).toBeGreaterThan(50);
+  expect(rows.get("one:k")).toBe(`${10 - stored} ${NOW}`);
+  // Those that were answered are the first ones, and each part took half of the time that was left.
+  expect(ended.findIndex(({ status }) => status === "rejected")).toBe(stored);
+  expect(changes.length).toBeLessThan(10);
+  slow.mockRestore();
   now.mockRestore();
 });
 

@@ -69,7 +69,7 @@ interface Waiting {
 type End = () => void;
 
 const STEP_TIMEOUT = 10_000;
-/** Most calls of a step: deciding on more takes longer than a timeout, and then none of them is stored. */
+/** Most calls of a step: until it has decided on them, the process does nothing else. */
 const MOST_CALLS = 1000;
 /**
  * Most steps under way. A client sends in order, so without this bound all reads of a burst on many keys come before its
@@ -153,21 +153,27 @@ export class Swaps<Version> {
       throw new Error(`no answer within ${Math.round(until - began)} ms`);
     };
     try {
-      for (const end of await within(until - began, this.#attempts(ids, batch, until), late)) end();
+      await within(until - began, this.#attempts(ids, batch, until), late);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
   }
 
-  async #attempts(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<readonly End[]> {
+  async #attempts(ids: readonly string[], batch: readonly Waiting[], until: number): Promise<void> {
+    let calls = batch;
     for (let attempts = 1; ; attempts++) {
       let failure: unknown;
       try {
         const left = inTime(calls);
         // Every caller has been answered: what is taken now would be lost.
-        if (left.length === 0) return [];
+        if (left.length === 0) return;
         const ends = await this.#attempt(ids, left, until);
-        if (!(ends instanceof KeyError)) return ends;
+        if (!(ends instanceof KeyError)) {
+          for (const end of ends) end();
+          calls = left.slice(ends.length);
+          attempts = 0;
+          continue;
+        }
         failure = ends;
       } catch (error) {
         if (this.#database.isBusy?.(error) !== true) throw error;
@@ -184,7 +190,10 @@ export class Swaps<Version> {
     }
   }
 
-  /** Decides on the calls and writes it; otherwise the reason why nothing was written. */
+  /**
+   * Decides on the calls and writes it; otherwise the reason why nothing was written. Where the process is slow, it decides
+   * on the first calls alone, so that the rest of their time is left for the write.
+   */
   async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | KeyError> {
     const database = this.#database;
     const seen = new Map<string, Entry<Version>>();
@@ -214,7 +223,11 @@ export class Swaps<Version> {
     };
     if (ids.length > 1 && database.random === undefined) await load(ids);
     const ends: End[] = [];
+    const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
+    /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
+    let enough = Infinity;
     for (const { body, now = Date.now(), resolve, reject } of calls) {
+      if (performance.now() > enough) break;
       try {
         const result = await body(new Steps(states, database.name, now, database.random));
         ends.push(() => resolve(result));
@@ -223,10 +236,10 @@ export class Swaps<Version> {
         if (lost !== undefined) throw lost.error;
         ends.push(() => reject(error));
       }
+      if (ends.length === 1) enough = (performance.now() + first) / 2;
     }
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (writes.size === 0 && reads < 2) return ends;
-    const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...writes.keys()].filter((id) => !seen.has(id));
     const all = [...seen.keys(), ...unread];
