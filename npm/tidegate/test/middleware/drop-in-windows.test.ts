@@ -111,6 +111,23 @@ describe.each(STORES)("on %s", (_, make) => {
       expect(await next()).toEqual([200, 60]);
     });
 
+    test("version 9, which passes max and ban to the store and no window, has the window of its settings", async () => {
+      const Version9 = fastifyRateLimitStore({ store: make(), name: "web" });
+      const hits = async (store: InstanceType<typeof Version9>, max: number, ban = -1) => {
+        const of = await new Promise((answer) =>
+          store.incr("user", (error, result) => answer(error ?? result), max, ban),
+        );
+        pass(max);
+        return of;
+      };
+      const all = new Version9({ max: 3, timeWindow: MINUTE, continueExceeding: false });
+      expect(await hits(all, 3)).toEqual({ current: 1, ttl: MINUTE });
+      expect(await hits(all, 3)).toEqual({ current: 2, ttl: MINUTE - 3 });
+      const route = all.child({ max: 1, timeWindow: 1000, continueExceeding: true });
+      await hits(route, 1, 5);
+      expect(await hits(route, 1, 5)).toEqual({ current: 2, ttl: 1000 });
+    });
+
     test("continueExceeding denies for another window at each request over max", async () => {
       const { next, peek } = await serve({ continueExceeding: true, timeWindow: 10_000 });
       await next();

@@ -38,7 +38,7 @@ function describe({ routeInfo, groupId, max, timeWindow }: Settings): string {
 }
 
 /**
- * A store for @fastify/rate-limit: a class, as that plugin requires. It counts hits, denied ones too, in windows of
+ * A store for @fastify/rate-limit 9 to 11: a class, as that plugin requires. It counts hits, denied ones too, in windows of
  * `timeWindow`, which begin with a key's first hit. With `continueExceeding`, each hit over `max` denies the key for another
  * `timeWindow`; with `exponentialBackoff`, for twice as long as the hit before it. As in the plugin's Redis store, a
  * window with `exponentialBackoff` lasts as long as the response reports.
@@ -66,18 +66,23 @@ export function fastifyRateLimitStore<S extends Store>(
   return class FastifyRateLimitStore implements FastifyHitStore {
     readonly #identity: readonly [string, string];
     readonly #stretch: "continue" | "backoff" | undefined;
+    readonly #window: unknown;
 
     constructor(settings: Settings) {
       checkOptions(settings, "the settings of @fastify/rate-limit, which calls this itself");
       if (settings.continueExceeding === true) this.#stretch = "continue";
       else if (settings.exponentialBackoff === true) this.#stretch = "backoff";
+      this.#window = settings.timeWindow;
       const described = describe(settings);
       const number = (made.get(described) ?? 0) + 1;
       made.set(described, number);
       this.#identity = [described, String(number)];
     }
 
-    incr(key: string, callback: Callback, timeWindow: number, max = 0): void {
+    incr(key: string, callback: Callback, window: number, most = 0): void {
+      // Version 9 passes `max` and `ban` in these places; its window is a number in the settings.
+      const old = typeof this.#window === "number" && (this.#window !== window || most < 0);
+      const [timeWindow, max] = old ? [this.#window as number, window] : [window, most];
       answer(() => {
         const [counted, period, stretched] = this.#target(key, timeWindow);
         return stretched === undefined
