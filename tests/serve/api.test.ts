@@ -16,7 +16,7 @@ beforeAll(async () => {
           name: "api",
           limit_keys: ["ip:address"],
           algorithm: "token_bucket",
-          algorithm_config: { rate: 1, period: "1m", capacity: 3 },
+          algorithm_config: { rate: 1, period: "1h", capacity: 3 },
         },
         {
           name: "plans",

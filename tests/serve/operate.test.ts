@@ -7,7 +7,7 @@ import { POLICIES, type Served, serving, TOKEN } from "./service.ts";
 
 const [RULE] = POLICIES.rules;
 const withCapacity = (capacity: number): PolicyDocument => ({
-  rules: [{ ...(RULE as PolicyDocument["rules"][number]), algorithm_config: { rate: 1, period: "1m", capacity } }],
+  rules: [{ ...(RULE as PolicyDocument["rules"][number]), algorithm_config: { rate: 1, period: "1h", capacity } }],
 });
 /** Replaces the policies in one step: of a file that is written in place, the service may read a part. */
 function replace(service: Served, text: string): void {

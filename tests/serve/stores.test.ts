@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
-import { POLICIES, type Served, serving } from "./service.ts";
+import { PATIENT, POLICIES, type Served, serving } from "./service.ts";
 
 const BODY = { name: "api", key: "192.0.2.1" };
 
@@ -30,8 +30,8 @@ async function endsCleanly(service: Served): Promise<void> {
 }
 
 test("file: two services of a machine share a folder", async () => {
-  await using a = await serving(POLICIES, ["--store", "file:./limits"]);
-  await using b = await serving(POLICIES, ["--store", `file:${join(a.folder, "limits")}`]);
+  await using a = await serving(POLICIES, ["--store", "file:./limits", ...PATIENT]);
+  await using b = await serving(POLICIES, ["--store", `file:${join(a.folder, "limits")}`, ...PATIENT]);
   await share(a, b);
   await endsCleanly(a);
 });
@@ -41,8 +41,8 @@ test("postgres: --migrate makes the schema, the password is not logged", async (
   const url = `postgres://postgres:secret@127.0.0.1:${server.port}/postgres`;
   await using before = await serving(POLICIES, ["--store", url]);
   expect((await before.request("/readyz")).status).toBe(503);
-  await using a = await serving(POLICIES, ["--store", url, "--migrate"]);
-  await using b = await serving(POLICIES, ["--store", url]);
+  await using a = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);
+  await using b = await serving(POLICIES, ["--store", url, ...PATIENT]);
   await share(a, b);
   expect((await before.request("/readyz")).status).toBe(200);
   expect(a.log()[0]).toMatchObject({ store: `postgres://postgres:***@127.0.0.1:${server.port}/postgres` });
@@ -62,8 +62,8 @@ test("postgres: a server that accepts the connection and says nothing ends --mig
 describe("redis", () => {
   test("two services share a server", async () => {
     const redis = await RedisServer.start();
-    await using a = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`]);
-    await using b = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/0`]);
+    await using a = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`, ...PATIENT]);
+    await using b = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/0`, ...PATIENT]);
     await share(a, b);
     await endsCleanly(a);
     await redis.stop();
@@ -79,11 +79,12 @@ describe("redis", () => {
 
   test("a server that fails is logged once with its cause, and once when it answers again", async () => {
     const redis = await RedisServer.start();
-    await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`]);
+    // The calls of a failed server take as long.
+    await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`, "--timeout", "5s"]);
     expect((await service.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, remaining: 2 });
     await redis.kill();
-    for (let i = 0; i < 5; i++) {
-      const { status, body } = await service.post("/v1/decide", BODY);
+    const calls = Array.from({ length: 5 }, () => service.post("/v1/decide", BODY));
+    for (const { status, body } of await Promise.all(calls)) {
       expect([status, body.ok, body.degraded]).toEqual([200, false, true]);
       expect(body.cause).toMatch(/redis/);
     }

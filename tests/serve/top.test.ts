@@ -12,9 +12,9 @@ import { expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
 import { BIN, tidegate } from "./cli.ts";
-import { root, type Served, serving } from "./service.ts";
+import { PATIENT, root, type Served, serving } from "./service.ts";
 
-const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1m", capacity: 3 } } as const;
+const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity: 3 } } as const;
 const POLICIES: PolicyDocument = {
   rules: [
     { name: "api", limit_keys: ["ip:address"], ...NUMBERS },
@@ -28,8 +28,8 @@ const POLICIES: PolicyDocument = {
     { name: "all", limit_keys: [], ...NUMBERS },
   ],
 };
-const CONFIG = { kind: "token bucket", rate: 1, period: "1m", capacity: 3 } as const;
-const ONE = ["--rate", "1", "--period", "1m", "--capacity", "3"];
+const CONFIG = { kind: "token bucket", rate: 1, period: "1h", capacity: 3 } as const;
+const ONE = ["--rate", "1", "--period", "1h", "--capacity", "3"];
 
 async function listed(...args: string[]) {
   const { code, out, err } = await tidegate(["top", ...args, "--json"]);
@@ -47,7 +47,7 @@ async function lists(service: Served, url: string): Promise<void> {
   await decide("api", 3, "203.0.113.2");
   await decide("all", 2);
   await decide("plans", 3, "k");
-  expect((await tidegate(["block", "api", "203.0.113.3", "--for", "15m", ...on])).code).toBe(0);
+  expect((await tidegate(["block", "api", "203.0.113.3", "--for", "15h", ...on])).code).toBe(0);
   expect((await tidegate(["charge", "both", "--key", '["acme",null]', "--count", "5", ...on])).code).toBe(0);
   const denied = await decide("api", 1, "203.0.113.2");
 
@@ -60,7 +60,7 @@ async function lists(service: Served, url: string): Promise<void> {
     ["all", undefined, true],
     ["api", "203.0.113.1", true],
   ]);
-  expect(rows[0]).toMatchObject({ limit: 3, retryAfter: expect.closeTo(900_000, -5) });
+  expect(rows[0]).toMatchObject({ limit: 3, retryAfter: expect.closeTo(54_000_000, -6) });
   expect(rows[2]).toMatchObject({ retryAt: denied.retryAt });
   // What is listed as denied is what the command of one key reports.
   const one = JSON.parse((await tidegate(["get", "api", "203.0.113.3", "--json", ...on])).out);
@@ -74,7 +74,7 @@ async function lists(service: Served, url: string): Promise<void> {
   expect([code, out.replace(/^limit.*\n/m, "")]).toEqual([
     0,
     expect.stringMatching(
-      /^[\dT:.-]+Z {2}1 of 1 keys are denied a call for 1 token\n\nboth {3}\["acme",null\] {2}-[\d.]+ of 3 {2}\d min( \d+ s)?\n$/,
+      /^[\dT:.-]+Z {2}1 of 1 keys are denied a call for 1 token\n\nboth {3}\["acme",null\] {2}-[\d.]+ of 3 {2}\d h( \d+ min)?\n$/,
     ),
   ]);
 }
@@ -82,7 +82,7 @@ async function lists(service: Served, url: string): Promise<void> {
 test("redis: the keys of a service, by ioredis and by redis", async () => {
   const redis = await RedisServer.start();
   const url = `redis://127.0.0.1:${redis.port}`;
-  await using service = await serving(POLICIES, ["--store", url]);
+  await using service = await serving(POLICIES, ["--store", url, ...PATIENT]);
   await lists(service, url);
   const project = join(service.folder, "project");
   mkdirSync(join(project, "node_modules"), { recursive: true });
@@ -156,7 +156,7 @@ test("redis: on a terminal it lists again until Ctrl-C; a server that stops is a
 test("postgres: the keys of a service, in pages, and none that is full or holds no state", async () => {
   await using server = await startServer({ fsync: "off" });
   const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
-  await using service = await serving(POLICIES, ["--store", url, "--migrate"]);
+  await using service = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);
   await lists(service, url);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
