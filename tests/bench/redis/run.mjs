@@ -4,6 +4,7 @@
 import { measured, median, options, publish } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
 import { contenders, denied, least } from "./contenders.mjs";
+import { layers } from "./layers.mjs";
 import { startServer } from "./server.mjs";
 import { pipelined } from "./pipelined.mjs";
 
@@ -81,6 +82,43 @@ async function serverTime(makers) {
   return measured({ title, unit: "µs", base: "GET (ioredis)", rounds: figures, digits: 1 });
 }
 
+/** Calls of one contender before the next has its turn, and of them the first, which are not counted. */
+const SLICE = 25;
+const SKIPPED = 2;
+
+/**
+ * One caller, in turns of a few calls, so that a noisy second affects all. The least tenth of the times: what other
+ * programs of the machine add is in the rest.
+ */
+async function byLayer(makers) {
+  const open = [];
+  for (const [name, make] of Object.entries(makers)) {
+    const { run, close } = await make(server.port);
+    open.push([name, run, [], close]);
+  }
+  const figures = Object.fromEntries(open.map(([name]) => [name, []]));
+  const tenth = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 10)];
+  for (let round = -1; round < rounds; round++) {
+    for (const [, , times] of open) times.length = 0;
+    const end = performance.now() + ms * open.length;
+    for (let i = 0; performance.now() < end; i++) {
+      for (const [, run, times] of open) {
+        for (let call = 0; call < SLICE; call++) {
+          const key = keys[((i * SLICE + call) * 7919) % KEYS];
+          const began = process.hrtime.bigint();
+          await run(key);
+          if (call >= SKIPPED) times.push(Number(process.hrtime.bigint() - began) / 1000);
+        }
+      }
+    }
+    // The first round warms up.
+    if (round >= 0) for (const [name, , times] of open) figures[name].push(tenth(times));
+  }
+  for (const [, , , close] of open) close();
+  const title = "one caller, layer by layer";
+  return measured({ title, unit: "p10, µs", base, rounds: figures, digits: 1 });
+}
+
 const server = await startServer();
 const many = { ...contenders, "pipelined GET, no client": pipelined };
 const all = (run) => (run.all ? run.all(ms) : throughput(run));
@@ -89,6 +127,7 @@ const tables = [
   await measure(`${CALLERS} callers, 10,000 keys`, "decisions a second", many, all, base),
   await measure("one caller, 10,000 keys", "p50, µs", { ...contenders, ...least }, latency, base),
   await serverTime({ ...contenders, ...least }),
+  await byLayer(layers),
   await measure("one denied key, one caller", "p50, µs", denied, latency, "tidegate (ioredis)"),
   {
     title: "10,000 calls on a denied key",
