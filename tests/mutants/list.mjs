@@ -25,7 +25,7 @@ const LIST = [
   one("limiter/lease/lease.ts", "      this.#balance = spent.hand;\n", "", ...LEASE),
   one(
     "limiter/lease/lease.ts",
-    "need + call.count <= this.#balance + room * (need === 0 ? 1 : this.#found)",
+    "need + count <= this.#balance + room * (need === 0 ? 1 : this.#found)",
     "true",
     ...LEASE,
   ),
@@ -33,7 +33,7 @@ const LIST = [
   one("limiter/lease/lease.ts", "count < this.waiting.most", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#state.value - this.waiting.tokens", "this.#state.value", ...LEASE),
   one("limiter/lease/lease.ts", "this.#found = (this.#found +", "this.#found = 0 * (this.#found +", ...LEASE),
-  one("limiter/lease/lease.ts", "    this.tokens -= request.call.count;\n", "", ...LEASE),
+  one("limiter/lease/lease.ts", "    this.tokens -= count;\n", "", ...LEASE),
   one("stores/server-clock.ts", "known > least && known < most", "known < most", ...CLOCK),
   one("stores/server-clock.ts", "Math.ceil(steady + ahead) - 1", "Math.ceil(steady + ahead) - 2", ...CLOCK),
   one("stores/server-clock.ts", "Math.max(steady - this.#at, 0) * DRIFT", "0", ...CLOCK),

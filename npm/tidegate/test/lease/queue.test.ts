@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
-import { type WaitingRequest, WaitingRequests } from "../../src/limiter/lease/lease.ts";
+import { Turn, type WaitingRequest, WaitingRequests } from "../../src/limiter/lease/lease.ts";
 import { World } from "./world.ts";
 
 const HOUR = 3_600_000;
@@ -114,15 +114,14 @@ test("on a stopped clock, at most a few times the demand is leased", async () =>
 });
 
 test("the queue sums the tokens of its requests", () => {
-  const queue = new WaitingRequests();
-  const waiting = [3, 5, 2].map(
-    (count): WaitingRequest => ({ call: { count } as WaitingRequest["call"], resolve() {}, reject() {} }),
-  );
+  const [queue, turn] = [new WaitingRequests(), new Turn()];
+  const waiting = [3, 5, 2].map((count): WaitingRequest => ({ count, turn, resolve() {}, reject() {} }));
   for (const one of waiting) queue.push(one);
   expect([queue.length, queue.tokens, queue.most]).toEqual([3, 10, 5]);
   queue.remove(waiting[1] as WaitingRequest);
   queue.remove(waiting[1] as WaitingRequest);
   expect([queue.length, queue.tokens, queue.first]).toEqual([2, 5, waiting[0]]);
-  expect(queue.clear()).toEqual([waiting[0], waiting[2]]);
-  expect([queue.length, queue.tokens, queue.most, queue.first]).toEqual([0, 0, 0, undefined]);
+  expect([...queue]).toEqual([waiting[0], waiting[2]]);
+  for (const one of waiting) queue.remove(one);
+  expect([queue.length, queue.tokens, queue.most, queue.first, turn.waiting]).toEqual([0, 0, 0, undefined, 0]);
 });

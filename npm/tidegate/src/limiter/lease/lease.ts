@@ -1,7 +1,6 @@
 /** The lease on one limit and key: the store's last reported state, and the leased tokens. */
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit, Spent } from "../../limit/limit.ts";
-import type { Call } from "../../stores/contract.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
 import type { Lending } from "./options.ts";
 
@@ -14,6 +13,8 @@ export class Lease {
   readonly limit: Limit;
   readonly key: string | undefined;
   readonly waiting: WaitingRequests = new WaitingRequests();
+  /** The turn that runs now, if a request of it waits. */
+  turn: Turn | undefined;
   /** The refill in flight, and when its last round trip began, by this process's clock. */
   refilling: Promise<void> | undefined;
   refillingSince = 0;
@@ -69,10 +70,11 @@ export class Lease {
    * nothing is spent.
    */
   spend(count: number, passed: number | undefined, write = true): Decision | undefined {
+    // Leased tokens do not suffice: a denial, which must hold at the latest time of the store's clock, or no decision.
+    if (this.#balance < count) return this.#spend(count, this.now(passed), write);
     const now = passed ?? this.#clock.usual() ?? Date.now();
     const decision = this.#spend(count, now, write);
     if (decision === undefined || decision.ok || passed !== undefined) return decision;
-    // A denial must hold at the latest time of the store's clock.
     const latest = this.now(passed);
     return latest > now ? this.#spend(count, latest, write) : decision;
   }
@@ -120,8 +122,8 @@ export class Lease {
     const kept = this.#most(now);
     const room = kept ?? this.limit.policy.capacity;
     let need = 0;
-    for (const { call } of this.waiting) {
-      if (need + call.count <= this.#balance + room * (need === 0 ? 1 : this.#found)) need += call.count;
+    for (const { count } of this.waiting) {
+      if (need + count <= this.#balance + room * (need === 0 ? 1 : this.#found)) need += count;
       if (firstOnly) break;
     }
     const lacks = Math.max(need - this.#balance, 0);
@@ -187,15 +189,29 @@ export class Lease {
   }
 }
 
+/**
+ * The requests of one turn of the event loop that wait. They share a deadline, and so a timer; those of other turns have
+ * their own, as Workers cancel a request that waits for nothing but another request.
+ */
+export class Turn {
+  waiting = 0;
+  /** Ends `ended`. */
+  end!: () => void;
+  readonly ended: Promise<void> = new Promise((resolve) => {
+    this.end = resolve;
+  });
+}
+
 /** A request that waits for the store. */
 export interface WaitingRequest {
-  readonly call: Call;
+  readonly count: number;
+  readonly turn: Turn;
   resolve(decision: Decision): void;
   reject(error: unknown): void;
 }
 
 export class WaitingRequests {
-  #all: WaitingRequest[] = [];
+  readonly #all: WaitingRequest[] = [];
   /** The sum of their tokens. */
   tokens = 0;
   /** The largest request since the queue was empty. */
@@ -212,27 +228,24 @@ export class WaitingRequests {
   }
 
   push(request: WaitingRequest): void {
-    const { count } = request.call;
+    const { count, turn } = request;
     this.#all.push(request);
     this.tokens += count;
     this.most = Math.max(this.most, count);
+    turn.waiting++;
   }
 
   remove(request: WaitingRequest): void {
     const at = this.#all.indexOf(request);
     if (at < 0) return;
-    this.#all.splice(at, 1);
-    this.tokens -= request.call.count;
-    if (this.#all.length === 0) this.clear();
-  }
-
-  /** Removes and returns all. */
-  clear(): WaitingRequest[] {
-    const all = this.#all;
-    this.#all = [];
+    if (at === 0) this.#all.shift();
+    else this.#all.splice(at, 1);
+    const { count, turn } = request;
+    this.tokens -= count;
+    if (--turn.waiting === 0) turn.end();
+    if (this.#all.length > 0) return;
     this.tokens = 0;
     this.most = 0;
-    return all;
   }
 }
 

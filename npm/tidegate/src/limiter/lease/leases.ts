@@ -34,7 +34,7 @@ export class Leases {
     const lease = this.#lease(limit, key);
     // Waiting requests go first, as at the store.
     const decision = lease.waiting.length === 0 ? lease.spend(count, now) : lease.behind(count, now);
-    if (decision === undefined) return wait(this.#store, lease, { op: "take", limit, key, count, reserve: false });
+    if (decision === undefined) return wait(this.#store, lease, count);
     if (lease.isLow) refill(this.#store, lease);
     return Promise.resolve(decision);
   }

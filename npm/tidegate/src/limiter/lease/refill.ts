@@ -3,7 +3,7 @@ import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
-import type { Lease, WaitingRequest } from "./lease.ts";
+import { type Lease, Turn } from "./lease.ts";
 
 /** The store, the limiter's clock, and the host's `waitUntil`. */
 export interface Lender {
@@ -38,24 +38,43 @@ export function refill(lender: Lender, lease: Lease): void {
   lender.during(refilling);
 }
 
-/**
- * Waits for a refill within the call's deadline. Each request has a timer of its own: Workers cancel a request that
- * waits for nothing but another request.
- */
-export async function wait(lender: Lender, lease: Lease, call: Call): Promise<Decision> {
-  let request: WaitingRequest | undefined;
-  const decided = new Promise<Decision>((resolve, reject) => {
-    request = { call, resolve, reject };
-    lease.waiting.push(request);
+/** Waits for a refill, or for the deadline. */
+export function wait(lender: Lender, lease: Lease, count: number): Promise<Decision> {
+  return new Promise((resolve, reject) => {
+    const open = lease.turn;
+    const turn = open === undefined || open.waiting === 0 ? new Turn() : open;
+    lease.waiting.push({ count, turn, resolve, reject });
+    if (turn !== open) begin(lender, lease, turn);
+  });
+}
+
+/** Starts the deadline of a turn's requests. */
+function begin(lender: Lender, lease: Lease, turn: Turn): void {
+  const { limit, key } = lease;
+  lease.turn = turn;
+  void Promise.resolve().then(() => {
+    if (lease.turn === turn) lease.turn = undefined;
   });
   refill(lender, lease);
-  try {
-    return await lender.resilient.within(call, decided);
-  } catch (error) {
-    lease.waiting.remove(request as WaitingRequest);
-    if (isInputError(error)) throw error;
-    const passed = lender.time();
-    return lease.spend(call.count, passed) ?? lender.resilient.without(call, passed, error);
+  const call: Call = { op: "take", limit, key, count: 0, reserve: false };
+  lender.resilient.within(call, turn.ended).catch((error) => decideWithout(lender, lease, error, turn));
+}
+
+/** Decides on waiting requests, of one turn or all, without the store. */
+function decideWithout({ resilient, time }: Lender, lease: Lease, error: unknown, turn?: Turn): void {
+  const { limit, key } = lease;
+  for (const request of [...lease.waiting]) {
+    if (turn !== undefined && request.turn !== turn) continue;
+    lease.waiting.remove(request);
+    const { count, resolve, reject } = request;
+    try {
+      if (isInputError(error)) throw error;
+      const passed = time();
+      const call: Call = { op: "take", limit, key, count, reserve: false };
+      resolve(lease.spend(count, passed) ?? resilient.without(call, passed, error));
+    } catch (mistake) {
+      reject(mistake);
+    }
   }
 }
 
@@ -76,7 +95,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
     }
   } catch (error) {
     lease.quietUntil = Date.now() + QUIET;
-    for (const { reject } of lease.waiting.clear()) reject(error);
+    decideWithout(lender, lease, error);
   }
 }
 
@@ -93,7 +112,7 @@ async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = 
 /** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
 function answer(lease: Lease, now: number): void {
   for (let next = lease.waiting.first; next !== undefined; next = lease.waiting.first) {
-    const decision = lease.spend(next.call.count, now);
+    const decision = lease.spend(next.count, now);
     if (decision === undefined) return;
     lease.waiting.remove(next);
     next.resolve(decision);
@@ -106,7 +125,7 @@ async function straight(lender: Lender, lease: Lease): Promise<void> {
   if (back > 0) await put(lender, lease, "give", back);
   const first = lease.waiting.first;
   if (first === undefined) return;
-  const decision = await put(lender, lease, "take", first.call.count, false);
+  const decision = await put(lender, lease, "take", first.count, false);
   lease.waiting.remove(first);
   first.resolve(decision);
 }

@@ -1,0 +1,116 @@
+/** Leases while stores fail, nodes die, clocks differ, and other operations interleave: no token is granted twice, and no request starves. */
+import { expect, test } from "vitest";
+import { type Config, type Decision, defineLimits } from "../../src/index.ts";
+import { transactional } from "../../src/stores/index.ts";
+import { World } from "./world.ts";
+
+const HOUR = 3_600_000;
+/** Refills too slowly to matter in these tests. */
+const still = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: HOUR, capacity });
+
+/** Tokens that no store step has taken back and no request was granted. */
+const unspent = (world: World): number => world.lent - world.granted;
+
+test("a store that fails in mid-refill: leased tokens are spent, the rest is decided by onStoreError", async () => {
+  const world = new World(still(100), () => 1);
+  const node = world.node();
+  for (let i = 0; i < 3; i++) {
+    void world.limit(node);
+    await world.pass(3);
+  }
+  const held = unspent(world);
+  expect(held).toBeGreaterThan(0);
+  const answers: Decision[] = [];
+  const burst = Array.from({ length: 40 }, () => world.limit(node).then((decision) => answers.push(decision)));
+  world.down = true;
+  await world.pass(5);
+  await Promise.all(burst);
+  expect(answers.filter(({ ok }) => ok).length).toBeLessThanOrEqual(held);
+  expect(answers.filter(({ ok, degraded }) => !ok && degraded === true).length).toBeGreaterThan(0);
+  world.down = false;
+  world.clock.advance(100);
+  void world.limit(node);
+  await world.pass(5);
+  expect(unspent(world)).toBeGreaterThanOrEqual(0);
+});
+
+test("a burst of 256 requests of counts larger than the lease is granted exactly what there was", async () => {
+  for (const count of [7, 30, 100]) {
+    const world = new World(still(1000), () => 2);
+    const node = world.node();
+    void world.limit(node);
+    await world.pass(6);
+    const answers: Decision[] = [];
+    for (let i = 0; i < 256; i++) void world.limit(node, { count }).then((decision) => answers.push(decision));
+    await world.pass(100);
+    expect(answers.length).toBe(256);
+    expect(answers.filter(({ ok }) => ok).length).toBe(Math.floor(999 / count));
+  }
+});
+
+test("give, charge and block between leased requests of two nodes: no token is granted twice", async () => {
+  const world = new World(still(200), () => 1);
+  const nodes = [world.node(), world.node()] as const;
+  const steps = [
+    () => nodes[0].charge("hot", { count: 10 }),
+    () => nodes[1].give("hot", { count: 5 }),
+    () => nodes[0].release(),
+    () => nodes[1].block("hot", { for: 1 }),
+  ];
+  let at = 0;
+  await world.pass(60, () => {
+    for (const node of nodes) for (let i = 0; i < 3; i++) void world.limit(node);
+    if (++at % 5 === 0) void steps[(at / 5) % steps.length]?.();
+  });
+  await world.pass(20);
+  expect(world.granted).toBeGreaterThan(50);
+  // Each step runs three times.
+  expect(world.granted).toBeLessThanOrEqual(200 - 3 * 10 + 3 * 5);
+});
+
+test("after release, requests that still wait for a refill leave no leased tokens behind", async () => {
+  for (let delay = 0; delay < 12; delay++) {
+    const world = new World({ kind: "token bucket", rate: 1000, period: 1000 }, () => 2);
+    const node = world.node();
+    let at = 0;
+    await world.pass(40 + delay, () => {
+      for (let i = 0; i < 5; i++) if (at % 3 !== 1) void world.limit(node);
+      at++;
+    });
+    void world.limit(node, { count: 300 });
+    void node.release();
+    await world.pass(20);
+    expect([delay, unspent(world)]).toEqual([delay, 0]);
+  }
+});
+
+test("a refill that arrives after the deadline is spent by later requests", async () => {
+  let answer: () => void = () => {};
+  let slow = false;
+  const plain = defineLimits({ hot: still(10) });
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    decide: (call: { op: "take" | "check"; count: number }) => {
+      const decision =
+        call.op === "take" ? plain.limit("hot", { count: call.count }) : plain.check("hot", { count: 0 });
+      return new Promise<Decision>((resolve) => {
+        answer = () => resolve(decision);
+        if (!slow) answer();
+      });
+    },
+  };
+  const limits = defineLimits({ hot: still(10) }, { store: store as never, timeout: 20, log: false });
+  slow = true;
+  const several = await Promise.all([1, 2, 3].map((count) => limits.limit("hot", { count })));
+  expect(several.map(({ ok, degraded }) => [ok, degraded])).toEqual([
+    [false, true],
+    [false, true],
+    [false, true],
+  ]);
+  answer();
+  await new Promise(setImmediate);
+  // The six tokens of the three requests are leased by now, and need no round trip.
+  slow = true;
+  for (let i = 0; i < 6; i++) expect(await limits.limit("hot")).toMatchObject({ ok: true });
+});
