@@ -126,6 +126,18 @@ describe("leases", () => {
     for (const { figures } of cases) expect(figures.utilization).toBeGreaterThan(0.9);
   });
 
+  test("on a scarce limit the round trips follow the time, not the demand", async () => {
+    for (const nodes of [1, 4]) {
+      const of = (times: number): Scenario => scarce("small", nodes, 20_000, times, 100, LEASE);
+      const [some, twice] = (await all([of(8), of(16)])) as [Case, Case];
+      expect(twice.figures.calls).toBeGreaterThan(1.9 * some.figures.calls);
+      expect(twice.figures.tripsPerSecond).toBeLessThan(1.2 * some.figures.tripsPerSecond);
+      // One at a time in each process; they take half a ms.
+      expect(twice.figures.tripsPerSecond).toBeLessThan(2_000 * nodes);
+      expect(twice.figures.utilization).toBeGreaterThan(0.99);
+    }
+  });
+
   test("on a scarce limit calls wait for a few round trips at most", async () => {
     const sizes = [
       [1, 1_000],
