@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long to wait for another process that is checking the folder.
+/// How long to wait for another process that is checking the folder, or a thread that makes its last snapshot.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Room for about 1,000 concurrent reads.
 const LOCK_BYTES: u64 = 1 << 16;
@@ -111,7 +111,7 @@ fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>,
     }
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(bytes as usize).max_readers(READERS);
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         // Safety: this process opens a folder once (see the registry), its file was checked before it is mapped, and
         // all its blocks are on the disk before it is written to.

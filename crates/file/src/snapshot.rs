@@ -139,6 +139,11 @@ fn tick(ms: u32) -> Duration {
     Duration::from_millis(u64::from(ms.max(TICKS) / TICKS))
 }
 
+/// Whether the last snapshot of any process is so old that the next one is due.
+fn is_due(age: Option<Duration>, tick: Duration) -> bool {
+    age.is_none_or(|age| age >= tick)
+}
+
 /// The thread that makes snapshots. Dropping this makes a last snapshot of writes that are in none, and ends the
 /// thread.
 #[derive(Debug)]
@@ -162,8 +167,7 @@ impl Keeper {
                 let _ = env.clear_stale_readers();
                 let now = env.info().last_txn_id;
                 // Another process may have made one: later writes are younger than a tick.
-                let due = last || age(&folder).is_none_or(|age| age >= tick);
-                if now != kept && due {
+                if now != kept && (last || is_due(age(&folder), tick)) {
                     let made = make(&folder, &env);
                     if matches!(made, Ok(true)) {
                         kept = now;
@@ -202,6 +206,7 @@ impl Drop for Keeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn a_write_waits_for_its_snapshot_less_than_the_interval() {
@@ -210,5 +215,28 @@ mod tests {
             assert!(waits < Duration::from_millis(u64::from(ms)), "{waits:?} of {ms} ms");
         }
         assert_eq!(tick(1), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_snapshot_is_due_when_the_last_is_as_old_as_a_tick_or_younger_than_now() {
+        let folder = std::env::temp_dir().join(format!("tidegate-file-age-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let hour = Duration::from_secs(3600);
+        assert_eq!(age(&folder), None);
+        let file = File::create(snapshot(&folder)).expect("a file");
+        file.set_modified(SystemTime::now() - hour).expect("its time");
+        assert!(age(&folder).is_some_and(|age| age >= hour), "{:?}", age(&folder));
+        file.set_modified(SystemTime::now() + hour).expect("its time");
+        assert_eq!(age(&folder), None, "the clock stepped back");
+        fs::remove_dir_all(&folder).expect("our own folder");
+        let dues = [None, Some(hour), Some(hour * 2), Some(hour / 2)].map(|age| is_due(age, hour));
+        assert_eq!(dues, [true, true, true, false]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_run_of_the_system_is_that_of_its_boot() {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
+        assert_eq!(run(), id.trim());
     }
 }

@@ -247,4 +247,22 @@ mod tests {
         drop(store);
         let _ = std::fs::remove_dir_all(folder);
     }
+
+    #[test]
+    fn a_thread_opens_the_folder_once_another_has_closed_it() {
+        let folder = std::env::temp_dir().join(format!("tidegate-file-closing-{}", std::process::id()));
+        let options = Options { max_keys: Some(1), sync: None };
+        let store = open(&folder, options).expect("a store");
+        // As in a drop that has come so far.
+        let FileStore { env, _owner, .. } = std::sync::Arc::into_inner(store).expect("the only one");
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(|| open(&folder, options).map_err(|error| error.to_string()));
+            // Without patience, it fails in this time. With it, the time does not matter.
+            sleep(Duration::from_millis(50));
+            assert!(!opening.is_finished());
+            drop((env, _owner));
+            drop(opening.join().expect("no panic").expect("a store"));
+        });
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }

@@ -3,9 +3,9 @@
 mod temporary;
 
 use temporary::{NOW, Temporary};
-use tidegate_core::{Config, Kind, Policy};
+use tidegate_core::{Config, Kind, MAX_SKEW_MS, Policy};
 use tidegate_file::{FileStore, Options};
-use tidegate_table::{Call, Limit};
+use tidegate_table::{Call, Limit, Op};
 
 const MINUTE: f64 = 60_000.0;
 
@@ -54,4 +54,36 @@ fn an_evicted_state_grants_one_capacity_and_no_more() {
     assert!(take(&store, &limit, "hot", 60.0, NOW));
     assert!(!take(&store, &limit, "hot", 1.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "hot", 60.0, NOW + 11.0 * MINUTE));
+}
+
+#[test]
+fn the_instant_of_a_broken_clock_is_ignored_and_one_at_the_largest_skew_is_not() {
+    for (ahead, then) in [(2.0 * MAX_SKEW_MS, true), (MAX_SKEW_MS, false)] {
+        let folder = Temporary::new();
+        let store = folder.open_with(Options { max_keys: Some(1), sync: None }).expect("a store");
+        let limit = limit(&store);
+        assert!(take(&store, &limit, "ahead", 60.0, NOW + ahead));
+        // Each takes the place of the one before.
+        assert!(take(&store, &limit, "other", 60.0, NOW));
+        assert!(take(&store, &limit, "hot", 60.0, NOW));
+        assert_eq!(take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE), then, "{ahead} ms ahead");
+    }
+}
+
+#[test]
+fn an_earlier_instant_does_not_replace_a_later_one() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(2), sync: None }).expect("a store");
+    let limit = limit(&store);
+    let charge = |key: &str, count: f64| {
+        let call = Call { op: Op::Charge, count, ..Call::at(NOW) };
+        store.decide(&limit, Some(key.as_bytes()), call).expect("an answer");
+    };
+    charge("early", 5000.0);
+    assert!(take(&store, &limit, "late", 1.0, NOW + 10.0 * MINUTE));
+    // The fullest goes first: the late one, and then the early one.
+    charge("third", 9000.0);
+    charge("fourth", 8000.0);
+    assert!(take(&store, &limit, "hot", 60.0, NOW));
+    assert!(!take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE));
 }

@@ -168,6 +168,7 @@ fn a_process_waits_while_another_one_opens_the_folder() {
         }
         // Without patience, it fails in this time. With it, the time does not matter.
         std::thread::sleep(Duration::from_millis(50));
+        assert!(!opening.is_finished());
         held.unlock().expect("a lock");
         opening.join().expect("no panic")
     });
@@ -232,6 +233,50 @@ fn a_write_is_followed_by_a_snapshot() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(store.stats().expect("stats").sync_error, None);
+}
+
+#[test]
+fn a_data_file_without_a_note_of_its_run_is_kept_and_a_missing_one_is_made() {
+    let folder = Temporary::new();
+    write(&folder, 5);
+    // A backup of the data file alone.
+    for name in ["run", "snapshot.mdb"] {
+        fs::remove_file(folder.0.join(name)).expect("a file");
+    }
+    let store = folder.open();
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "key 4", 3), 2);
+    drop(store);
+    // Removed before the first snapshot.
+    for name in ["data.mdb", "snapshot.mdb"] {
+        fs::remove_file(folder.0.join(name)).expect("a file");
+    }
+    assert_eq!(folder.open().stats().expect("stats").keys, 0);
+}
+
+#[test]
+fn a_snapshot_that_fails_is_reported_until_one_is_made() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(3)) }).expect("a store");
+    let limit = bucket(&store, 1e9);
+    let blocked = folder.0.join("snapshot.tmp");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let until = |fails: bool| loop {
+        let error = store.stats().expect("stats").sync_error;
+        if error.is_some() == fails {
+            return error;
+        }
+        assert!(Instant::now() < deadline, "{error:?}");
+        granted(&store, &limit, "ann", 1);
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // The snapshot before may have this name until it is renamed.
+    while fs::create_dir(&blocked).is_err() {
+        assert!(Instant::now() < deadline);
+    }
+    let error = until(true).expect("an error");
+    assert!(error.contains("a snapshot cannot be written"), "{error}");
+    fs::remove_dir(&blocked).expect("our own folder");
+    assert_eq!(until(false), None);
 }
 
 #[test]

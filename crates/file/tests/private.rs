@@ -78,6 +78,15 @@ fn every_file_has_mode_600_under_any_umask_and_wider_modes_are_narrowed() {
             assert_eq!(mode, 0o600, "{name}, tightened");
         }
 
+        // As some other program leaves them: without a right that this one needs.
+        for (name, _) in &made {
+            fs::set_permissions(folder.0.join(name), Permissions::from_mode(0o400)).expect("our own file");
+        }
+        used(&folder);
+        for (name, mode) in files(&folder.0) {
+            assert_eq!(mode, 0o600, "{name}, made writable");
+        }
+
         // The snapshot replaces a missing data file.
         fs::set_permissions(folder.0.join("snapshot.mdb"), Permissions::from_mode(0o644)).expect("our own file");
         fs::remove_file(folder.0.join("data.mdb")).expect("our own file");

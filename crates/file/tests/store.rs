@@ -44,6 +44,11 @@ fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: Some(50), sync: None }).expect("a store");
     assert!(Arc::ptr_eq(&store, &folder.open()));
+    let same = Options { max_keys: Some(50), sync: Some(Sync::Every(1000)) };
+    assert!(Arc::ptr_eq(&store, &folder.open_with(same).expect("the same settings")));
+    let other = Temporary::new();
+    assert_ne!(other.open().secret(), store.secret());
+    assert!(Arc::ptr_eq(&store, &folder.open()), "another folder was opened meanwhile");
     let got = folder.open_with(Options { max_keys: Some(51), sync: None }).expect_err("another size");
     assert!(got.contains("it is open with `maxKeys` 50, and 51 was requested"), "{got}");
     let got = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect_err("another sync");
@@ -66,7 +71,43 @@ fn denied_and_checked_calls_write_nothing() {
     assert!(store.decide(&limit, Some(b"bob"), check).expect("an answer").ok);
     let [free, denied] = [b"cid", b"ann"].map(|key| Member::new(&limit, Some(key), 1.0, false));
     assert!(!store.take_all(&[free, denied], NOW, true).expect("an answer").ok);
+    assert!(store.take_all(&[free], NOW, false).expect("an answer").ok);
     assert!(std::fs::read(folder.0.join("data.mdb")).expect("a file") == before);
+    assert!(store.take_all(&[free], NOW, true).expect("an answer").ok);
+    assert_eq!(granted(&store, &limit, "cid", 1), 0, "all members were taken from");
+}
+
+#[test]
+fn without_room_the_fullest_of_all_states_goes_where_they_are_few() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(20), sync: None }).expect("a store");
+    let limit = bucket(&store, 1000.0);
+    for i in 0..19 {
+        let call = Call { op: Op::Charge, count: 5000.0, ..Call::at(NOW) };
+        store.decide(&limit, Some(format!("debtor {i}").as_bytes()), call).expect("an answer");
+    }
+    for i in 0..200 {
+        assert_eq!(granted(&store, &limit, &format!("flood {i}"), 1), 1);
+    }
+    for i in 0..19 {
+        assert_eq!(granted(&store, &limit, &format!("debtor {i}"), 1), 0, "debtor {i}");
+    }
+}
+
+#[test]
+fn a_new_state_drops_at_most_four_full_ones_and_each_once() {
+    for (states, dropped) in [(20, 4), (3, 3)] {
+        let folder = Temporary::new();
+        let store = folder.open();
+        let limit = bucket(&store, 10.0);
+        for i in 0..states {
+            granted(&store, &limit, &format!("key {i}"), 1);
+        }
+        // All are full by then.
+        store.decide(&limit, Some(b"late"), Call::at(NOW + 3.6e6)).expect("an answer");
+        let stats = store.stats().expect("stats");
+        assert_eq!((stats.expired, stats.keys), (dropped, states + 1 - dropped));
+    }
 }
 
 #[test]
