@@ -39,8 +39,11 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
     return { values: values as Arguments["values"], positionals };
   } catch (error) {
-    const [sentence = ""] = (error as Error).message.split(/\. |\n/);
-    throw new UsageError(`${sentence}; see tidegate help ${command.name}`);
+    const { message } = error as Error;
+    const [sentence = ""] = message.split(/\. |\.?\n/);
+    const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
+    const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
+    throw new UsageError(`${sentence}${remedy}; see tidegate help ${command.name}`);
   }
 }
 

@@ -47,6 +47,9 @@ describe("tidegate", () => {
     expect((await tidegate(["headers", "--rate"])).err).toMatch(
       /^tidegate: Option '--rate.*; see tidegate help headers$/,
     );
+    expect((await tidegate(["headers", "--rate", "-1"])).err).toBe(
+      "tidegate: Option '--rate' argument is ambiguous: write --rate=… where the value starts with a dash; see tidegate help headers",
+    );
   });
 
   test("an error that is no mistake of the user's is thrown: the program ends with its stack", async () => {
