@@ -37,7 +37,7 @@ export const RUST = [
     "        fs::rename(&copy, &data)?;",
     SYNCS,
   ),
-  file("snapshot.rs", "let due = last ||", "let due =", SYNCS),
+  file("snapshot.rs", "(last || is_due(age(&folder), tick))", "is_due(age(&folder), tick)", SYNCS),
   file("snapshot.rs", "data.exists() && !doubtful(folder)", "data.exists()", FAULTS),
   file(
     "transaction.rs",

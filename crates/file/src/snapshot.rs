@@ -206,7 +206,7 @@ impl Drop for Keeper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
+    use std::time::UNIX_EPOCH;
 
     #[test]
     fn a_write_waits_for_its_snapshot_less_than_the_interval() {
@@ -224,9 +224,9 @@ mod tests {
         let hour = Duration::from_secs(3600);
         assert_eq!(age(&folder), None);
         let file = File::create(snapshot(&folder)).expect("a file");
-        file.set_modified(SystemTime::now() - hour).expect("its time");
+        file.set_modified(UNIX_EPOCH).expect("its time");
         assert!(age(&folder).is_some_and(|age| age >= hour), "{:?}", age(&folder));
-        file.set_modified(SystemTime::now() + hour).expect("its time");
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(4_000_000_000)).expect("its time");
         assert_eq!(age(&folder), None, "the clock stepped back");
         fs::remove_dir_all(&folder).expect("our own folder");
         let dues = [None, Some(hour), Some(hour * 2), Some(hour / 2)].map(|age| is_due(age, hour));
