@@ -126,6 +126,7 @@ const MISTAKES: readonly (readonly [
   ["/v1/decide", {}, "name", "the name of a rule of the policies, a string"],
   ["/v1/decide", { name: "apl", key: "1" }, "name", NAMES, "apl"],
   ["/v1/decide", { name: "api" }, "key", 'a value for each of limit_keys of "api", in order: ip:address'],
+  ["/v1/decide", { name: "api", key: "" }, "key", 'not empty; an empty value is [""]', ""],
   ["/v1/decide", { name: "api", key: 7 }, "key", /^a string, or an array/, 7],
   ["/v1/decide", { name: "plans", key: "k1" }, "key", /in order: header:x-api-key, jwt:org$/, "k1"],
   ["/v1/decide", { name: "shared", key: "k1" }, "key", 'left out: all requests share the limit "shared"', "k1"],

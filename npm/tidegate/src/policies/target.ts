@@ -47,6 +47,7 @@ export function keyOfValues(
         : `a value for each of limit_keys of ${rule}, in order: ${limitKeys.join(", ")}`;
     throw new InputError("key", expects, given, JSON.stringify(given) ?? "none");
   }
+  if (given === "") throw new InputError("key", 'not empty; an empty value is [""]', given);
   return policyKey(
     ...(values as readonly (string | null)[]).map((value, i) =>
       typeof value === "string" && limitKeys[i] === "ip:address" ? (addressKey(value) ?? value) : (value ?? undefined),

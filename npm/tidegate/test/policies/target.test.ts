@@ -47,6 +47,9 @@ describe("policyTarget", () => {
     expect(at({ name: "all", key: "a" })).toThrow(
       '`key` must be left out: all requests share the limit "all"; got "a"',
     );
+    // As the limiter does: a caller whose value is missing would share the limit with all such callers.
+    expect(at({ name: "api", key: "" })).toThrow('`key` must be not empty; an empty value is [""]; got ""');
+    expect(at({ name: "api", key: [""] })).not.toThrow();
     expect(at({ name: "plans", key: ["a", 7] })).toThrow("`parts[1]` must be a string");
     expect(at({ name: "none", key: "a" })).toThrow("`name` must be one of the rules in force: api, plans, all");
   });
