@@ -54,8 +54,8 @@ export interface InMemory {
 export interface ResilientStore extends AsyncStore {
   /** The store's own decision within the deadline; rejects where there is none. */
   attempt(call: Call, now: number | undefined): Promise<Decision>;
-  /** Waits for a promise within the call's deadline; rejects afterwards. */
-  within<T>(call: Call, awaited: Promise<T>): Promise<T>;
+  /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
+  atDeadline(operation: Op, target: Pick<Call, "limit" | "key">, late: (error: StoreError) => void): () => void;
   /** The decision without the store. */
   without(call: Call, now: number | undefined, cause: unknown): Decision;
 }
@@ -174,9 +174,6 @@ const identityOf = (targets: readonly Target[]): string =>
 /** The deadline passed: the server is down, or a connection is open on the client's side alone. */
 class NoAnswer extends StoreError {}
 
-const noAnswer = (timeout: number, details: StoreErrorDetails): NoAnswer =>
-  new NoAnswer(`no answer within ${timeout} ms`, details);
-
 const HALF_OPEN =
   ". If that lasts while the server is up, a connection may be half-open: set the socket timeouts of the client";
 
@@ -194,23 +191,18 @@ const thrown = (cause: unknown): never => {
   throw cause;
 };
 
-/** Settles as the promise does, or after `ms` by `late`. Not `Promise.race`, which costs twice as much per call. */
-function inTime<T>(
-  ms: number,
-  awaited: Promise<T>,
-  late: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = afterWaiting(ms, () => late(resolve, reject));
-    void awaited.then(resolve, reject).then(cancel);
-  });
-}
-
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
   const fallback = new Fallback(settings.onStoreError);
   const outages = new Outages(store.name, settings.log);
   const timeoutOf = ({ limit }: Target): number => limit.timeout ?? settings.timeout;
+  const detailsOf = (operation: string, targets: readonly Target[]): StoreErrorDetails => ({
+    store: store.name,
+    operation,
+    identity: identityOf(targets),
+  });
+  const lateness = (timeout: number, operation: string, targets: readonly Target[]): NoAnswer =>
+    new NoAnswer(`no answer within ${timeout} ms`, detailsOf(operation, targets));
   /** Until when calls wait for the client to connect. */
   let connectBy: number | undefined;
 
@@ -237,53 +229,56 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     without: (cause: unknown) => T = thrown,
   ): Promise<T> {
     const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
-      const timeout = targets.length === 1 ? timeoutOf(targets[0] as Target) : Math.min(...targets.map(timeoutOf));
+      const timeout = Math.min(...targets.map(timeoutOf));
       const now = steadyNow();
       const node = nodeOf(targets);
-      const details = (): StoreErrorDetails => ({ store: store.name, operation, identity: identityOf(targets) });
-      let ended = false;
-      const fail = (error: unknown, isSent = true): void => {
-        if (ended) return;
-        ended = true;
+      if (!outages.none && !outages.admits(node, now)) {
+        const reason = "it has failed repeatedly; calls go to it again later";
+        resolve(without(new StoreError(reason, detailsOf(operation, targets))));
+        return;
+      }
+      const late = (): void => fail(lateness(timeout, operation, targets));
+      // Absent once the call has ended: a store may answer after the deadline.
+      let cancel: (() => void) | undefined = afterWaiting(timeout, late, false, now);
+      const ends = (): boolean => {
+        const ending = cancel;
+        cancel = undefined;
+        ending?.();
+        return ending !== undefined;
+      };
+      const fail = (error: unknown): void => {
+        if (!ends()) return;
         const isOurs = isInputError(error) || isStoreError(error);
-        const failure = isOurs ? error : new StoreError(messageOf(error), { ...details(), cause: error });
+        const failure = isOurs
+          ? error
+          : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error });
         try {
-          if (isSent) failed(outages, node, failure, fallback.insteadOf(targets));
+          failed(outages, node, failure, fallback.insteadOf(targets));
           resolve(without(failure));
         } catch (cause) {
           reject(cause);
         }
       };
-      if (!outages.none && !outages.admits(node, now)) {
-        fail(new StoreError("it has failed repeatedly; calls go to it again later", details()), false);
-        return;
-      }
-      let sent: Promise<T>;
-      try {
-        sent = Promise.resolve(send(now + timeout));
-      } catch (error) {
-        fail(error);
-        return;
-      }
-      const late = (): void => fail(noAnswer(timeout, details()));
-      const cancel = afterWaiting(timeout, late, false, now);
       const succeed = (result: T): void => {
-        if (ended) return;
-        cancel();
+        if (!ends()) return;
         if (!outages.none) outages.succeeded(node, steadyNow());
         resolve(result);
       };
-      sent.then(succeed, (error) => {
-        cancel();
+      try {
+        Promise.resolve(send(now + timeout)).then(succeed, fail);
+      } catch (error) {
         fail(error);
-      });
+      }
     };
     const { connecting } = store;
     if (connecting === undefined) return new Promise(start);
     connectBy ??= steadyNow() + LONGEST_CONNECT;
     const wait = connectBy - steadyNow();
     if (wait <= 0) return new Promise(start);
-    const connected = inTime<unknown>(wait, connecting, (resolve) => resolve(undefined));
+    const connected = new Promise<unknown>((resolve, reject) => {
+      const cancel = afterWaiting(wait, () => resolve(undefined));
+      void connecting.then(resolve, reject).then(cancel);
+    });
     return connected.then(() => new Promise(start), without);
   }
 
@@ -307,10 +302,9 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     name: store.name,
     sync: false,
     attempt: (call, now) => attempt(call, now),
-    within: (call, awaited) => {
-      const timeout = timeoutOf(call);
-      const details = () => ({ store: store.name, operation: call.op, identity: identityOf([call]) });
-      return inTime(timeout, awaited, (_, reject) => reject(noAnswer(timeout, details())));
+    atDeadline: (operation, target, late) => {
+      const timeout = timeoutOf(target);
+      return afterWaiting(timeout, () => late(lateness(timeout, operation, [target])));
     },
     without: (call, now, cause) => fallback.one(call, now, cause),
     decide: (call, now) => attempt(call, now, (cause) => fallback.one(call, now, cause)),

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
-import { Turn, type WaitingRequest, WaitingRequests } from "../../src/limiter/lease/lease.ts";
+import { type Turn, type WaitingRequest, WaitingRequests } from "../../src/limiter/lease/lease.ts";
 import { World } from "./world.ts";
 
 const HOUR = 3_600_000;
@@ -114,7 +114,9 @@ test("on a stopped clock, at most a few times the demand is leased", async () =>
 });
 
 test("the queue sums the tokens of its requests", () => {
-  const [queue, turn] = [new WaitingRequests(), new Turn()];
+  let cancelled = 0;
+  const turn: Turn = { waiting: 0, cancel: () => void cancelled++ };
+  const queue = new WaitingRequests();
   const waiting = [3, 5, 2].map((count): WaitingRequest => ({ count, turn, resolve() {}, reject() {} }));
   for (const one of waiting) queue.push(one);
   expect([queue.length, queue.tokens, queue.most]).toEqual([3, 10, 5]);
@@ -124,4 +126,5 @@ test("the queue sums the tokens of its requests", () => {
   expect([...queue]).toEqual([waiting[0], waiting[2]]);
   for (const one of waiting) queue.remove(one);
   expect([queue.length, queue.tokens, queue.most, queue.first, turn.waiting]).toEqual([0, 0, 0, undefined, 0]);
+  expect(cancelled).toBe(1);
 });

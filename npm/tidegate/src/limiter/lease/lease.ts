@@ -193,13 +193,11 @@ export class Lease {
  * The requests of one turn of the event loop that wait. They share a deadline, and so a timer; those of other turns have
  * their own, as Workers cancel a request that waits for nothing but another request.
  */
-export class Turn {
-  waiting = 0;
-  /** Ends `ended`. */
-  end!: () => void;
-  readonly ended: Promise<void> = new Promise((resolve) => {
-    this.end = resolve;
-  });
+export interface Turn {
+  /** Requests that still wait. */
+  waiting: number;
+  /** Cancels the deadline. */
+  cancel(): void;
 }
 
 /** A request that waits for the store. */
@@ -242,7 +240,7 @@ export class WaitingRequests {
     else this.#all.splice(at, 1);
     const { count, turn } = request;
     this.tokens -= count;
-    if (--turn.waiting === 0) turn.end();
+    if (--turn.waiting === 0) turn.cancel();
     if (this.#all.length > 0) return;
     this.tokens = 0;
     this.most = 0;

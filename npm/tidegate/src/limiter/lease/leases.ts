@@ -139,9 +139,13 @@ export class Leases {
   async #settle(leases: readonly Lease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
-        const { limit, key, refilling } = lease;
-        const call: Call = { op: "give", limit, key, count: 0, reserve: false };
-        if (refilling !== undefined) await this.#store.resilient.within(call, refilling).catch(() => {});
+        const { refilling } = lease;
+        if (refilling !== undefined) {
+          await new Promise<void>((resolve) => {
+            const cancel = this.#store.resilient.atDeadline("give", lease, () => resolve());
+            void refilling.then(resolve, () => resolve()).then(cancel);
+          });
+        }
         await this.#giveBack(lease);
       }),
     );

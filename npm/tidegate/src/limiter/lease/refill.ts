@@ -3,7 +3,7 @@ import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
-import { type Lease, Turn } from "./lease.ts";
+import type { Lease, Turn } from "./lease.ts";
 
 /** The store, the limiter's clock, and the host's `waitUntil`. */
 export interface Lender {
@@ -42,22 +42,21 @@ export function refill(lender: Lender, lease: Lease): void {
 export function wait(lender: Lender, lease: Lease, count: number): Promise<Decision> {
   return new Promise((resolve, reject) => {
     const open = lease.turn;
-    const turn = open === undefined || open.waiting === 0 ? new Turn() : open;
+    const turn = open === undefined || open.waiting === 0 ? begin(lender, lease) : open;
     lease.waiting.push({ count, turn, resolve, reject });
-    if (turn !== open) begin(lender, lease, turn);
+    refill(lender, lease);
   });
 }
 
 /** Starts the deadline of a turn's requests. */
-function begin(lender: Lender, lease: Lease, turn: Turn): void {
-  const { limit, key } = lease;
+function begin(lender: Lender, lease: Lease): Turn {
+  const late = (error: unknown): void => decideWithout(lender, lease, error, turn);
+  const turn: Turn = { waiting: 0, cancel: lender.resilient.atDeadline("take", lease, late) };
   lease.turn = turn;
   void Promise.resolve().then(() => {
     if (lease.turn === turn) lease.turn = undefined;
   });
-  refill(lender, lease);
-  const call: Call = { op: "take", limit, key, count: 0, reserve: false };
-  lender.resilient.within(call, turn.ended).catch((error) => decideWithout(lender, lease, error, turn));
+  return turn;
 }
 
 /** Decides on waiting requests, of one turn or all, without the store. */
