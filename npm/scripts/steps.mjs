@@ -140,6 +140,8 @@ export const nodeSteps = () => [
   vitest("threads", EVERYDAY),
   vitest("packaging", EVERYDAY, "package", PACKAGE),
   vitest("readme", { ...EVERYDAY, prepare: playground }),
+  // The longest that is not split comes early, so that the last steps are short ones.
+  vitest("works", {}, "works with other tools"),
   vitest("console"),
   vitest("convex"),
   vitest("react"),
@@ -158,7 +160,6 @@ export const nodeSteps = () => [
   ...stores(),
   ...serve(),
   vitest("bench", { prepare: installPeers }),
-  vitest("works", {}, "works with other tools"),
   check("biome", "biome check --error-on-warnings"),
   check("spelling and wording of the documents", "cspell lint --no-progress --quiet"),
   check("packages as npm takes them", "node npm/scripts/publish.mjs --dry-run"),
