@@ -10,10 +10,10 @@ const JITTER = 5;
 /**
  * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
  * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
- * `unref`: it does not keep the process alive. `from`: the steady clock now, where the caller has read it.
+ * `unref`: it does not keep the process alive.
  */
-export function afterWaiting(ms: number, then: () => void, unref = false, from: number = steadyNow()): () => void {
-  const due = from + ms;
+export function afterWaiting(ms: number, then: () => void, unref = false): () => void {
+  const due = steadyNow() + ms;
   const start = (wait: number, end: () => void): ReturnType<typeof setTimeout> => {
     const timer = setTimeout(end, wait);
     if (unref) (timer as { unref?: () => void }).unref?.();

@@ -238,8 +238,14 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
         return;
       }
       const late = (): void => fail(lateness(timeout, operation, targets));
-      // Absent once the call has ended: a store may answer after the deadline.
-      let cancel: (() => void) | undefined = afterWaiting(timeout, late, false, now);
+      let sent: Promise<T>;
+      try {
+        sent = Promise.resolve(send(now + timeout));
+      } catch (error) {
+        sent = Promise.reject(error);
+      }
+      // Not before the call is sent: its caller's deadline is never earlier than the store's. Absent once the call has ended.
+      let cancel: (() => void) | undefined = afterWaiting(timeout, late);
       const ends = (): boolean => {
         const ending = cancel;
         cancel = undefined;
@@ -264,11 +270,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
         if (!outages.none) outages.succeeded(node, steadyNow());
         resolve(result);
       };
-      try {
-        Promise.resolve(send(now + timeout)).then(succeed, fail);
-      } catch (error) {
-        fail(error);
-      }
+      sent.then(succeed, fail);
     };
     const { connecting } = store;
     if (connecting === undefined) return new Promise(start);
