@@ -13,7 +13,7 @@ test("each contender decides correctly before it is measured, and each case has 
   const folder = temporaryFolder("bench");
   try {
     const json = join(folder, "figures.json");
-    const only = ["tidegate", "plain-slots", "express", "floor"];
+    const only = ["tidegate", "tidegate-shared", "plain-slots", "express", "floor"];
     const bench = spawnSync(
       process.execPath,
       [run, "--quick", "--only", only.join(","), "--case", "hot,short-allow,memory,threads-1", "--json", json],
@@ -32,7 +32,9 @@ test("each contender decides correctly before it is measured, and each case has 
     ]);
     for (const { id, rows } of cases) {
       const measured = rows.map((row: { id: string }) => row.id);
-      expect(measured, id).toEqual(id.startsWith("threads") || id === "memory-4" ? only.slice(0, 2) : only);
+      const shared = id.startsWith("memory") ? [] : ["tidegate-shared"];
+      const others = id.startsWith("threads") || id === "memory-4" ? [] : ["express", "floor"];
+      expect(measured, id).toEqual(["tidegate", ...shared, "plain-slots", ...others]);
       for (const { figures } of rows) expect(figures[0].median, id).toEqual(expect.any(Number));
     }
   } finally {
