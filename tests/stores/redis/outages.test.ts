@@ -1,4 +1,5 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
+import type { EventEmitter } from "node:events";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
@@ -133,6 +134,16 @@ describe("a first call while the client connects", () => {
   afterAll(() => server?.stop());
 
   describe.each(Object.entries(clients))("%s", (_, make) => {
+    test("twenty stores on a client that has yet to connect add no more listeners to it than one", () => {
+      const { client, close } = make(server.port);
+      cleanups.push(close);
+      const listeners = () => (client as unknown as EventEmitter).listenerCount("ready");
+      redis(client);
+      const ofOne = listeners();
+      for (let i = 1; i < 20; i++) redis(client);
+      expect(listeners()).toBe(ofOne);
+    });
+
     connectingSuite(
       () => server.port,
       (port) => {

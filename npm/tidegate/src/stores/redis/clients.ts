@@ -128,15 +128,24 @@ interface Emitter {
   off(event: string, listener: () => void): unknown;
 }
 
+/** Waits under way: all stores of one client share its listeners, of which Node.js warns when there are more than ten. */
+const waits = new WeakMap<Emitter, Promise<void>>();
+
 /** Ends at the first of these events. */
 function firstOf(client: Emitter, events: readonly string[]): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      for (const event of events) client.off(event, done);
-      resolve();
-    };
-    for (const event of events) client.once(event, done);
-  });
+  let wait = waits.get(client);
+  if (wait === undefined) {
+    wait = new Promise((resolve) => {
+      const done = () => {
+        for (const event of events) client.off(event, done);
+        waits.delete(client);
+        resolve();
+      };
+      for (const event of events) client.once(event, done);
+    });
+    waits.set(client, wait);
+  }
+  return wait;
 }
 
 type Server = Omit<Link, "run">;
