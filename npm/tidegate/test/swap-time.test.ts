@@ -105,7 +105,7 @@ test("pauses between attempts double up to 100 ms, and there is none that would 
   // Half of 2, 4, 8, … and at most 100 ms, as the random number says.
   const attempts = [0, 1, 3, 7, 15, 31, 63, 113, 163];
   expect(await within(199, taken)).toContain(
-    `not stored in ${attempts.length} attempts: others were faster, or the server has no room`,
+    `not stored in ${attempts.length} attempts: the write was refused: others were faster, its deadline passed, or the server has no room`,
   );
   expect(at).toEqual(attempts);
 });

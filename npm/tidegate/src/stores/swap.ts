@@ -246,6 +246,9 @@ export class Swaps<Version> {
     if (database.comparesAll === true && unread.length > 0) await load(unread);
     const changes = all.map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
     if (await database.swap(changes, until, first)) return ends;
-    return new KeyError("others were faster, or the server has no room", true);
+    return new KeyError(
+      "the write was refused: others were faster, its deadline passed, or the server has no room",
+      true,
+    );
   }
 }
