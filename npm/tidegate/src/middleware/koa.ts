@@ -7,7 +7,7 @@ import type { Context, Middleware } from "koa";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { gate } from "./gate.ts";
-import { limitExchange } from "./node-response.ts";
+import { errorOf, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
@@ -44,21 +44,25 @@ export function rateLimit<N extends string, S extends Store>(
   return async (context, next) => {
     const { req, res } = context;
     const { headers, socket, url } = req;
-    const allowed = await limitExchange(made, {
-      request: context,
-      incoming: { headers, socket, url, trusted: context.app.proxy ? context.ip : undefined },
-      once: req,
-      response: res,
-      attach: (decision) => {
-        context.state.rateLimit = decision;
-      },
-      refuse: (denial) => {
-        context.status = denial.status;
-        if (denied !== undefined) return denied(context, denial);
-        context.body = denial.body;
-        context.set("Content-Type", denial.contentType);
-        return undefined;
-      },
+    const decide = async () =>
+      limitExchange(made, {
+        request: context,
+        incoming: { headers, socket, url, trusted: context.app.proxy ? context.ip : undefined },
+        once: req,
+        response: res,
+        attach: (decision) => {
+          context.state.rateLimit = decision;
+        },
+        refuse: (denial) => {
+          context.status = denial.status;
+          if (denied !== undefined) return denied(context, denial);
+          context.body = denial.body;
+          context.set("Content-Type", denial.contentType);
+          return undefined;
+        },
+      });
+    const allowed = await decide().catch((thrown) => {
+      throw errorOf(thrown);
     });
     if (allowed) await next();
   };

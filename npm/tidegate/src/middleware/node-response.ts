@@ -1,4 +1,5 @@
 import type { HeaderTarget } from "../http/fields.ts";
+import { show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
@@ -41,10 +42,10 @@ export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pend
     if (admission === undefined) return true;
     exchange.attach(admission.decision);
     // Nothing can be set or answered any more.
-    if (response?.headersSent === true) return true;
+    const isSent = response?.headersSent === true;
     const target = exchange.target ?? response;
-    if (target !== undefined) admission.setFields(target);
-    if (!admission.blocked) {
+    if (target !== undefined && !isSent) admission.setFields(target);
+    if (isSent || !admission.blocked) {
       ended?.((end) => void admission.settle(end));
       return true;
     }
@@ -78,8 +79,18 @@ function ending(response: NodeResponse): (listener: (end: End) => void) => void 
   };
 }
 
-/** Calls `next()` where the request goes on, and `fail` with an error of the decision, but not with one of `next`. */
-export function goOn(decide: () => Pending<boolean>, next: () => void, fail: (error: unknown) => void): void {
+/**
+ * What was thrown as an error. `undefined` and `"route"` are none to Express and Fastify: the request would pass without a
+ * decision. Koa would never answer it.
+ */
+export const errorOf = (thrown: unknown): unknown =>
+  typeof thrown === "object" && thrown !== null
+    ? thrown
+    : new Error(`a function in the options of rateLimit threw ${show(thrown)}, which is no Error`, { cause: thrown });
+
+/** Calls `next()` where the request goes on, and `failed` with an error of the decision, but not with one of `next`. */
+export function goOn(decide: () => Pending<boolean>, next: () => void, failed: (error: unknown) => void): void {
+  const fail = (thrown: unknown): void => failed(errorOf(thrown));
   let decided: Pending<boolean>;
   try {
     decided = decide();

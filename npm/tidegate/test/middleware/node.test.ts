@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
 import { handle, headerOf, listen } from "./handler.ts";
+import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
@@ -45,6 +46,20 @@ test("a response that is already sent passes through, denied too", async () => {
     }),
   );
   for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
+  await server.close();
+});
+
+test("a response that is sent before the decision is settled when it ends", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
+  const limited = rateLimit(limits, { name: "api", key: "k", settle: () => 0 }, (_, response) => response.end("late"));
+  const server = await listen(
+    createServer((request, response) => {
+      response.write("early, ");
+      limited(request, response);
+    }),
+  );
+  await (await fetch(server.url)).text();
+  await eventually(() => expect(limits.getValue("api", { key: "k" }).value).toBe(5));
   await server.close();
 });
 

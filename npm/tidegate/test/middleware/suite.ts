@@ -345,6 +345,20 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       logged.mockRestore();
     });
 
+    test.each([undefined, null, "", "route", "router"])(
+      "a key function that fails with %j fails the request",
+      async (thrown) => {
+        const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+        const key = (request: Seen) => {
+          if (request.header("x-user") === "throws") throw thrown;
+          return Promise.reject(thrown);
+        };
+        const { get } = await start({ name: "api", key });
+        for (const user of ["throws", "rejects"]) expect((await get("/", { "x-user": user })).status).toBe(500);
+        logged.mockRestore();
+      },
+    );
+
     test("skipFailedRequests and skipSuccessfulRequests give tokens back by the status", async () => {
       const failed = await start({ name: "api", skipFailedRequests: true });
       await failed.get("/?status=200");
