@@ -283,3 +283,6 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests;
