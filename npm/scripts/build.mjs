@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { consolePage } from "./console.mjs";
 import { installStart, installWorkspace } from "./install.mjs";
+import { buildAddon } from "./platforms.mjs";
 import { env, once, output, root, run, stop } from "./run.mjs";
 import { GENERATED, optimizeReplay, optimizeWasm, REPLAY, writeBare } from "./wasm.mjs";
 
@@ -113,7 +114,7 @@ export async function build() {
   const wasm = xtask("wasm", GENERATED);
   const installed = installWorkspace();
   const replay = wasm.then(() => xtask("replay", REPLAY));
-  const addon = replay.then(() => xtask("addon", "npm"));
+  const addon = replay.then(buildAddon);
   await Promise.all([wasm, installed]);
   await optimizeWasm();
   await javascript("tidegate");

@@ -4,7 +4,7 @@
 //
 // zig compiles the C code and links for Linux, for macOS (without Apple's SDK) and for MinGW, so that an addon needs no newer
 // system than Node.js 20 does. It is installed in `target/zig`, unless `cargo-zigbuild` is on the PATH. MSVC links on Windows only.
-import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -79,6 +79,27 @@ export const addonOf = (platform) =>
     ? join(TARGET_FOLDER, TARGETS[platform], "release", fileOf(TARGETS[platform]))
     : join(root, "npm", platform, `tidegate.${platform}.node`);
 
+/** Copies a built library to its package, and returns where it is there. */
+function place(platform, folder) {
+  const addon = addonOf(platform);
+  const library = readFileSync(join(folder, fileOf(PLATFORMS[platform])));
+  if (existsSync(addon) && readFileSync(addon).equals(library)) return addon;
+  // Not written in place: a process may have it loaded, and another may pack it.
+  writeFileSync(`${addon}.new`, library);
+  renameSync(`${addon}.new`, addon);
+  return addon;
+}
+
+/** Builds the addon for this machine with its own linker and C library. */
+export async function buildAddon() {
+  const platform = Object.keys(PLATFORMS).find((name) => PLATFORMS[name] === host);
+  if (platform === undefined) stop(`no addon for ${host}: the package runs its wasm there`);
+  await run("cargo", ["build", "--lib", "--package", "tidegate-node", "--release"], {
+    env: environment(host, env.PATH),
+  });
+  place(platform, join(TARGET_FOLDER, "release"));
+}
+
 /** Builds one addon. Returns its state, or what it needs where it cannot be built here. */
 async function build(platform) {
   const target = TARGETS[platform];
@@ -90,10 +111,7 @@ async function build(platform) {
   const settings = environment(target, zig ? await zigPath() : env.PATH);
   await run("cargo", [zig ? "zigbuild" : "build", ...options], { env: settings });
   if (PLATFORMS[platform] === undefined) return "built, not published";
-  const addon = addonOf(platform);
-  // Not written in place: a process may have it loaded, and another may pack it.
-  copyFileSync(join(TARGET_FOLDER, target, "release", fileOf(target)), `${addon}.new`);
-  renameSync(`${addon}.new`, addon);
+  const addon = place(platform, join(TARGET_FOLDER, target, "release"));
   if (!triple.endsWith(OLDEST_GLIBC)) return "built";
   const needs = glibcOf(addon);
   if (needs.localeCompare(OLDEST_GLIBC, "en", { numeric: true }) > 0) stop(`${addon} needs glibc ${needs}`);

@@ -12,13 +12,6 @@ pub(crate) fn workspace_root() -> Result<PathBuf> {
     Ok(metadata.workspace_root.into_std_path_buf())
 }
 
-/// Builds `package` and returns its dynamic library. Messages of cargo go to stderr.
-///
-/// With `rustc --crate-type`, because cargo passes no `-C lto` for a package that is an rlib too.
-pub(crate) fn build_cdylib(package: &str, options: &[&str], triple: Option<&str>) -> Result<Utf8PathBuf> {
-    build_cdylib_with(package, options, triple, &[])
-}
-
 /// `RUSTFLAGS`, and that messages of panics name a dependency's file without this machine's folders: the same sources are
 /// then the same bytes on every machine.
 fn without_own_paths() -> Result<String> {
@@ -30,21 +23,21 @@ fn without_own_paths() -> Result<String> {
     Ok(flags.join("\u{1f}"))
 }
 
-/// As [`build_cdylib`], with variables of the environment.
-pub(crate) fn build_cdylib_with(
+/// Builds `package` with these variables of the environment, and returns its dynamic library. Messages of cargo go to
+/// stderr.
+///
+/// With `rustc --crate-type`, because cargo passes no `-C lto` for a package that is an rlib too.
+pub(crate) fn build_cdylib(
     package: &str,
     options: &[&str],
-    triple: Option<&str>,
+    triple: &str,
     variables: &[(&str, &str)],
 ) -> Result<Utf8PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--package", package]).args(options);
-    cargo.args(["--message-format", "json-render-diagnostics"]);
+    cargo.args(["--target", triple, "--message-format", "json-render-diagnostics"]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", without_own_paths()?);
     cargo.envs(variables.iter().copied());
-    if let Some(triple) = triple {
-        cargo.args(["--target", triple]);
-    }
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cargo build")?;
     let stdout = child.stdout.take().context("cargo's output")?;
     let mut library = None;

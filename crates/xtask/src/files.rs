@@ -11,10 +11,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     }
-    // Replaced by a rename: a process that has loaded the old addon keeps it.
-    let fresh = path.with_extension("part");
-    fs::write(&fresh, content).with_context(|| format!("write {}", fresh.display()))?;
-    fs::rename(&fresh, path).with_context(|| format!("write {}", path.display()))?;
+    fs::write(path, content).with_context(|| format!("write {}", path.display()))?;
     eprintln!("xtask: wrote {} ({} bytes)", path.display(), content.len());
     Ok(())
 }

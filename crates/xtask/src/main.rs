@@ -3,7 +3,6 @@
 //! ```text
 //! cargo run -p tidegate-xtask -- wasm <folder>     the modules with their glue, and all that `bounds` writes
 //! cargo run -p tidegate-xtask -- replay <folder>   the replay of logs: its module, glue and types
-//! cargo run -p tidegate-xtask -- addon <folder>    the addon for Node.js: <folder>/<platform>/tidegate.<platform>.node
 //! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts, wire.ts and policy.schema.json
 //! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
 //! cargo run -p tidegate-xtask -- sanitize [what]   fuzz, addon, threads: memory errors and races; all three by default
@@ -11,8 +10,6 @@
 //!
 //! Every task can be repeated: cargo builds only changes, and unchanged files are not rewritten.
 
-#[cfg(feature = "modules")]
-mod addon;
 mod bounds;
 #[cfg(feature = "modules")]
 mod cargo;
@@ -21,8 +18,6 @@ mod files;
 mod fuzz;
 #[cfg(feature = "modules")]
 mod sanitize;
-#[cfg(feature = "modules")]
-mod schema;
 #[cfg(feature = "modules")]
 mod wasm;
 mod wire;
@@ -34,7 +29,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|replay|bounds [folder]
-       cargo run -p tidegate-xtask -- addon [folder] [--target triple]
        cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]
        cargo run -p tidegate-xtask -- sanitize [fuzz|addon|threads]";
 
@@ -66,25 +60,22 @@ fn run() -> Result<()> {
         "sanitize" => return sanitize::run(words),
         _ => {}
     }
-    let (mut folder, mut triple) = (None, None);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--target" => triple = words.next(),
-            flag if flag.starts_with('-') => bail!("unknown option {flag}\n{USAGE}"),
-            path => folder = Some(PathBuf::from(path)),
-        }
+    let folder = words.next();
+    if let Some(flag) = folder.as_ref().filter(|word| word.starts_with('-')) {
+        bail!("unknown option {flag}\n{USAGE}");
     }
-    let root = cargo::workspace_root()?;
-    let generated = || root.join("npm/tidegate/src/engine/generated");
+    let folder = |default: &str| match folder {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => cargo::workspace_root().map(|root| root.join(default)),
+    };
     match task.as_str() {
         "wasm" => {
-            let folder = folder.unwrap_or_else(generated);
+            let folder = folder("npm/tidegate/src/engine/generated")?;
             wasm::build(&folder)?;
             tables(&folder)
         }
-        "replay" => wasm::replay(&folder.unwrap_or_else(|| root.join("npm/tidegate-replay/src/generated"))),
-        "bounds" => tables(&folder.unwrap_or_else(generated)),
-        "addon" => addon::build(&folder.unwrap_or_else(|| root.join("npm")), triple.as_deref()),
+        "replay" => wasm::replay(&folder("npm/tidegate-replay/src/generated")?),
+        "bounds" => tables(&folder("npm/tidegate/src/engine/generated")?),
         "" => bail!(USAGE),
         other => bail!("unknown task {other}\n{USAGE}"),
     }
@@ -95,6 +86,6 @@ fn tables(folder: &Path) -> Result<()> {
     bounds::write(folder)?;
     wire::write(folder)?;
     #[cfg(feature = "modules")]
-    schema::write(folder)?;
+    files::write(&folder.join("policy.schema.json"), format!("{:#}\n", tidegate_policy::schema()).as_bytes())?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! With the stable toolchain, whose unstable flags `RUSTC_BOOTSTRAP` unlocks. ThreadSanitizer needs a standard library
 //! that it instruments too: `rustup component add rust-src`. The C code of LMDB is not instrumented.
 
-use crate::cargo::{build_cdylib_with, workspace_root};
+use crate::cargo::{build_cdylib, workspace_root};
 use crate::fuzz;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -40,8 +40,7 @@ fn fuzz_targets(root: &Path) -> Result<()> {
 fn addon(root: &Path) -> Result<()> {
     let host = fuzz::host()?;
     let flags = [("RUSTC_BOOTSTRAP", "1"), ("CARGO_ENCODED_RUSTFLAGS", "-Zsanitizer=address")];
-    let library =
-        build_cdylib_with("tidegate-node", &["--target-dir", "target/sanitize/address"], Some(&host), &flags)?;
+    let library = build_cdylib("tidegate-node", &["--target-dir", "target/sanitize/address"], &host, &flags)?;
     let place = root.join("target/sanitize/addon");
     let _ = fs::remove_dir_all(&place);
     let package = place.join("tidegate");

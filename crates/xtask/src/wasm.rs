@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
-const TARGET: Option<&str> = Some("wasm32-unknown-unknown");
+const TARGET: &str = "wasm32-unknown-unknown";
 /// A name, and the options of cargo.
 const ENGINES: [(&str, &[&str]); 2] = [
     ("speed", &["--profile", "wasm"]),
@@ -26,7 +26,7 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
     write_module(folder, "policy_bg", &mut output)
 }
 
-/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/replay.mjs shrinks the
+/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/wasm.mjs shrinks the
 /// module.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
     let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
@@ -35,7 +35,7 @@ pub(crate) fn replay(folder: &Path) -> Result<()> {
 }
 
 fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
-    let module = cargo::build_cdylib(package, options, TARGET)?;
+    let module = cargo::build_cdylib(package, options, TARGET, &[])?;
     Bindgen::new()
         .input_path(module.as_std_path())
         .out_name(name)
