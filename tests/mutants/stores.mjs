@@ -13,7 +13,6 @@ const settle = (find, replace) => ({ file: "npm/tidegate/src/limit/settle.ts", f
 const steps = of("steps.ts", ...unit("swap", "transactional", "connecting"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
-const level = of("level.ts", ...unit("spread"));
 const spread = of("spread.ts", ...unit("spread"));
 const record = of("record.ts", ...server("dynamodb/suite"));
 const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
@@ -95,8 +94,8 @@ export const STORES = [
   transactional("turnsOf(within)", "new Turns()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 
-  level("b.value - a.value", "a.value - b.value"),
-  level("order[i + 1]?.value ?? Number.NEGATIVE_INFINITY", "Number.NEGATIVE_INFINITY"),
+  spread("b.value - a.value", "a.value - b.value"),
+  spread("order[i + 1]?.value ?? Number.NEGATIVE_INFINITY", "Number.NEGATIVE_INFINITY"),
   spread("(taken.get(shard) ?? 0) + part", "part"),
   spread("        left -= part;\n", ""),
   spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),

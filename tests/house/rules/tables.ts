@@ -47,8 +47,7 @@ function everyStoreAndAdapterIsAnEntry(tree: Tree): string[] {
   const names = new Set(
     Object.values(exportsOf(tree)).map((target) => (typeof target === "string" ? target : target.default)),
   );
-  const parts =
-    /\/(index|contract|memory|steps|swap|transactional|record|spread|level|turns|server-clock|addon-store)\.ts$/;
+  const parts = /\/(index|contract|memory|steps|swap|transactional|record|spread|turns|server-clock|addon-store)\.ts$/;
   const isStore = (path: string, text: string): boolean =>
     /^npm\/tidegate\/src\/stores\/[\w-]+\.ts$/.test(path) && !parts.test(path) && /@module/.test(text);
   const isAdapter = (path: string, text: string): boolean =>

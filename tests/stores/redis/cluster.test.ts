@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Call, Limit, type Op } from "tidegate/store";
 import { redis, type RedisOptions, type RedisStore } from "tidegate/redis";
-import { drain, fill } from "../../../npm/tidegate/src/stores/level.ts";
+import { drain, fill } from "../../../npm/tidegate/src/stores/spread.ts";
 import { clustered, type Open } from "./clients.ts";
 import { Random } from "./random.ts";
 import { RedisCluster } from "./server.ts";
