@@ -157,9 +157,12 @@ export const STORES = [
     "transaction ? () => undefined : connectingBy",
     "true ? () => undefined : connectingBy",
   ),
-  of("table.ts", ...server("mysql/connecting"))('connectingBy(() => read([""]))', "() => undefined"),
-  of("dynamodb.ts", ...server("dynamodb/connecting"))("      return connecting();\n", ""),
-  of("memcached.ts", ...server("memcached/connecting"))("      return connecting();\n", ""),
+  of("table.ts", ...server("mysql/connecting"))('() => read([""])', "async () => {}"),
+  of("dynamodb.ts", ...server("dynamodb/connecting"))("return connectedBy(connect, storeOf", "return (storeOf"),
+  of("memcached.ts", ...server("memcached/connecting"))(
+    '() => connection.connect(keyOf(prefix, ""))',
+    "async () => {}",
+  ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
   postgres("client.ts", "clients")(

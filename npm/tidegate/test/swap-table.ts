@@ -31,7 +31,7 @@ export function table(options: Partial<Swappable<string | undefined>> = {}) {
     ...options,
   };
   const swaps = new Swaps(database);
-  const store = storeOf("rows", (...step) => swaps.run(...step));
+  const store = storeOf("rows", swaps.run);
   return { rows, reads, changes, database, store };
 }
 

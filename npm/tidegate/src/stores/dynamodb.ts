@@ -14,7 +14,7 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectingBy, storeOf } from "./steps.ts";
+import { connectedBy, storeOf } from "./steps.ts";
 import { type Change, type Entry, Swaps } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
@@ -134,13 +134,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     },
   });
   const hello = { TableName, Key: keyOf(NO_IDENTITY) };
-  const connecting = connectingBy(() => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at)));
-  return {
-    ...storeOf(NAME, (...step) => swaps.run(...step)),
-    get connecting() {
-      return connecting();
-    },
-  };
+  const connect = () => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at));
+  return connectedBy(connect, storeOf(NAME, swaps.run));
 }
 
 /** An item without a state is corrupt, and not absent. */

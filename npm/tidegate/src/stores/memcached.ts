@@ -10,7 +10,7 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
-import { connectingBy, failure, storeOf } from "./steps.ts";
+import { connectedBy, failure, storeOf } from "./steps.ts";
 import { settle } from "../limit/settle.ts";
 import { type Change, Swaps, type Write } from "./swap.ts";
 
@@ -99,36 +99,23 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       throw failure(error, NAME, operation, id);
     }
   };
-  const store = spreading(
-    storeOf(NAME, (...step) => swaps.run(...step)),
-    {
-      isApart: (limit) => limit.policy.shards > 1,
-      step(call, shard, now, deadline) {
-        const id = call.limit.identity(call.key, shard);
-        return on(
-          call.op,
-          id,
-          swaps.on([id], now, deadline, (steps) => steps.decideShard(call, shard)),
-        );
-      },
-      reset(limit, key, shard, deadline) {
-        const id = limit.identity(key, shard);
-        return on(
-          "reset",
-          id,
-          swaps.on([id], undefined, deadline, (steps) => steps.reset(limit, key, shard)),
-        );
-      },
+  const store = spreading(storeOf(NAME, swaps.run), {
+    isApart: (limit) => limit.policy.shards > 1,
+    step(call, shard, now, deadline) {
+      const id = call.limit.identity(call.key, shard);
+      const step = swaps.on([id], now, deadline, (steps) => steps.decideShard(call, shard));
+      return on(call.op, id, step);
     },
-  );
+    reset(limit, key, shard, deadline) {
+      const id = limit.identity(key, shard);
+      const step = swaps.on([id], undefined, deadline, (steps) => steps.reset(limit, key, shard));
+      return on("reset", id, step);
+    },
+  });
 
   const { serverOf } = connection;
-  const connecting = connectingBy(() => connection.connect(keyOf(prefix, "")));
-  return {
+  return connectedBy(() => connection.connect(keyOf(prefix, "")), {
     ...store,
-    get connecting() {
-      return connecting();
-    },
     ...(serverOf && {
       nodeOf: (limit: Limit, key: string | undefined) =>
         limit.policy.shards > 1 ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
@@ -142,5 +129,5 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       const decision = await store.decide(call, now, deadline);
       return settle([decision], decision.now);
     },
-  };
+  });
 }

@@ -9,7 +9,7 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectingBy, storeOf } from "./steps.ts";
+import { connectedBy, storeOf } from "./steps.ts";
 import { type Change, Swaps } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
@@ -136,13 +136,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError");
     },
   });
-  const connecting = connectingBy(ready);
-  return {
-    ...storeOf(NAME, (...step) => swaps.run(...step)),
-    get connecting() {
-      return connecting();
-    },
-  };
+  return connectedBy(ready, storeOf(NAME, swaps.run));
 }
 
 /** Options of one operation. */

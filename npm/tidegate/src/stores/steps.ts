@@ -179,9 +179,20 @@ export function storeOf(name: string, run: Run): AsyncStore {
 
 type Tail<T> = [now: number | undefined, deadline: Deadline, body: (steps: Steps) => Promise<T>];
 
+/** `store` with the `connecting` of a client that connects at its first statement, which `connect` sends. */
+export function connectedBy(connect: () => PromiseLike<unknown>, store: AsyncStore): AsyncStore {
+  const connecting = connectingBy(connect);
+  return {
+    ...store,
+    get connecting() {
+      return connecting();
+    },
+  };
+}
+
 /**
- * The `connecting` of a store whose client connects at its first statement, which `connect` sends: once, when a limiter
- * asks for the first time. If that fails, so does the first call, with its own error.
+ * Returns what reads such a `connecting`. The first read calls `connect`, and no later one. If that fails, so does the
+ * first call of the limiter, with its own error.
  */
 export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise<unknown> | undefined {
   let connecting: Promise<unknown> | undefined;

@@ -6,7 +6,7 @@
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Deadline } from "./contract.ts";
-import { SLACK, Steps, type Target, type Transaction } from "./steps.ts";
+import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
 import { KeyError, notSent, Turns, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
@@ -106,14 +106,8 @@ export class Swaps<Version> {
   }
 
   /** One step on limits and keys. */
-  run<T>(
-    targets: readonly Target[],
-    now: number | undefined,
-    deadline: Deadline,
-    body: (steps: Steps) => Promise<T>,
-  ): Promise<T> {
-    return this.on([...new Set(targets.map(({ limit, key }) => limit.identity(key)))], now, deadline, body);
-  }
+  readonly run: Run = (targets, now, deadline, body) =>
+    this.on([...new Set(targets.map(({ limit, key }) => limit.identity(key)))], now, deadline, body);
 
   /** One step on these identities. */
   on<T>(

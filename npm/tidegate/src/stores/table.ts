@@ -2,7 +2,7 @@
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
 import type { AsyncStore } from "./contract.ts";
-import { connectingBy, SLACK, storeOf } from "./steps.ts";
+import { connectedBy, SLACK, storeOf } from "./steps.ts";
 import { type Entry, Swaps } from "./swap.ts";
 
 /** Settings of a store in a table. */
@@ -94,11 +94,5 @@ export function tableStore(
     isBusy: (error) => statements.isBusy(error),
   });
   // Creates the table, too.
-  const connecting = connectingBy(() => read([""]));
-  return {
-    ...storeOf(name, (...step) => swaps.run(...step)),
-    get connecting() {
-      return connecting();
-    },
-  };
+  return connectedBy(() => read([""]), storeOf(name, swaps.run));
 }
