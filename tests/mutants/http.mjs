@@ -283,7 +283,7 @@ export const HTTP = [
   one("middleware/nest.ts", "if (own !== undefined && own !== false) this.#guard(own);", "", NEST),
   // Stores for other limiters.
   one("middleware/drop-in/hits.ts", "if (decision.degraded === true) throw decision.cause;", "", DROP_IN, WINDOWS),
-  one("middleware/drop-in/hits.ts", "state.value >= MOST ? undefined :", "", DROP_IN, WINDOWS),
+  one("middleware/drop-in/hits.ts", "state.value >= MAX_COUNT ? undefined :", "", DROP_IN, WINDOWS),
   one(
     "middleware/drop-in/hits.ts",
     "given !== undefined && period !== whole",

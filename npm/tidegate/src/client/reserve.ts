@@ -1,4 +1,5 @@
 import { algebra } from "../engine/algebra.ts";
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { inMs } from "../limit/duration.ts";
@@ -176,7 +177,11 @@ class Meter {
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
     const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (inMs(period) as number);
-    this.#limit = new Evaluator("meter", { ...config, capacity: Math.min(once + room, 2 ** 40) } as Config, algebra());
+    this.#limit = new Evaluator(
+      "meter",
+      { ...config, capacity: Math.min(once + room, MAX_COUNT) } as Config,
+      algebra(),
+    );
     if (this.#state !== null) this.#state = { value: this.#state.value + (room - this.#room), ts: this.#state.ts };
     this.#room = room;
   }

@@ -1,3 +1,4 @@
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { evaluate } from "../limit/evaluate.ts";
@@ -14,8 +15,6 @@ interface Low {
   state: State | null;
 }
 
-/** The greatest rate and period of a config: a server may report more. */
-const MOST_IN_CONFIG = 2 ** 40;
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
@@ -85,8 +84,9 @@ export class Restraint implements Pace {
     // A request's cost in other units is unknown: they delay it only where nothing is left.
     const low = requests ? left < most * this.#slowBelow || left === 0 : left === 0;
     if (!low || resetAfter === undefined || resetAfter <= 0) return;
-    const rate = Math.min(left, MOST_IN_CONFIG);
-    const period = Math.min(Math.ceil(resetAfter), MOST_IN_CONFIG);
+    // A server may report more than a config can have.
+    const rate = Math.min(left, MAX_COUNT);
+    const period = Math.min(Math.ceil(resetAfter), MAX_COUNT);
     const config: Config | undefined = left === 0 ? undefined : { kind: "token bucket", rate, period, capacity: 0 };
     this.#low.set(name, { config, until: now + resetAfter, state: before?.state ?? null });
   }

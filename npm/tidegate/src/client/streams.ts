@@ -1,3 +1,4 @@
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
@@ -38,17 +39,16 @@ export interface ObjectLimitOptions<T> {
   clock?: Clock | undefined;
 }
 
-const MAX = 2 ** 40;
 /** The burst of a shared limit, whose capacity is unknown here. */
 const SHARED_BURST = 65_536;
 const OPTIONS: Readonly<Record<string, Check>> = {
-  bytesPerSecond: numberFrom(`a number of bytes above 0 and up to ${MAX}`, Number.MIN_VALUE, MAX),
-  burst: numberFrom(`a number of bytes from 1 and up to ${MAX}`, 1, MAX),
+  bytesPerSecond: numberFrom(`a number of bytes above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT),
+  burst: numberFrom(`a number of bytes from 1 and up to ${MAX_COUNT}`, 1, MAX_COUNT),
   limit: ANY,
   clock: CLOCK,
 };
 
-const ABOVE_ZERO = numberFrom(`a number above 0 and up to ${MAX}`, Number.MIN_VALUE, MAX);
+const ABOVE_ZERO = numberFrom(`a number above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT);
 const OBJECTS: Readonly<Record<string, Check>> = {
   perSecond: ABOVE_ZERO,
   burst: ABOVE_ZERO,
@@ -136,8 +136,8 @@ export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
   return {
     async wait(object) {
       const count: unknown = weight(object);
-      if (typeof count === "number" && count >= 0 && count <= MAX) return take(count);
-      throw new InputError("weight", `a function that returns a number from 0 to ${MAX}`, count);
+      if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return take(count);
+      throw new InputError("weight", `a function that returns a number from 0 to ${MAX_COUNT}`, count);
     },
     close,
   };

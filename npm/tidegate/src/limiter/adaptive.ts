@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { EXPECTS } from "../engine/generated/bounds.ts";
+import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import {
   ANY,
   type Check,
@@ -58,22 +58,21 @@ type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">
   readonly now: () => number;
 };
 
-const MOST = 2 ** 40;
-const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MOST);
-const PERIOD = durationFrom(1, MOST, true);
-const COUNT = numberFrom(EXPECTS.count, 0, MOST);
+const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MAX_COUNT);
+const PERIOD = durationFrom(1, MAX_COUNT, true);
+const COUNT = numberFrom(EXPECTS.count, 0, MAX_COUNT);
 const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   // The first four have bounds that depend on each other, or are required.
   floor: ANY,
   ceiling: ANY,
   period: ANY,
   start: ANY,
-  burst: durationFrom(0, MOST),
+  burst: durationFrom(0, MAX_COUNT),
   latency: { ...durationFrom(Number.MIN_VALUE), expects: 'a number of ms above 0, or a text such as "300ms"' },
   tolerance: numberFrom("a number from 0 up to, but not, 1", 0, 1 - Number.EPSILON / 2),
-  increase: numberFrom(`a number of tokens from 0 to ${MOST}`, 0, MOST),
+  increase: numberFrom(`a number of tokens from 0 to ${MAX_COUNT}`, 0, MAX_COUNT),
   decrease: numberFrom("a number above 0 and below 1", Number.MIN_VALUE, 1 - Number.EPSILON / 2),
-  every: durationFrom(1, MOST),
+  every: durationFrom(1, MAX_COUNT),
   now: functionThat("a function that returns ms"),
 };
 
@@ -96,8 +95,8 @@ export class AdaptiveRate {
   constructor(options: AdaptiveOptions) {
     checkTable("adaptiveRate", options, OPTIONS, "an object with floor, ceiling and period");
     const floor = check("floor", options.floor, RATE);
-    const ceilingOf = `a finite number of tokens from floor (${floor}) to ${MOST}`;
-    const ceiling = check("ceiling", options.ceiling, numberFrom(ceilingOf, floor, MOST));
+    const ceilingOf = `a finite number of tokens from floor (${floor}) to ${MAX_COUNT}`;
+    const ceiling = check("ceiling", options.ceiling, numberFrom(ceilingOf, floor, MAX_COUNT));
     const period = msOf(check("period", options.period, PERIOD));
     const startOf = `a number of tokens from floor (${floor}) to ceiling (${ceiling})`;
     const start = check("start", options.start ?? floor, numberFrom(startOf, floor, ceiling));
@@ -124,7 +123,7 @@ export class AdaptiveRate {
     if (this.#config?.rate !== rate) {
       const { period, burst } = this.#set;
       // Less could never grant one token.
-      const capacity = Math.min(Math.max((rate * burst) / period, 1), MOST);
+      const capacity = Math.min(Math.max((rate * burst) / period, 1), MAX_COUNT);
       this.#config = { kind: "token bucket", rate, period, capacity };
     }
     return this.#config;

@@ -1,3 +1,4 @@
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { headerIn } from "../http/client-ip.ts";
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
@@ -26,12 +27,12 @@ export type Count<R> = number | StatedCount | ((request: R) => Pending<number>);
 
 const FIELDS = fieldTable("header", "query", "default", "min", "max");
 const NUMBER = /^\d{1,40}(?:\.\d{1,40})?$/;
-const RULE = "a number of tokens from 0 to 1099511627776, a function, or { header or query, max }";
+const RULE = `a number of tokens from 0 to ${MAX_COUNT}, a function, or { header or query, max }`;
 
 /** Checks the setting once, and returns the function that counts a request. */
 export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => Pending<number> {
   if (typeof count === "function") return count;
-  if (typeof count === "number" && count >= 0 && count <= 2 ** 40) return () => count;
+  if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return () => count;
   if (typeof count !== "object" || count === null) throw new InputError("count", RULE, count);
   const stated = statedCount(count);
   return (_, incoming) => stated(incoming);
@@ -46,7 +47,7 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
     throw new InputError("count", "with the name of either a header or a query parameter", name);
   }
   for (const [field, value, least, most] of [
-    ["max", max, 0, 2 ** 40],
+    ["max", max, 0, MAX_COUNT],
     ["default", otherwise, 0, max],
     ["min", min, 0, otherwise],
   ] as const) {

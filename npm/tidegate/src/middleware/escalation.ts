@@ -1,3 +1,4 @@
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
@@ -34,7 +35,7 @@ export type Escalation = (limiter: Blocker, denied: LimitRequest<string>, decisi
 
 const FIELDS = fieldTable("after", "for", "within");
 const AFTER = integerFrom("an integer from 1 to 1000000", 1, 1e6);
-const LENGTH = durationFrom(1, 2 ** 40, true);
+const LENGTH = durationFrom(1, MAX_COUNT, true);
 const MOST_LENGTHS = 100;
 /** A name's 64 characters without `.denials`. */
 const MOST_NAME = 56;

@@ -1,3 +1,4 @@
+import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
@@ -39,7 +40,7 @@ export async function settleUp(
     const tokens = typeof worth === "number" ? worth : Object.hasOwn(Object(worth), name) ? worth[name] : undefined;
     // Neither a degraded decision nor a denial in shadow mode took tokens from the store: giving them back would create some.
     if (tokens === undefined || decisions[i]?.degraded === true || decisions[i]?.shadow?.ok === false) return 0;
-    if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= 2 ** 40)) {
+    if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= MAX_COUNT)) {
       throw new InputError("settle", "tokens from 0 to 1099511627776, an object of them by name, or undefined", tokens);
     }
     return tokens - count;

@@ -1,10 +1,8 @@
 /** Hits and blocks of other packages, as limits of this one. */
+import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { Config } from "../../limit/config.ts";
 import { InputError } from "../../limit/errors.ts";
 import { tupleKey } from "../../http/key.ts";
-
-/** The most hits that a window counts, and the longest period in ms. */
-export const MOST: number = 2 ** 40;
 
 /**
  * A window that counts hits, from a key's first one. Without `max`, each hit is a `charge` on 2^40 tokens. With `max`,
@@ -12,8 +10,8 @@ export const MOST: number = 2 ** 40;
  * limit that changes finds the hits that there are.
  */
 export function window(period: number, max?: number): Config {
-  const counted = { kind: "fixed window", rate: MOST, period, start: "first request" } as const;
-  return max === undefined ? counted : { ...counted, capacity: 0, maxReserved: Math.min(Math.max(max, 0), MOST) };
+  const counted = { kind: "fixed window", rate: MAX_COUNT, period, start: "first request" } as const;
+  return max === undefined ? counted : { ...counted, capacity: 0, maxReserved: Math.min(Math.max(max, 0), MAX_COUNT) };
 }
 
 /** A block: a bucket without capacity that owes one token for each ms until the block ends. */
@@ -22,7 +20,7 @@ export const BLOCK: Config = { kind: "token bucket", rate: 1, period: 1, capacit
 /** A length of other packages, which accept any number, as integer ms of ours: 0 where no time passes. */
 export function wholePeriod(field: string, ms: unknown): number {
   if (typeof ms !== "number" || Number.isNaN(ms)) throw new InputError(field, "a number of ms", ms);
-  return Math.min(Math.max(Math.floor(ms), 0), MOST);
+  return Math.min(Math.max(Math.floor(ms), 0), MAX_COUNT);
 }
 
 /** The key of a count: the parts of its identity, then the other package's key. */

@@ -1,10 +1,11 @@
+import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import { Limiter } from "../../limiter/limiter.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Decision } from "../../limit/decision.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store, SyncStore } from "../../stores/contract.ts";
 import { follow, type Pending } from "../pending.ts";
-import { hitKey, MOST, wholePeriod, window } from "./algebra.ts";
+import { hitKey, wholePeriod, window } from "./algebra.ts";
 import { checkHits, type HitOptions } from "./options.ts";
 
 /** Hits of a key, and when its window ends. */
@@ -48,7 +49,7 @@ export class HitCounter<S extends Store> {
   read(key: string, period: number): Pending<Hits | undefined> {
     if (period === 0) return this.#pending(undefined);
     const value = this.#limiter.getValue(this.name, target(key, period)) as Pending<{ value: number; ts: number }>;
-    return follow(value, (state) => (state.value >= MOST ? undefined : hits(state, period)));
+    return follow(value, (state) => (state.value >= MAX_COUNT ? undefined : hits(state, period)));
   }
 
   forget(key: string, period: number): Pending<void> {
@@ -69,7 +70,7 @@ export class HitCounter<S extends Store> {
 const target = (key: string, period: number) => ({ key: hitKey(key, String(period)), config: window(period) });
 
 const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hits => ({
-  totalHits: MOST - value,
+  totalHits: MAX_COUNT - value,
   resetTime: new Date(ts + period),
 });
 

@@ -1,7 +1,8 @@
+import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { Limiter } from "../../limiter/limiter.ts";
 import type { Store } from "../../stores/contract.ts";
-import { BLOCK, hitKey, MOST, window } from "./algebra.ts";
+import { BLOCK, hitKey, window } from "./algebra.ts";
 
 /** Hits of a key, and how many ms its window or block still lasts. */
 export interface Current {
@@ -34,14 +35,14 @@ export class StretchedCounter<S extends Store> {
     if (all.degraded === true) throw all.cause;
     const [hits, over, block] = all.decisions as [Decision, Decision, Decision];
     if (all.ok) return { current: -hits.value, ttl: hits.ts + period - hits.now };
-    let before = MOST - over.value;
+    let before = MAX_COUNT - over.value;
     if (block.ok) {
       before = 0;
-      await this.#limiter.reset(this.#over, { key: counted, config: window(MOST) });
+      await this.#limiter.reset(this.#over, { key: counted, config: window(MAX_COUNT) });
     }
-    const ttl = backoff ? Math.min(period * 2 ** before, MOST) : period;
+    const ttl = backoff ? Math.min(period * 2 ** before, MAX_COUNT) : period;
     // Kept until the block ends.
-    const kept = Math.min(before === 0 ? ttl : over.now - over.ts + ttl, MOST);
+    const kept = Math.min(before === 0 ? ttl : over.now - over.ts + ttl, MAX_COUNT);
     const { value } = await this.#limiter.charge(this.#over, { key: counted, config: window(kept) });
     const count = ttl + block.value;
     if (count > 0) {
@@ -49,7 +50,7 @@ export class StretchedCounter<S extends Store> {
       const config = { ...BLOCK, maxReserved: ttl };
       await this.#limiter.limit(this.#block, { key: counted, count, reserve: true, config });
     }
-    return { current: max + MOST - value, ttl };
+    return { current: max + MAX_COUNT - value, ttl };
   }
 
   async read(key: string, period: number, max: number): Promise<Current> {
@@ -58,7 +59,7 @@ export class StretchedCounter<S extends Store> {
     const all = (await this.#limiter.checkAll(requests)) as AllDecision;
     if (all.degraded === true) throw all.cause;
     const [hits, over, block] = all.decisions as [Decision, Decision, Decision];
-    if (!block.ok) return { current: max + MOST - over.value, ttl: -block.value };
+    if (!block.ok) return { current: max + MAX_COUNT - over.value, ttl: -block.value };
     return { current: Math.max(-hits.value, 0), ttl: hits.value < 0 ? hits.ts + period - hits.now : 0 };
   }
 
@@ -66,7 +67,7 @@ export class StretchedCounter<S extends Store> {
     return [
       { name: this.#hits, key, reserve: true, config: window(period, max) },
       // Read only. Its window ends with the block, which decides whether the hits over `max` count.
-      { name: this.#over, key, count: 0, config: window(MOST) },
+      { name: this.#over, key, count: 0, config: window(MAX_COUNT) },
       { name: this.#block, key, count: 0, config: BLOCK },
     ];
   }
