@@ -19,6 +19,12 @@ export function options(usual, more = {}) {
   return { ...values, rounds };
 }
 
+/** In a random order: who always follows the same contender finds what that left in the caches. */
+export function shuffled(list) {
+  const left = [...list];
+  return list.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0]);
+}
+
 export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

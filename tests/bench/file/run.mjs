@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { versionOf } from "../installed.mjs";
 import { startServer } from "../redis/server.mjs";
-import { measured, options, publish } from "../tables.mjs";
+import { measured, options, publish, shuffled } from "../tables.mjs";
 import { alone, inCluster } from "./contenders.mjs";
 
 const given = options(7);
@@ -52,7 +52,8 @@ async function workers(name) {
 async function measure(title, base, contenders, how) {
   const figures = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
   for (let round = 0; round < rounds; round++) {
-    for (const [name, contender] of Object.entries(contenders)) figures[name].push(await how(contender, name));
+    for (const [name, contender] of shuffled(Object.entries(contenders)))
+      figures[name].push(await how(contender, name));
   }
   return measured({ title, unit: "decisions a second", base, rounds: figures });
 }

@@ -5,7 +5,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
 import { versionOf } from "../installed.mjs";
-import { figure, median, options, ratio, publish } from "../tables.mjs";
+import { figure, median, options, ratio, publish, shuffled } from "../tables.mjs";
 import { servers } from "./servers.mjs";
 
 const given = options(9);
@@ -48,7 +48,7 @@ for (const [framework, contenders] of Object.entries(servers)) {
   const micros = Object.fromEntries(names.map((name) => [name, []]));
   for (const name of names) await open[name].load(); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const name of names) micros[name].push(await open[name].load());
+    for (const name of shuffled(names)) micros[name].push(await open[name].load());
   }
   for (const { close } of Object.values(open)) close();
   const [bare, ...limited] = names;

@@ -3,7 +3,7 @@
 // Decisions through pg's Pool on a server of this run, with durable settings. Contenders take turns in each round.
 import pg from "pg";
 import { versionOf } from "../installed.mjs";
-import { measured, median, options, publish } from "../tables.mjs";
+import { measured, median, options, publish, shuffled } from "../tables.mjs";
 import { flexible, select1, tidegate, unlogged, upsert } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 
@@ -54,7 +54,7 @@ for (const one of cases) {
   const found = Object.fromEntries(open.map(([name]) => [name, []]));
   for (const [, decide] of open) await measure(decide, one, ms / 3);
   for (let round = 0; round < rounds; round++) {
-    for (const [name, decide] of open) found[name].push(await measure(decide, one, ms));
+    for (const [name, decide] of shuffled(open)) found[name].push(await measure(decide, one, ms));
   }
   const unit = one.p50 ? "p50, µs" : "decisions a second";
   tables.push(measured({ title: one.title, unit, base: select1.name, rounds: found }));

@@ -1,6 +1,6 @@
 // `node tests/bench/process/run.mjs [--quick] [--rounds n] [--case id,…] [--only contender,…] [--json file]`
 //
-// Contenders take turns, A B C A B C …, each measurement in its own process; the table has the median of the rounds
+// Contenders take turns, each round in another order, each measurement in its own process; the table has the median of the rounds
 // and its spread. Machines are noisy and differ: read the ratios.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { cases } from "./cases.mjs";
 import { CONTENDERS } from "./contenders.mjs";
 import { missing, ourVersion } from "../installed.mjs";
 import { machine } from "../machine.mjs";
-import { options } from "../tables.mjs";
+import { options, shuffled } from "../tables.mjs";
 import { head, summary, table } from "./report.mjs";
 
 const given = options(5, { case: { type: "string" }, only: { type: "string" } });
@@ -73,7 +73,7 @@ for (const one of chosen(cases(given.quick), given.case, "--case")) {
   if (taking.length === 0) continue;
   const runs = new Map(taking.map(({ id }) => [id, []]));
   for (let round = 0; round < rounds; round++) {
-    for (const { id, title } of taking) {
+    for (const { id, title } of shuffled(taking)) {
       const result = measure(one.measure, { contender: id, ...one.spec });
       if (result.failed === undefined) runs.get(id).push(result);
       else {

@@ -1,7 +1,7 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
-// One loopback server; contenders take turns in each round, and ratios are the medians of each round's.
-import { measured, median, options, publish } from "../tables.mjs";
+// One loopback server; contenders take turns in each round, each time in another order, and ratios are the medians of each round's.
+import { measured, median, options, publish, shuffled } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
 import { contenders, denied, least } from "./contenders.mjs";
 import { layers } from "./layers.mjs";
@@ -52,7 +52,7 @@ async function measure(title, unit, makers, how, base) {
   const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
   for (const { run } of Object.values(open)) await how(run); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { run }] of Object.entries(open)) figures[name].push(await how(run));
+    for (const [name, { run }] of shuffled(Object.entries(open))) figures[name].push(await how(run));
   }
   for (const { close } of Object.values(open)) close?.();
   return measured({ title, unit, base, rounds: figures, digits: unit.endsWith("µs") ? 1 : 0 });
@@ -67,7 +67,7 @@ async function serverTime(makers) {
   const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
   for (const { run } of Object.values(open)) await latency(run); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { run }] of Object.entries(open)) {
+    for (const [name, { run }] of shuffled(Object.entries(open))) {
       await probe.config("RESETSTAT");
       await latency(run);
       const stats = await probe.info("commandstats");
@@ -102,7 +102,7 @@ async function byLayer(makers) {
     for (const [, , times] of open) times.length = 0;
     const end = performance.now() + ms * open.length;
     for (let i = 0; performance.now() < end; i++) {
-      for (const [, run, times] of open) {
+      for (const [, run, times] of shuffled(open)) {
         for (let call = 0; call < SLICE; call++) {
           const key = keys[((i * SLICE + call) * 7919) % KEYS];
           const began = process.hrtime.bigint();
