@@ -9,6 +9,7 @@ import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
+import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
@@ -137,10 +138,6 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return onShards(request, objects, send, deadline);
   }
 
-  /** `reset` and `getValue` are sent as calls that take nothing. */
-  const nothing = (limit: Limit, key: string | undefined) =>
-    ({ op: "check", limit, key, count: 0, reserve: false }) as const;
-
   return {
     name: NAME,
     sync: false,
@@ -169,9 +166,10 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },
     async reset(limit, key, deadline) {
-      await run("reset", nothing(limit, key), undefined, deadline);
+      await run("reset", { ...LOOK, limit, key }, undefined, deadline);
     },
-    getValue: async (limit, key, now, deadline) => (await run("getValue", nothing(limit, key), now, deadline)) as State,
+    getValue: async (limit, key, now, deadline) =>
+      (await run("getValue", { ...LOOK, limit, key }, now, deadline)) as State,
   };
 }
 

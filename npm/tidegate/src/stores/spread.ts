@@ -11,6 +11,7 @@
  */
 
 import type { Decision, State } from "../limit/decision.ts";
+import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, Op } from "./contract.ts";
 
@@ -83,8 +84,7 @@ export async function getValue(
   now: number | undefined,
   deadline: Deadline,
 ): Promise<State> {
-  const call = { op: "check", limit, key, count: 0, reserve: false } as const;
-  const seen = await new Spread(shards, call, now, deadline).read();
+  const seen = await new Spread(shards, { ...LOOK, limit, key }, now, deadline).read();
   return limit.sum(seen.states, seen.now, limit.start(key));
 }
 

@@ -3,7 +3,7 @@ import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
-import type { Lease, Turn } from "./lease.ts";
+import type { Lease, Turn, WaitingRequest } from "./lease.ts";
 
 /** The store, the limiter's clock, and the host's `waitUntil`. */
 export interface Lender {
@@ -50,7 +50,10 @@ export function wait(lender: Lender, lease: Lease, count: number): Promise<Decis
 
 /** Starts the deadline of a turn's requests. */
 function begin(lender: Lender, lease: Lease): Turn {
-  const late = (error: unknown): void => decideWithout(lender, lease, error, turn);
+  const late = (error: unknown): void => {
+    const ofTurn = [...lease.waiting].filter((request) => request.turn === turn);
+    decideWithout(lender, lease, error, ofTurn);
+  };
   const turn: Turn = { waiting: 0, cancel: lender.resilient.atDeadline("take", lease, late) };
   lease.turn = turn;
   void Promise.resolve().then(() => {
@@ -59,11 +62,10 @@ function begin(lender: Lender, lease: Lease): Turn {
   return turn;
 }
 
-/** Decides on waiting requests, of one turn or all, without the store. */
-function decideWithout({ resilient, time }: Lender, lease: Lease, error: unknown, turn?: Turn): void {
+/** Decides on these waiting requests without the store. */
+function decideWithout({ resilient, time }: Lender, lease: Lease, error: unknown, waiting: WaitingRequest[]): void {
   const { limit, key } = lease;
-  for (const request of [...lease.waiting]) {
-    if (turn !== undefined && request.turn !== turn) continue;
+  for (const request of waiting) {
     lease.waiting.remove(request);
     const { count, resolve, reject } = request;
     try {
@@ -94,7 +96,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
     }
   } catch (error) {
     lease.quietUntil = Date.now() + QUIET;
-    decideWithout(lender, lease, error);
+    decideWithout(lender, lease, error, [...lease.waiting]);
   }
 }
 

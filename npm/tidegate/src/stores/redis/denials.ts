@@ -52,7 +52,7 @@ export class Denials {
   }
 
   forget(key: string): void {
-    if (!this.none) this.#kept.delete(key);
+    this.#kept.delete(key);
   }
 
   /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */

@@ -2,7 +2,8 @@
 
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, StoreError } from "../../limit/errors.ts";
-import type { Evaluation, Limit } from "../../limit/limit.ts";
+import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
+import type { Limit } from "../../limit/limit.ts";
 import type { Deadline, Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import type { Link } from "./clients.ts";
@@ -255,8 +256,6 @@ function outcomeOf(requests: readonly Request[], held: Map<string, Before>, now:
   }
   return steps;
 }
-
-const LOOK = { op: "check", count: 0, reserve: false } as const;
 
 const evaluate = ({ limit, rule }: Request, before: State | null, now: number): Evaluation =>
   limit.evaluate(before, rule.op === "reset" ? LOOK : (rule as Rule & { op: Op }), now, rule);

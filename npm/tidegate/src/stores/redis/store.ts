@@ -2,6 +2,7 @@ import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/c
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
+import { LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
@@ -141,8 +142,7 @@ export class RedisStore implements AsyncStore {
   ): Promise<State> {
     const now = integer(passed);
     if (this.#areApart(limit, key)) return spread.getValue(this.#shards, limit, key, now, deadline);
-    const look = { op: "check", limit, key, count: 0, reserve: false } as const;
-    const answer = await this.#one(look, undefined, now, deadline);
+    const answer = await this.#one({ ...LOOK, limit, key }, undefined, now, deadline);
     return limit.project(answer.before, answer.now, limit.start(key));
   }
 
