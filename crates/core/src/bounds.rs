@@ -53,9 +53,9 @@ pub struct Bound {
 
 /// 2^40: the most tokens, and the longest period in ms. Small enough that sums and products keep their low bits.
 const LARGEST: f64 = 1_099_511_627_776.0;
-/// 2^52 ms: the latest clock reading, about the year 144,680. Integer ms up to here are exact, and so are their
-/// differences.
-pub(crate) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
+/// 2^52 ms since the Unix epoch, about the year 144,680: the latest clock reading, and the latest instant that is returned.
+/// Integer ms up to here are exact, and so are their differences.
+pub const MAX_NOW_MS: f64 = 4_503_599_627_370_496.0;
 
 /// As the `start` of a fixed window: each key's window begins at its first request, and the next one at the first
 /// request after the key is full again.
@@ -80,13 +80,13 @@ pub const BOUNDS: [Bound; 11] = [
         Field::Start,
         "start",
         "\"first request\", or a whole number of ms from -4503599627370496 to 4503599627370496",
-        -CLOCK_END,
-        CLOCK_END,
+        -MAX_NOW_MS,
+        MAX_NOW_MS,
         true,
     ),
     row(Field::Shards, "shards", "a whole number from 1 to 65536", 1.0, 65_536.0, true),
     row(Field::Count, "count", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
-    row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, CLOCK_END, false),
+    row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, MAX_NOW_MS, false),
     row(Field::Value, "value", "a finite number of tokens", f64::MIN, f64::MAX, false),
     row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
     row(Field::For, "for", "a whole number of ms from 1 to 1099511627776", 1.0, LARGEST, true),

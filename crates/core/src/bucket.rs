@@ -1,6 +1,6 @@
 //! The bucket: the numbers of one evaluation, and the dispatch on the kind of limit.
 
-use crate::bounds::CLOCK_END;
+use crate::bounds::MAX_NOW_MS;
 use crate::number::{ceil, max, min};
 use crate::policy::Kind;
 use crate::state::State;
@@ -8,8 +8,6 @@ use crate::{fixed_window, token_bucket};
 
 /// One hour, in ms. A state whose `ts` is further ahead of the clock than this came from a broken clock and is ignored.
 pub const MAX_SKEW_MS: f64 = 3_600_000.0;
-/// 2^52 ms since the Unix epoch: the latest clock reading, and the latest instant that is returned.
-pub const MAX_NOW_MS: f64 = CLOCK_END;
 
 /// The bucket of one key, a window's included: a policy with a resolved `start`, for a whole limit or for one shard of it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Fixed windows: tokens refill at the start of each window.
 
-use crate::bounds::{CLOCK_END, FIRST_REQUEST};
+use crate::bounds::{FIRST_REQUEST, MAX_NOW_MS};
 use crate::bucket::Bucket;
 use crate::number::{ceil, floor, max, min};
 use crate::search::least;
@@ -65,7 +65,7 @@ fn opens(bucket: &Bucket, refilled: State, now: f64) -> bool {
 pub(crate) fn least_time(bucket: &Bucket, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     let start = grid(bucket, state.ts);
     let first = index(bucket, start, state.ts);
-    let (none, last) = (max(index(bucket, start, now) - first, 0.0), index(bucket, start, CLOCK_END) - first);
+    let (none, last) = (max(index(bucket, start, now) - first, 0.0), index(bucket, start, MAX_NOW_MS) - first);
     let windows = least(none, last, estimate(bucket, state, count, floor), |windows| {
         value_after(bucket, state, windows) - count >= floor
     })?;

@@ -1,6 +1,7 @@
 //! Tokens that a process takes from a store in advance and spends locally.
 
-use crate::bucket::{Bucket, MAX_NOW_MS};
+use crate::bounds::MAX_NOW_MS;
+use crate::bucket::Bucket;
 use crate::decision::{Decision, Outcome};
 use crate::number::min;
 use crate::state::State;

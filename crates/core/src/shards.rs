@@ -1,7 +1,8 @@
 //! The shards of a limit, for stores whose rows are on different servers (Durable Objects, Redis Cluster, Deno KV,
 //! Convex, Memcached). In other stores a limit with `shards` is one bucket, and this module is not used.
 
-use crate::bucket::{Bucket, MAX_NOW_MS};
+use crate::bounds::MAX_NOW_MS;
+use crate::bucket::Bucket;
 use crate::decision::{Decision, Reason};
 use crate::number::{max, min};
 use crate::policy::Policy;

@@ -1,6 +1,7 @@
 //! Take, check, give and charge. Requests are granted or denied only here.
 
-use crate::bucket::{Bucket, MAX_NOW_MS};
+use crate::bounds::MAX_NOW_MS;
+use crate::bucket::Bucket;
 use crate::decision::{Decision, Outcome, Reason};
 use crate::number::min;
 use crate::state::State;
