@@ -5,7 +5,7 @@ import pg from "pg";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { readRateLimit, throttle } from "../src/client/index.ts";
 import { appendRateLimitHeaders, clientIp } from "../src/http/index.ts";
-import { type Decision, defineLimits, InputError, MINUTE } from "../src/index.ts";
+import { defineLimits, InputError, MINUTE } from "../src/index.ts";
 import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
 import { rateLimit as fetchHandler } from "../src/middleware/fetch.ts";
@@ -13,7 +13,6 @@ import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
 import { rateLimit as node } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
 import { policyKey } from "../src/policies/index.ts";
-import { transactional } from "../src/stores/index.ts";
 import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
 import { durableObject } from "../src/stores/durable-object.ts";
@@ -380,19 +379,4 @@ describe("a function that is not part of the limiter", () => {
       "`fields` must be a Headers, such as response.headers; got an object",
     ],
   ]);
-});
-
-test("the compiler refuses to read a decision's field before `await`", () => {
-  const store = transactional({
-    name: "later",
-    transaction: (body) => body({ get: () => null, set: () => {}, delete: () => {} }),
-  });
-  const later = defineLimits({ chat: bucket }, { store });
-  expectTypeOf(later.limit("chat")).toEqualTypeOf<Promise<Decision>>();
-  // @ts-expect-error a promise has no `ok`
-  expect(later.limit("chat").ok).toBeUndefined();
-  // @ts-expect-error a promise has no `retryAfter`
-  expect(later.charge("chat").retryAfter).toBeUndefined();
-  // @ts-expect-error a promise has no `ok`
-  expect(later.limitAll([{ name: "chat" }]).ok).toBeUndefined();
 });

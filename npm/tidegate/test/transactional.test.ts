@@ -296,19 +296,6 @@ test("rows of one shard lack what they lack of the shard's part of the capacity"
   expect(await store.getValue(new Limit("parts", { ...bucket, shards: 2 }), "k", 7000)).toEqual({ value: 4, ts: 7000 });
 });
 
-test("limitAll is denied until the latest retryAt, and for ever where one of its counts can never be granted", async () => {
-  const { limits } = rows();
-  await limits.limit("one", { count: 10 });
-  await limits.limit("other", { count: 8 });
-  const [soon, later] = [
-    { name: "other", count: 3 },
-    { name: "one", count: 2 },
-  ] as const;
-  expect(await limits.limitAll([later, soon])).toMatchObject({ ok: false, retryAt: 1_012_000, retryAfter: 12_000 });
-  const never = await limits.limitAll([soon, { name: "one", count: 11 }]);
-  expect(never).toMatchObject({ ok: false, retryAt: undefined, retryAfter: undefined });
-});
-
 test("invalid options are named", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");

@@ -21,6 +21,7 @@ test("a synchronous store returns decisions, any other promises of them", async 
   expectTypeOf(sync.getValue("sendMessage")).toEqualTypeOf<Value>();
   expectTypeOf(later.limit("sendMessage")).toEqualTypeOf<Promise<Decision>>();
   expectTypeOf(later.limitAll([{ name: "sendMessage" }])).toEqualTypeOf<Promise<AllDecision>>();
+  expectTypeOf(later.charge("sendMessage")).toEqualTypeOf<Promise<Decision>>();
   expectTypeOf(later.reset("sendMessage")).toEqualTypeOf<Promise<void>>();
   expectTypeOf(later.getValue("sendMessage")).toEqualTypeOf<Promise<Value>>();
   const answer = later.limit("sendMessage");
