@@ -1,6 +1,6 @@
-/** Further apart than this, the two clocks of this machine did not run alike: it slept, or somebody set the time. */
+/** `Date.now` and `performance.now` drift apart by less, unless the machine slept or its time was set. */
 const JUMP_MS = 1000;
-/** How far two good clocks drift apart, in ms a ms: an old measurement is worth less than its round trip says. */
+/** How far two good clocks drift apart, in ms per ms: the error of a measurement grows by as much. */
 const DRIFT = 1e-4;
 
 /**
@@ -11,10 +11,10 @@ const DRIFT = 1e-4;
  */
 export class ServerClock {
   #offset: number | undefined;
-  /** Most that the offset was off by, in ms, when it was measured; infinite where it was only overheard. */
+  /** Most that the offset was off by, in ms, when it was measured; infinite where no round trip has measured it. */
   #error = Number.POSITIVE_INFINITY;
   #measuredAt = 0;
-  /** What one clock of this machine is ahead of the other. */
+  /** By how many ms `Date.now` is ahead of `performance.now`. */
   #apart: number = Date.now() - performance.now();
 
   /** Epoch ms on the server, whole. */
@@ -22,7 +22,7 @@ export class ServerClock {
     return Math.max(0, Math.floor(Date.now() + (this.#offset ?? 0)));
   }
 
-  /** The instant here at which it is `at` there. */
+  /** The time on this machine at which it is `at` on the server. */
   here(at: number): number {
     return Math.ceil(at - (this.#offset ?? 0));
   }
@@ -32,7 +32,7 @@ export class ServerClock {
     return this.#error + Math.max(0, performance.now() - this.#measuredAt) * DRIFT;
   }
 
-  /** An answer came just now, `roundTrip` ms after its request; the server's clock said `now` in between. */
+  /** An answer came just now, `roundTrip` ms after its request; in between it was `now` on the server. */
   exchanged(now: number, roundTrip: number): void {
     if (roundTrip / 2 > this.error()) return;
     this.#offset = now - (Date.now() - roundTrip / 2);
@@ -40,13 +40,13 @@ export class ServerClock {
     this.#measuredAt = performance.now();
   }
 
-  /** The server wrote a value at `now`, an unknown time ago: its clock shows at least that. */
+  /** The server wrote a value at `now`, an unknown time ago: it is at least that late on the server. */
   heard(now: number): void {
     const least = now - Date.now();
     if (this.#offset === undefined || least > this.#offset) this.#offset = least;
   }
 
-  /** Whether the machine slept or its time was set since the last question. What was measured before counts for little. */
+  /** Whether the machine slept or its time was set since the last call. Any new measurement then replaces the old one. */
   jumped(): boolean {
     const apart = Date.now() - performance.now();
     if (Math.abs(apart - this.#apart) <= JUMP_MS) return false;

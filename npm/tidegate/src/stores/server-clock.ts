@@ -28,7 +28,7 @@ export class ServerClock {
     const most = now + 1 - mark.steady;
     const least = now - steady;
     const known = this.#most(mark.steady);
-    // Every answer narrows it down; what cannot be any more is from before somebody set a clock.
+    // Every answer narrows it down. A bound that this answer contradicts is from before a clock was set.
     const narrower = known !== undefined && known > least && known < most;
     this.#ahead = narrower ? known : most;
     this.#aheadOfWall = narrower ? Math.min(this.#aheadOfWall, now - mark.wall) : now - mark.wall;
@@ -40,8 +40,10 @@ export class ServerClock {
     return this.#ahead === undefined ? undefined : Date.now() + this.#aheadOfWall;
   }
 
-  /** The latest that it can be on the server, whole ms, or `undefined` before its first answer. It is off by the
-   * shortest of the last round trips at the most. */
+  /**
+   * The latest that it can be on the server, whole ms, or `undefined` before its first answer. It is ahead of the server
+   * by at most the shortest of the last round trips.
+   */
   latest({ wall, steady }: Moment = this.mark()): number | undefined {
     const ahead = this.#most(steady);
     if (ahead === undefined) return undefined;
