@@ -63,7 +63,8 @@ export const HTTP = [
   ),
   one("http/fields.ts", "wait === earlierWait ? less : wait > earlierWait", "less", FIELDS),
   one("http/fields.ts", "wait === earlierWait ? less : wait > earlierWait", "wait > earlierWait", FIELDS),
-  one("http/fields.ts", '&& !value.startsWith("limit=")', "", FIELDS),
+  one("http/fields.ts", "&& !isSingle(value)", "", FIELDS),
+  one("http/fields.ts", "|| isSingle(earlier)", "", FIELDS),
   one("http/fields.ts", 'families.includes("draft-11") && families.includes("draft-7")', "false", FIELDS),
   one(
     "http/fields.ts",

@@ -225,6 +225,28 @@ describe("rateLimitHeaders", () => {
     period: fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 2 ** 40 })),
     capacity: fc.oneof(fc.double({ min: 0, max: 2 ** 40, noNaN: true }), fc.integer({ min: 0, max: 100 })),
   });
+  test("a decision without its numbers is a mistake, and no NaN is in a field", () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }, { now: () => 0 });
+    const made = [limits.limit("api"), limits.limit("api")];
+    for (const decision of made) {
+      for (const field of decision.ok ? ["value", "now"] : ["value", "now", "retryAt"])
+        expect(() => rateLimitHeaders({ ...decision, [field]: Number.NaN })).toThrow(
+          `\`${field}\` must be a finite number`,
+        );
+      for (const field of ["rate", "period", "capacity"]) {
+        const policy = { ...decision.policy, [field]: "1m" };
+        expect(() => rateLimitHeaders({ ...decision, policy })).toThrow(`\`policy.${field}\` must be a finite number`);
+      }
+    }
+  });
+
+  test("`never` is one of three numbers: no text, and no name that every object has", () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } });
+    const never = limits.limit("api", { count: 2 });
+    for (const wrong of ["413", "toString", "__proto__"])
+      expect(() => statusOf(never, { never: wrong as never })).toThrow("`never` must be 400, 413 or 422");
+  });
+
   test("whatever the decision, fields parse, and obeying Retry-After is granted", () => {
     // Most doubles are close to zero: without the hundredths no call would be denied.
     const part = fc.oneof(
@@ -302,6 +324,16 @@ describe("appendRateLimitHeaders", () => {
       ]);
       expect(params(headers.get("RateLimit-Policy") ?? "")).toHaveLength(2);
       expect(headers.get("Retry-After")).toBe("6");
+    }
+  });
+
+  test("draft-7's single value, of another limiter, is replaced: no client could read a list with it", () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }, { now: () => 0 });
+    for (const decision of [limits.limit("api"), limits.limit("api")]) {
+      const headers = new Headers({ RateLimit: "limit=5, remaining=3, reset=9", "RateLimit-Policy": "5;w=60" });
+      appendRateLimitHeaders(headers, decision);
+      expect(headers.get("RateLimit")).toBe('"api";r=0;t=1');
+      expect(headers.get("RateLimit-Policy")).toBe('5;w=60, "api";q=1;w=1');
     }
   });
 

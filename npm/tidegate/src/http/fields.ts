@@ -194,15 +194,18 @@ function set(target: HeaderTarget, name: string, value: string): void {
   else target.set(name, value);
 }
 
+/** Draft-7's `RateLimit`. */
+const isSingle = (value: string): boolean => value.startsWith("limit=");
+
 /** Adds items to a list that may be absent. */
 function add(target: HeaderTarget, name: string, items: string): void {
   const earlier = read(target, name);
-  set(target, name, earlier === undefined ? items : joined(earlier, items));
+  // Draft-7's single value is no item of a list: with it in one, no client could read either.
+  set(target, name, earlier === undefined || isSingle(earlier) ? items : joined(earlier, items));
 }
 
-/** The fields that are lists, to which a second limiter appends. Draft-7's `RateLimit` is not one. */
-const isList = (name: string, value: string): boolean =>
-  /^RateLimit(-Policy)?$/.test(name) && !value.startsWith("limit=");
+/** The fields that are lists, to which a second limiter appends. */
+const isList = (name: string, value: string): boolean => /^RateLimit(-Policy)?$/.test(name) && !isSingle(value);
 
 /** Tokens left by the single-valued fields; NaN where there is none. */
 function remainingIn(get: (name: string) => string | undefined): number {

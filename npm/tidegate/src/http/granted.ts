@@ -17,12 +17,15 @@ interface Constant {
 
 const constants = new WeakMap<Decision["policy"], Constant>();
 
-function constantOf(policy: Decision["policy"]): Constant {
+/** `undefined` for a policy without its numbers, which the general path refuses. */
+function constantOf(policy: Decision["policy"]): Constant | undefined {
   let known = constants.get(policy);
   if (known === undefined) {
     const name = quoted("name", policy.name);
     const quota = integer(policy.capacity);
-    known = { name, quota, policy: `${name};q=${quota};w=${windowSeconds(policy)}` };
+    const window = windowSeconds(policy);
+    if (Number.isNaN(quota + window)) return undefined;
+    known = { name, quota, policy: `${name};q=${quota};w=${window}` };
     constants.set(policy, known);
   }
   return known;
@@ -37,8 +40,10 @@ export function granted(decided: Decision | readonly Decision[] | AllDecision): 
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
     return undefined;
-  if (typeof value !== "number" || typeof ts !== "number" || typeof now !== "number") return undefined;
-  const { policy: field, name, quota } = constantOf(policy);
+  if (!Number.isFinite(value) || !Number.isFinite(ts) || !Number.isFinite(now)) return undefined;
+  const constant = constantOf(policy);
+  if (constant === undefined) return undefined;
+  const { policy: field, name, quota } = constant;
   const remaining = Math.min(integer(value), quota);
   return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };
 }

@@ -92,7 +92,7 @@ function checkOptions(options: unknown): void {
   }
   checkFields(options, OPTIONS, "a problem");
   const { never } = options as { never?: unknown };
-  if (never !== undefined && TITLES[never as number] === undefined) {
+  if (never !== undefined && (typeof never !== "number" || TITLES[never] === undefined)) {
     throw new InputError("never", "400, 413 or 422", never);
   }
 }

@@ -43,8 +43,12 @@ export function listOf(decided: Decided): readonly Decision[] {
     }
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];
-      if (number !== undefined && typeof number !== "number")
-        throw new InputError(field, "a number, or absent", number);
+      if (number !== undefined && !Number.isFinite(number))
+        throw new InputError(field, "a finite number, or absent", number);
+    }
+    for (const field of ["rate", "period", "capacity"] as const) {
+      const number: unknown = decision.policy[field];
+      if (!Number.isFinite(number)) throw new InputError(`policy.${field}`, "a finite number", number);
     }
   }
   if (list.length === 0) throw new InputError("decision", "at least one decision", decided, "none");
