@@ -128,10 +128,21 @@ function waitIn(text: string | null, serverNow: number, isReset: boolean): numbe
   return at === undefined ? undefined : Math.max(0, at - serverNow);
 }
 
-/** An HTTP date or one of RFC 3339. `Date.parse` alone accepts much more. */
+/** The wait of `Retry-After`. Where a proxy has added its own, the field is a list: the longest counts. */
+function longestIn(text: string | null, serverNow: number): number | undefined {
+  if (text === null) return undefined;
+  // A date has a comma of its own, and colons.
+  const parts = text.includes(":") ? [text] : text.split(",");
+  const longest = Math.max(...parts.map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
+  return Number.isNaN(longest) ? undefined : longest;
+}
+
+/** An HTTP date in its three forms (RFC 9110, 5.6.7), or one of RFC 3339. `Date.parse` alone accepts much more. */
 function dateOf(text: string | null): number | undefined {
-  if (text === null || !/^([A-Z][a-z]{2,8}, ?\d|\d{4}-\d\d-\d\dT)/.test(text)) return undefined;
-  const at = Date.parse(text);
+  if (text === null || !/^([A-Z][a-z]{2,8}, ?\d|[A-Z]\w\w [A-Z]\w\w [ \d]\d |\d{4}-\d\d-\d\dT)/.test(text))
+    return undefined;
+  // That of `asctime` has no comma and no zone, and is of GMT.
+  const at = Date.parse(text[3] === " " ? `${text} GMT` : text);
   return Number.isNaN(at) ? undefined : at;
 }
 
@@ -154,7 +165,7 @@ export function readRateLimit(fields: FieldSource, now: number = Date.now()): Se
   }
   if (typeof now !== "number" || !Number.isFinite(now)) throw new InputError("now", "a finite number of ms", now);
   const serverNow = dateOf(fields.get("Date")) ?? now;
-  const retryAfter = numberIn(fields.get("Retry-After-Ms")) ?? waitIn(fields.get("Retry-After"), serverNow, false);
+  const retryAfter = numberIn(fields.get("Retry-After-Ms")) ?? longestIn(fields.get("Retry-After"), serverNow);
   const isCached = (numberIn(fields.get("Age")) ?? 0) > 0;
   for (const read of isCached ? [] : [drafts, draft7, single]) {
     const limits = read(fields, serverNow);

@@ -1,5 +1,5 @@
 import { check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
-import { InputError, show } from "../limit/errors.ts";
+import { InputError } from "../limit/errors.ts";
 import type { ArgumentsOf } from "./options.ts";
 
 /** Settings of {@link singleFlight}. */
@@ -13,7 +13,7 @@ const NO_OBJECT = {};
 function keyOf(args: readonly unknown[]): string {
   const parts = args.map((arg) => {
     if ((typeof arg !== "object" || arg === null) && typeof arg !== "function" && typeof arg !== "symbol") {
-      return [typeof arg, typeof arg === "string" ? arg : show(arg)];
+      return [typeof arg, String(arg)];
     }
     throw new InputError("key", "given, where an argument is neither a string nor a number nor the like", undefined);
   });

@@ -30,6 +30,26 @@ describe("our own fields", () => {
   });
 });
 
+describe("Retry-After", () => {
+  const at = new Date(NOW + 30_000);
+  const [day, date, month, year, time] = at.toUTCString().split(/,? /) as [string, string, string, string, string];
+  test.each([
+    ["as IMF-fixdate", at.toUTCString(), 30_000],
+    [
+      "of RFC 850",
+      `${at.toLocaleDateString("en", { weekday: "long", timeZone: "UTC" })}, ${date}-${month}-${year.slice(2)} ${time} GMT`,
+      30_000,
+    ],
+    ["of asctime", `${day} ${month} ${date.replace(/^0/, " ")} ${time} ${year}`, 30_000],
+    ["of two servers, the longer one", "30, 60", 60_000],
+    ["of two servers, one of which is malformed", "30, soon", undefined],
+  ])("%s: %s", (_, text, wait) => {
+    // Not a `Headers`, which would join two blanks.
+    const fields = { get: (name: string) => (name === "Retry-After" ? text : null) };
+    expect(readRateLimit(fields, NOW).retryAfter).toBe(wait);
+  });
+});
+
 describe("fields that are ignored", () => {
   const nothing = { limits: [], retryAfter: undefined };
   test.each([

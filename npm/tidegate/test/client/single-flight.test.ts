@@ -14,6 +14,14 @@ function held() {
   return { ends, fn };
 }
 
+test("long bigints are different calls", async () => {
+  const { ends, fn } = held();
+  const load = singleFlight(fn);
+  void load(10n ** 100n);
+  void load(10n ** 100n + 1n);
+  expect(ends).toHaveLength(2);
+});
+
 test("concurrent identical calls share one call and its error; later calls start a new one", async () => {
   const { ends, fn } = held();
   const load = singleFlight(fn);
