@@ -1,6 +1,6 @@
 import { load } from "#policy-host";
 import { check } from "../engine/generated/policy.js";
-import { InputError } from "../limit/errors.ts";
+import { InputError, showObject } from "../limit/errors.ts";
 import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";
 
@@ -31,16 +31,28 @@ function parse(written: string): { value: unknown; twice: ReturnType<typeof repe
   try {
     return { value: JSON.parse(text), twice: repeated(text) };
   } catch (error) {
-    const [expected, got] = ["JSON", (error as Error).message];
-    const message = `\`document\` must be ${expected}; got ${got}`;
-    return { value: undefined, twice: [], problem: { path: "", expected, got, message } };
+    return { value: undefined, twice: [], problem: wrong("JSON", (error as Error).message) };
   }
+}
+
+const wrong = (expected: string, got: string): PolicyProblem => ({
+  path: "",
+  expected,
+  got,
+  message: `\`document\` must be ${expected}; got ${got}`,
+});
+
+/** What is no document, and would be reported as one without rules: the bytes of a file, or a promise. */
+function mistaken(document: unknown): PolicyProblem | undefined {
+  const expected = "an object, or the JSON text of one";
+  if (ArrayBuffer.isView(document)) return wrong(expected, 'bytes; read the file as text: readFileSync(path, "utf8")');
+  return document instanceof Promise ? wrong(expected, showObject(document)) : undefined;
 }
 
 /** The rules or the mistakes of a document, or of its text. */
 export function examine(document: unknown): Checked {
   const { value, twice, problem } =
-    typeof document === "string" ? parse(document) : { value: document, twice: [], problem: undefined };
+    typeof document === "string" ? parse(document) : { value: document, twice: [], problem: mistaken(document) };
   if (problem !== undefined) return { rules: [], problems: [problem] };
   if (!loaded) load();
   loaded = true;

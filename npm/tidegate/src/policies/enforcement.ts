@@ -124,7 +124,9 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     if (hows.every((how) => how === undefined)) return decide(op, requests) as Answer<S, AllDecision>;
     const isShadow = (_: unknown, i: number): boolean => hows[i]?.shadow === true;
     const isEnforced = (_: unknown, i: number): boolean => hows[i]?.shadow !== true;
-    const [trials, enforced] = [requests.filter(isShadow), requests.filter(isEnforced)];
+    // Not `filter` of the array itself, which skips its holes.
+    const given = Array.from(requests);
+    const [trials, enforced] = [given.filter(isShadow), given.filter(isEnforced)];
     // Before the first takes tokens.
     for (const request of trials) checkTrial(request);
     const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);

@@ -146,6 +146,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   limit(request: PolicyRequest): Answer<S, AllDecision> | undefined {
     if (typeof request !== "object" || request === null) throw new InputError("request", "an object", request);
     const { address, headers, url, claims } = request;
+    if (url !== undefined && typeof url !== "string") throw new InputError("url", "a string, or absent", url);
     const clientKey = (): string => {
       if (typeof address === "string") return address;
       throw new InputError(

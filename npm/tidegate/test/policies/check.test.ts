@@ -140,3 +140,11 @@ describe("duplicate fields", () => {
     );
   });
 });
+
+test.each([
+  ["the bytes of a file", Buffer.from("{}"), 'bytes; read the file as text: readFileSync(path, "utf8")'],
+  ["a promise", Promise.resolve({}), "a promise; `await` it first"],
+])("%s in place of a document is one mistake with the remedy", (_, document, got) => {
+  const message = `\`document\` must be an object, or the JSON text of one; got ${got}`;
+  expect(checkPolicies(document).map((problem) => problem.message)).toEqual([message]);
+});

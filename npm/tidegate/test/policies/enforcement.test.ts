@@ -56,6 +56,14 @@ describe.each([
 ] as const)("a rule in shadow mode, %s", (_, store) => {
   const trial = rule("trial", 1, { shadow: true });
 
+  test("a hole beside it is refused, as without it, and takes nothing", async () => {
+    const { policies, left } = start([trial], store());
+    // biome-ignore lint/suspicious/noSparseArray: the mistake
+    const requests = [{ name: "trial", config: policies.configOf("trial") }, ,] as never;
+    await expect(async () => policies.limiter.limitAll(requests)).rejects.toThrow("`request` must be an object");
+    expect(await left("trial")).toBe(1);
+  });
+
   test("denies no request, and its decisions have what it decided", async () => {
     const { policies } = start([rule("api", 5), trial], store());
     const decided = [await policies.limit({}), await policies.limit({})];

@@ -268,3 +268,16 @@ describe("invalid arguments", () => {
     ] satisfies Partial<Config>[]);
   });
 });
+
+test("a URL that is no text is a mistake that is named", () => {
+  const rule = {
+    name: "api",
+    limit_keys: ["query:q"],
+    algorithm: "token_bucket",
+    algorithm_config: { rps: 1 },
+  } as const;
+  const policies = definePolicies({ rules: [rule] });
+  expect(() => policies.limit({ url: new URL("http://localhost/?q=1") as never })).toThrow(
+    "`url` must be a string, or absent",
+  );
+});
