@@ -7,10 +7,10 @@
  */
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
+import { type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
 import { Observer } from "./observer.ts";
-import type { Learned, RemoteLimits, ServerState } from "./remote.ts";
+import { type Learned, type RemoteLimits, type ServerState, STATE } from "./remote.ts";
 import { decide, type View, type Wish } from "./view.ts";
 
 export { type Learned, type RemoteLimits, remoteLimits, type ServerState } from "./remote.ts";
@@ -55,11 +55,15 @@ const FROM: Check = {
   expects: "what remoteLimits returns",
   accepts: (from) => typeof (from as Partial<RemoteLimits> | undefined)?.watch === "function",
 };
+const INITIAL: Check = {
+  expects: STATE,
+  accepts: (state) => typeof state === "object" && state !== null,
+};
 const WISH: Readonly<Record<keyof Wish, Check>> = { count: numberFrom(EXPECTS.count, 0, MAX_COUNT), reserve: FLAG };
 const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
   from: FROM,
   tick: durationFrom(10, 3_600_000),
-  initial: ANY,
+  initial: INITIAL,
   ...WISH,
 };
 

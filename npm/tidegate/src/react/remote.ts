@@ -27,7 +27,8 @@ interface Entry {
   again: boolean;
 }
 
-const STATE = "{ value, ts, config, now }, as a server sends it";
+/** What a state must be. */
+export const STATE = "{ value, ts, config, now }, as a server sends it";
 /** Requests that measure the clock: the first one also opens a connection, which distorts its measurement. */
 const EXCHANGES = 3;
 /** An error of the clock that a person does not notice. */

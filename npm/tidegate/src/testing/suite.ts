@@ -1,3 +1,4 @@
+import { type Check, check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { Store } from "../stores/contract.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
 import { CORRUPT } from "./cases/corrupt.ts";
@@ -48,6 +49,23 @@ export interface StoreSuiteOptions extends Deviations {
   readonly corrupt?: ((store: Store) => (identity: string) => unknown) | undefined;
 }
 
+const OPTIONS: Readonly<Record<keyof StoreSuiteOptions, Check>> = {
+  test: FUNCTION,
+  describe: FUNCTION,
+  create: FUNCTION,
+  destroy: FUNCTION,
+  vectors: {
+    expects: "an object of vectors, by name of their file",
+    accepts: (files) => typeof files === "object" && files !== null,
+  },
+  stored: FUNCTION,
+  corrupt: FUNCTION,
+  approximate: STRING,
+  refusesLimitAll: STRING,
+  refusesShards: STRING,
+  shardsApart: STRING,
+};
+
 /** The most differences in the message of a failed test. */
 const SHOWN = 5;
 
@@ -67,6 +85,8 @@ const SHOWN = 5;
  * reason.
  */
 export function storeSuite(options: StoreSuiteOptions): void {
+  checkTable("storeSuite", options, OPTIONS, "an object with test and create");
+  for (const field of ["test", "create"] as const) check(field, options[field], FUNCTION);
   const { test, describe = (_name: string, body: () => void) => body(), create, destroy } = options;
   const { approximate, refusesLimitAll, refusesShards, shardsApart, vectors = {}, stored, corrupt } = options;
 
