@@ -69,7 +69,9 @@ fn duration(text: &str) -> Option<f64> {
     if !digits(integer) || !digits(fraction) {
         return None;
     }
-    Some(parsed(amount)? * ms)
+    let ms = parsed(amount)? * ms;
+    // A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999.
+    Some(if (ms - ms.round()).abs() <= ms * f64::EPSILON { ms.round() } else { ms })
 }
 
 /// The ms of a number, or of a duration's text; `None` for anything else.

@@ -144,6 +144,10 @@ fn a_text_is_a_duration_only_where_a_time_is_expected() {
             .map(|document| document.rules[0].policy_of(None).period())
     };
     assert_eq!(config(r#"{ "rate": 10, "period": "1.5s" }"#), Ok(1500.0));
+    // As products of doubles these are no integers.
+    assert_eq!(config(r#"{ "rate": 10, "period": "1.005s" }"#), Ok(1005.0));
+    assert_eq!(config(r#"{ "rate": 10, "period": "0.07h" }"#), Ok(252_000.0));
+    assert!(config(r#"{ "rate": 10, "period": "1.0005s" }"#).is_err());
     let problems = config(r#"{ "rate": 10, "period": "1s", "capacity": "30s" }"#).unwrap_err();
     assert!(problems.0[0].message.ends_with("got \"30s\""), "{problems}");
 }

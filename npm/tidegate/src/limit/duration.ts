@@ -18,5 +18,9 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 export function inMs(duration: unknown): unknown {
   const [, amount, unit = ""] =
     (typeof duration === "string" && /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(duration)) || [];
-  return amount === undefined ? duration : Number(amount) * (UNITS[unit] as number);
+  if (amount === undefined) return duration;
+  const ms = Number(amount) * (UNITS[unit] as number);
+  const whole = Math.round(ms);
+  // A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999.
+  return Math.abs(ms - whole) <= ms * Number.EPSILON ? whole : ms;
 }
