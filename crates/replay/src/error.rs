@@ -16,6 +16,8 @@ pub enum Error {
         line: String,
         /// Each format tried, and why it does not fit.
         tried: Vec<(&'static str, String)>,
+        /// What to do with a file that is no UTF-8.
+        remedy: Option<&'static str>,
     },
     /// No line of any file is a request.
     NoRequests {
@@ -43,7 +45,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Trace(cause) => write!(f, "{cause}"),
-            Error::Format { file, line, tried } => {
+            Error::Format { file, remedy: Some(remedy), .. } => write!(f, "{file} has no known format: it is {remedy}"),
+            Error::Format { file, line, tried, remedy: None } => {
                 write!(f, "{file} has no known format. It begins with\n  {line}\nTried:")?;
                 for (format, why) in tried {
                     write!(f, "\n  {format}: {why}")?;

@@ -5,7 +5,8 @@ use tidegate_core::{Config, Kind, is_name};
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
 /// Units of time, in ms.
-const UNITS: [(&str, f64); 6] = [("ms", 1.0), ("s", 1e3), ("min", 6e4), ("m", 6e4), ("h", 3.6e6), ("d", 8.64e7)];
+const UNITS: [(&str, f64); 7] =
+    [("ms", 1.0), ("s", 1e3), ("min", 6e4), ("m", 6e4), ("h", 3.6e6), ("d", 8.64e7), ("w", 6.048e8)];
 
 /// A limit's name and its numbers, not yet checked.
 pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error> {
@@ -16,9 +17,13 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
         let Some((field, value)) = word.split_once('=') else {
             return Err(wrong(format!("{word:?} is not field=value; the fields are {FIELDS}")));
         };
-        let amount = || value.parse::<f64>().map_err(|_| wrong(format!("`{field}` must be a number; got {value:?}")));
+        let amount = || {
+            let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+            number.ok_or_else(|| wrong(format!("`{field}` must be a number; got {value:?}")))
+        };
         let time = || {
-            duration(value).ok_or_else(|| wrong(format!("`{field}` must be a time such as 1s or 500ms; got {value:?}")))
+            duration(value)
+                .ok_or_else(|| wrong(format!("`{field}` must be a time such as 500ms, 1s or 15m; got {value:?}")))
         };
         match field {
             "name" if is_name(value) => name = value.to_owned(),
@@ -40,15 +45,22 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             _ => return Err(wrong(format!("there is no field {field:?}; there are {FIELDS}"))),
         }
     }
+    for (field, value, example) in [("rate", config.rate, "10"), ("period", config.period, "1m")] {
+        if value.is_nan() {
+            return Err(wrong(format!("`{field}` is missing: write {field}={example}")));
+        }
+    }
     Ok((name, config))
 }
 
-/// A duration in ms, from `500`, `500ms`, `1.5s`, `1m`, `2h` or `1d`.
+/// A duration in ms, from `500`, `500ms`, `1.5s`, `1m`, `2h`, `1d` or `1w`.
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = if unit.is_empty() { 1.0 } else { UNITS.iter().find(|(name, _)| *name == unit)?.1 };
-    Some(number.trim().parse::<f64>().ok()? * factor)
+    let ms = number.trim().parse::<f64>().ok()? * factor;
+    // A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999.
+    Some(if (ms - ms.round()).abs() <= ms * f64::EPSILON { ms.round() } else { ms })
 }
 
 /// A share from 0 to 1, from `0.1%` or `0.001`.
@@ -77,8 +89,11 @@ mod tests {
     fn the_error_of_a_limit_names_the_field_and_the_legal_values() {
         let message = |text| limit(text, 0).unwrap_err().to_string();
         assert!(message("rate=x").ends_with("`rate` must be a number; got \"x\""));
-        assert!(message("period=1y").ends_with("`period` must be a time such as 1s or 500ms; got \"1y\""));
+        assert!(message("period=1y").ends_with("`period` must be a time such as 500ms, 1s or 15m; got \"1y\""));
         assert!(message("rate").contains("is not field=value"));
+        assert!(message("rate=inf period=1s").ends_with("`rate` must be a number; got \"inf\""));
+        assert!(message("rate=1").ends_with("`period` is missing: write period=1m"));
+        assert!(message("").ends_with("`rate` is missing: write rate=10"));
         assert!(message("burst=3").contains("there is no field \"burst\""));
     }
 
@@ -90,6 +105,8 @@ mod tests {
         assert!(share("-1").is_err());
         for (text, ms) in
             [("250", 250.0), ("250ms", 250.0), ("2m", 120_000.0), ("2min", 120_000.0), ("1d", 86_400_000.0)]
+                .into_iter()
+                .chain([("1w", 604_800_000.0), ("1.005s", 1005.0), ("0.07h", 252_000.0), ("0.5ms", 0.5)])
         {
             assert_eq!(duration(text), Some(ms));
         }

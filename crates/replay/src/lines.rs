@@ -37,6 +37,14 @@ impl Lines {
         self.ended = true;
     }
 
+    /// Skips the byte order mark that editors and PowerShell write at the start of a file.
+    pub(crate) fn skip_mark(&mut self) {
+        if self.head().starts_with(b"\xef\xbb\xbf") {
+            self.from += 3;
+            self.searched = self.searched.max(self.from);
+        }
+    }
+
     /// The unread bytes, by which a format is recognised.
     pub(crate) fn head(&self) -> &[u8] {
         &self.buffer[self.from..]

@@ -102,6 +102,7 @@ impl Reader {
 
     fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
         if file.splitter.is_none() {
+            file.lines.skip_mark();
             let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
                 // Only empty lines so far.
                 while file.lines.next().is_some() {

@@ -136,6 +136,27 @@ fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    for (content, format) in [(COMMON, "common"), (JSON, "json"), (CSV, "csv")] {
+        assert_same(&report(format!("\u{feff}{content}"), limit()), format);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_utf_8_has_an_error_with_the_command_that_converts_it() {
+    let utf_16: Vec<u8> = std::iter::once(0xfeff).chain(COMMON.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for (content, remedy) in [
+        (utf_16, "iconv -f UTF-16 -t UTF-8"),
+        (b"\x28\xb5\x2f\xfd\x24\x60\n".to_vec(), "zstd -dc"),
+        (b"BZh91AY&SY\n".to_vec(), "bzip2 -dc"),
+        (b"\xfd7zXZ\0\0\x04\n".to_vec(), "xz -dc"),
+    ] {
+        let error = run(content, limit()).unwrap_err().to_string();
+        assert!(error.contains(remedy), "{error}");
+    }
+}
+
+#[test]
 fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
     let error = run("\nhello world\n1,2\n", limit()).unwrap_err().to_string();
     for part in ["has no known format", "hello world", "json: not a JSON object", "common: not `host", "csv: no column"]

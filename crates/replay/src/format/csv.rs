@@ -5,8 +5,6 @@ use crate::fields::{Fields, Wanted, named, same};
 use crate::lines::MAX_LINE_BYTES;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
 pub(crate) struct Splitter {
     reader: Reader,
     /// Each slot's column.
@@ -20,7 +18,6 @@ pub(crate) struct Splitter {
 
 impl Splitter {
     pub(crate) fn new(first: &[u8], wanted: &Wanted) -> Result<Splitter, String> {
-        let first = first.strip_prefix(MARK).unwrap_or(first);
         let count = |c: u8| first.iter().filter(|d| **d == c).count();
         let delimiter = [b'\t', b';', b','].into_iter().max_by_key(|c| count(*c)).unwrap_or(b',');
         let mut splitter = Splitter {

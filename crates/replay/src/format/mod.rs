@@ -93,6 +93,16 @@ impl Splitter {
     }
 }
 
+/// The first bytes of files that are no UTF-8, and what to do with them.
+const OTHERS: [(&[u8], &str); 5] = [
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it before: zstd -dc <file> | tidegate-replay -"),
+    (b"BZh", "packed by bzip2; unpack it before: bzip2 -dc <file> | tidegate-replay -"),
+    (b"\xfd7zXZ", "packed by xz; unpack it before: xz -dc <file> | tidegate-replay -"),
+];
+const UTF_16: &str = "UTF-16; convert it to UTF-8 before: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
+
 /// The format of a file that begins with `head`, or the format that the caller gave.
 pub(crate) fn detect(
     given: Option<Format>,
@@ -114,5 +124,6 @@ pub(crate) fn detect(
             Err(why) => tried.push((format.name(), why)),
         }
     }
-    Err(Error::Format { file: file.to_owned(), line: shown(first), tried })
+    let remedy = OTHERS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, remedy)| *remedy);
+    Err(Error::Format { file: file.to_owned(), line: shown(first), tried, remedy })
 }
