@@ -16,7 +16,7 @@ impl FileError {
         FileError { path: path.to_owned(), what: what.into() }
     }
 
-    /// An error of the operating system on `path`, with the remedy where there is one.
+    /// An error of the operating system on `path`, with the remedy.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> FileError {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; give this process's user the right to read and write there",
@@ -28,7 +28,7 @@ impl FileError {
                 "; raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`"
             }
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => "; use the path of a folder, or of none yet",
-            _ => "",
+            _ => "; use the path of a folder on a local disk, in which this process can make and write files",
         };
         FileError::new(path, format!("{doing}: {error}{remedy}"))
     }

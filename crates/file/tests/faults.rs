@@ -4,9 +4,10 @@ mod temporary;
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use temporary::{NOW, Temporary, bucket, granted};
-use tidegate_file::{Options, Sync};
+use tidegate_file::{Options, Sync, open};
 use tidegate_table::Call;
 
 fn write(folder: &Temporary, keys: usize) {
@@ -298,6 +299,16 @@ fn a_path_that_is_a_file_is_rejected_with_the_remedy() {
     let error = folder.open_with(Options::default()).expect_err("a file");
     assert!(error.contains("the folder cannot be used") && error.contains("use the path of a folder"), "{error}");
     fs::remove_file(&folder.0).expect("a file");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_on_which_no_folder_can_be_made_is_rejected_with_the_remedy() {
+    let long = format!("/tmp/{}", "a".repeat(300));
+    for path in ["/proc/x", &long] {
+        let error = open(Path::new(path), Options::default()).expect_err("no folder").to_string();
+        assert!(error.contains("; use the path of a folder on a local disk"), "{error}");
+    }
 }
 
 #[cfg(unix)]
