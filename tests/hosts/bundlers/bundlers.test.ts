@@ -1,12 +1,12 @@
 /** The packed tarball through widely used bundlers, and their output in Chromium. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { launch } from "../../support/chromium.ts";
 import { browse } from "../../support/site.ts";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { BUNDLERS } from "./bundlers.ts";
+import { BUNDLERS, webpackForNode } from "./bundlers.ts";
 
 await inRuntime("bundlers", () =>
   inRuntime("chromium", async (program) => {
@@ -31,3 +31,14 @@ await inRuntime("bundlers", () =>
     });
   }),
 );
+
+await inRuntime("bundlers", () => {
+  test("webpack 5 for Node.js: it contains the engine once, and webpack warns of nothing", async () => {
+    const user = project("bundlers");
+    const out = join(user.folder, "built-node");
+    expect(await webpackForNode(user.folder, out)).toBe("");
+    const modules = readFileSync(join(out, "built.cjs"), "utf8").match(/AGFzbQ/g);
+    expect(modules).toHaveLength(1);
+    user.remove();
+  });
+});

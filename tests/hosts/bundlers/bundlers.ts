@@ -13,7 +13,10 @@ interface Rollup {
 }
 type Webpack = (
   options: object,
-  done: (error: Error | null, stats?: { hasErrors(): boolean; toString(): string }) => void,
+  done: (
+    error: Error | null,
+    stats?: { hasErrors(): boolean; hasWarnings(): boolean; toString(how?: string): string },
+  ) => void,
 ) => { close(done: () => void): void };
 
 /** A file of an installed package, as a module. */
@@ -32,23 +35,27 @@ const vite = (name: string) => async (folder: string, out: string) => {
   });
 };
 
-async function webpack(folder: string, out: string): Promise<void> {
+async function runWebpack(options: object): Promise<string> {
   const run = createRequire(import.meta.url)(join(modules, "webpack")) as Webpack;
-  await new Promise<void>((resolve, reject) => {
-    const options = {
-      context: folder,
-      entry: "./program.js",
-      mode: "production",
-      output: { path: out, filename: "built.js" },
-      performance: false,
-    };
-    const compiler = run(options, (error, stats) => {
+  return await new Promise((resolve, reject) => {
+    const compiler = run({ mode: "production", ...options }, (error, stats) => {
       compiler.close(() => {
         if (error !== null || stats === undefined || stats.hasErrors()) reject(error ?? new Error(stats?.toString()));
-        else resolve();
+        else resolve(stats.hasWarnings() ? stats.toString("errors-warnings") : "");
       });
     });
   });
+}
+
+async function webpack(folder: string, out: string): Promise<void> {
+  const output = { path: out, filename: "built.js" };
+  await runWebpack({ context: folder, entry: "./program.js", output, performance: false });
+}
+
+/** Writes `built.cjs`, for Node.js, and returns webpack's warnings. */
+export async function webpackForNode(folder: string, out: string): Promise<string> {
+  const output = { path: out, filename: "built.cjs" };
+  return await runWebpack({ context: folder, entry: "./program.js", target: "node", output });
 }
 
 async function rollup(folder: string, out: string): Promise<void> {

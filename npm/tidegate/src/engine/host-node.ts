@@ -1,5 +1,6 @@
 // Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
-import { createRequire } from "node:module";
+// As one object: webpack follows an imported `createRequire`, and would bundle the package twice.
+import module from "node:module";
 import type { Exports } from "./exports.ts";
 import { instantiate } from "./generated/glue.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
@@ -18,7 +19,7 @@ export const loadAlgebra: () => Exports = load;
  * module that it resolved: this is where it finds them. Bundlers leave the function out.
  */
 export function commonJs(): unknown {
-  const require = createRequire(import.meta.url);
-  // Used twice, or the build writes createRequire(…)(…), which the tracer does not follow.
+  const require = module.createRequire(import.meta.url);
+  // Used twice, or the build writes module.createRequire(…)(…), which the tracer does not follow.
   return [require("../index.cjs"), require];
 }
