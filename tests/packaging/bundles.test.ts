@@ -57,6 +57,24 @@ describe("bundled", () => {
     }
   });
 
+  test("a page without WebAssembly that has tried tidegate can still load tidegate/pure", async () => {
+    const tried = `import { defineLimits, evaluate } from "tidegate";
+      const config = { kind: "token bucket", rate: 1, period: 1000 };
+      globalThis.errors = [];
+      for (const attempt of [() => defineLimits({ one: config }).limit("one"), () => evaluate(null, config, { now: 0 })]) {
+        try { attempt(); } catch (error) { errors.push(error.message); }
+      }`;
+    const header = 'import { defineLimits, evaluate, MINUTE } from "tidegate/pure";';
+    const evaluated =
+      "globalThis.ok = evaluate(null, { kind: 'token bucket', rate: 1, period: 1 }, { now: 0 }).decision.ok;";
+    const context = browserLike();
+    runInContext("delete globalThis.WebAssembly", context);
+    runInContext(await bundle(tried, ["browser"]), context);
+    expect(context["errors"]).toEqual(Array(2).fill(expect.stringContaining("import tidegate/pure")));
+    runInContext(await bundle(use(header) + evaluated, ["browser"]), context);
+    expect([context["answers"], context["ok"]]).toEqual([ANSWERS, true]);
+  });
+
   test("for workerd, the wasm stays a module of its own, as that host demands", async () => {
     const text = await bundle(PROGRAM, ["workerd", "worker", "browser"], ["*.wasm"]);
     expect(text).toContain("small.wasm");

@@ -42,13 +42,17 @@ export function shared<T>(what: string, make: () => T): T {
   return realm[key(what)] as T;
 }
 
+/** What {@link shared} has already, or this copy's own, which is not kept: a host that cannot load leaves the choice open. */
+export const chosen = <T>(what: string, own: T): T =>
+  (globalThis as unknown as Record<symbol, T | undefined>)[key(what)] ?? own;
+
 let loaded: Algebra | undefined;
 
 /** The algebra of this thread, loaded by the first call. */
 export function algebra(): Algebra {
   loaded ??= shared(
     "algebra",
-    shared("algebra by", () => () => new Algebra(loadAlgebra)),
+    chosen("algebra by", () => new Algebra(loadAlgebra)),
   );
   return loaded;
 }

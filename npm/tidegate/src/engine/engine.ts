@@ -1,5 +1,5 @@
 import { load } from "#engine-host";
-import { Algebra, type Load, shared } from "./algebra.ts";
+import { Algebra, chosen, type Load, shared } from "./algebra.ts";
 import type { Exports } from "./exports.ts";
 import { MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, SHORT_KEY_BYTES } from "./generated/wire.ts";
@@ -111,7 +111,7 @@ let loaded: Engine | undefined;
 
 /** The engine of this thread, loaded by the first call. */
 export function engine(): Engine {
-  loaded ??= shared("engine", () => new Engine(shared("host", () => load)));
+  loaded ??= shared("engine", () => new Engine(chosen("host", load)));
   return loaded;
 }
 
