@@ -75,6 +75,20 @@ describe("bundled", () => {
     expect([context["answers"], context["ok"]]).toEqual([ANSWERS, true]);
   });
 
+  test("where WebAssembly is not allowed, policies name the remedies", async () => {
+    const text = await bundle(
+      `import { checkPolicies } from "tidegate/policies";
+      try { checkPolicies({ rules: [] }); } catch (error) { globalThis.error = error.message; }`,
+      ["browser"],
+    );
+    const context = browserLike();
+    runInContext("delete globalThis.WebAssembly", context);
+    runInContext(text, context);
+    expect(context["error"]).toMatch(
+      /^WebAssembly checks policy documents, .* add 'wasm-unsafe-eval' .* on a server \(/,
+    );
+  });
+
   test("for workerd, the wasm stays a module of its own, as that host demands", async () => {
     const text = await bundle(PROGRAM, ["workerd", "worker", "browser"], ["*.wasm"]);
     expect(text).toContain("small.wasm");
