@@ -120,6 +120,35 @@ const leased = (() => {
   );
 })();
 
+/** D1, of which a request may wait for its own statements. */
+let pause = 0;
+const onD1 = {
+  prepare: (sql) => ({
+    bind: (...values) => ({
+      async all() {
+        if (pause > 0) await scheduler.wait(pause);
+        return bindings.DB.prepare(sql)
+          .bind(...values)
+          .all();
+      },
+    }),
+  }),
+  batch() {},
+};
+const ofIsolate = defineLimits(
+  { global: { kind: "token bucket", rate: 100, period: 1000 * HOUR } },
+  { store: sqlite(onD1), timeout: 2000, log: false },
+);
+
+/** A call on D1 that waits for so many ms, and what came of it; `forgotten`: the response does not wait for it. */
+async function d1({ key, wait = 0, forgotten }) {
+  pause = Number(wait);
+  const call = ofIsolate.limit("global", { key });
+  if (forgotten !== undefined) return undefined;
+  const { ok, degraded = false } = await call;
+  return { ok, degraded };
+}
+
 /** Parallel calls of one request on one object. */
 async function burst(namespace, calls) {
   const limits = defineLimits(CONFIGS, { store: durableObject(namespace), timeout: 60_000 });
@@ -334,6 +363,7 @@ export default {
     if (pathname === "/spread") return respond(await spread(env, JSON.parse(query.of)));
     if (pathname === "/late") return respond(await late(env));
     if (pathname === "/global") return respond(await global());
+    if (pathname === "/d1") return respond(await d1(query));
     if (pathname === "/kv") return respond(await onKv(env));
     const namespace = env[query.in ?? "WATCHED"];
     if (pathname === "/rpcs") return respond(await rpcs(namespace, Number(query.shards)));

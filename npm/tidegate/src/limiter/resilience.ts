@@ -270,7 +270,9 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
         if (!outages.none) outages.succeeded(node, steadyNow());
         resolve(result);
       };
-      sent.then(succeed, fail);
+      const ended = sent.then(succeed, fail);
+      // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
+      store.during?.(ended);
     };
     const { connecting } = store;
     if (connecting === undefined) return new Promise(start);

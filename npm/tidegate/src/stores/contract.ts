@@ -83,7 +83,10 @@ export interface AsyncStore extends StoreOf<true> {
    * limiter's calls wait for it until 2 s after the first of them, which do not count as their `timeout`.
    */
   readonly connecting?: Promise<unknown> | undefined;
-  /** Keeps the host alive until some work ends that no caller waits for, such as a Worker's `waitUntil`. */
+  /**
+   * Keeps the host alive until some work ends that no caller waits for, such as a Worker's `waitUntil`. A limiter passes each
+   * of its calls, which a caller no longer waits for after its deadline.
+   */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }
 /** Where state lives. It applies; it never decides. */

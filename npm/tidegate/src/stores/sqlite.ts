@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { during } from "#durable-object";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -53,7 +54,7 @@ export type SqliteOptions = TableOptions;
  */
 export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncStore {
   const connection = connectionTo(client);
-  return tableStore("sqlite", options, (table, index) => ({
+  const store = tableStore("sqlite", options, (table, index) => ({
     async create() {
       await connection.run(
         `CREATE TABLE IF NOT EXISTS ${table} (id TEXT PRIMARY KEY, state TEXT, drop_at INTEGER NOT NULL) WITHOUT ROWID`,
@@ -96,6 +97,8 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
     // Reported before anything has changed.
     isBusy: (error) => /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)),
   }));
+  // On D1 the requests of an isolate share steps.
+  return Object.assign(store, { during });
 }
 
 /** The stored state as JSON carries it. A blob is no state; it is compared too, so that a reset can replace it. */
