@@ -19,15 +19,21 @@ const FEATURES = [
 ].map((feature) => `--enable-${feature}`);
 const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];
 const OZ = ["-Oz", "--converge"];
+/** What leases and shards need besides `memory` and `numbers_at`: nothing of the table. */
+const DISTRIBUTED = ["lease_spend", "pool_at", "pool_decide"];
 /**
- * The engine for servers, the one for hosts that download it, and the exports of that which need no table: pages that only
- * show or project a limit download nothing else.
+ * The engine for servers, the one for hosts that limit its size, and what pages download of that: its table; leases and
+ * shards, with the stores that have them; or the algebra alone, where limits are only shown or projected.
  */
 const BUILDS = {
   speed: { raw: "speed", how: ["-O3"] },
   small: { raw: "small", how: OZ },
+  page: { raw: "small", how: OZ, without: DISTRIBUTED },
+  distributed: { raw: "small", how: OZ, only: ["memory", "numbers_at", ...DISTRIBUTED] },
   algebra: { raw: "small", how: OZ, only: ["memory", "numbers_at", "evaluate"] },
 };
+/** The builds that pages download, as text. */
+const TEXTS = ["page", "distributed", "algebra"];
 
 const write = (name, text) => writeFileSync(join(root, folder, name), FROM + text);
 const MODULE_TYPE = "declare const module: WebAssembly.Module;\nexport default module;\n";
@@ -78,7 +84,7 @@ export function writeBare(module) {
   const bytes = readFileSync(module);
   write("glue.js", BARE_GLUE);
   writeBase64("speed", bytes);
-  for (const name of ["small", "algebra"]) writeText(name, bytes);
+  for (const name of TEXTS) writeText(name, bytes);
 }
 
 /** The module with these exports and what they reach. */
@@ -95,9 +101,10 @@ async function keep(exports, from, to) {
 }
 
 async function optimize() {
-  for (const [name, { raw, how, only }] of Object.entries(BUILDS)) {
+  for (const [name, { raw, how, only, without = [] }] of Object.entries(BUILDS)) {
     const [from, to] = [`${folder}/${raw}.raw.wasm`, `${folder}/${name}.wasm`];
-    await keep(only ?? exportsOf(from).filter((one) => !one.startsWith("__")), from, to);
+    const all = exportsOf(from).filter((one) => !one.startsWith("__"));
+    await keep(only ?? all.filter((one) => !without.includes(one)), from, to);
     await run("wasm-opt", [...how, ...STRIP, ...FEATURES, to, "-o", to]);
     console.log(`${name}: ${readFileSync(join(root, to)).length} bytes`);
   }
@@ -105,10 +112,8 @@ async function optimize() {
   write("glue.d.ts", GLUE_TYPE);
   write("small.d.wasm.ts", MODULE_TYPE);
   writeBase64("speed");
-  for (const name of ["small", "algebra"]) {
-    writeText(name);
-    await toJavaScript(name);
-  }
+  for (const name of TEXTS) writeText(name);
+  for (const name of ["small", "algebra"]) await toJavaScript(name);
 }
 
 /** The check of policy documents: loaded once, so for size. */
@@ -167,8 +172,8 @@ const made = (name, place, modules, outputs, make) => {
 };
 
 export async function optimizeWasm() {
-  const small = ["small", "algebra"].flatMap((name) => [`${name}.wasm`, `${name}-inline.ts`, `${name}-pure.js`]);
-  const engine = ["glue.js", "speed-inline.ts", ...small];
+  const texts = TEXTS.map((name) => `${name}-inline.ts`);
+  const engine = ["glue.js", "speed-inline.ts", "small.wasm", "small-pure.js", "algebra-pure.js", ...texts];
   const policy = ["policy_bg.wasm", "policy_bg.d.wasm.ts", "policy_bg-inline.ts"];
   await Promise.all([
     made("wasm-opt", GENERATED, ["speed", "small"], engine, optimize),

@@ -53,7 +53,7 @@ export const STORES = [
   swap("if (written !== undefined) return written.state;", ""),
   swap("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
   swap("dropIn: SLACK }", "dropIn: 0 }"),
-  swap("if (ids.length > 1 && database.random === undefined) await load(ids);", ""),
+  swap("if (ids.length > 1 && database.sharding === undefined) await load(ids);", ""),
   swap("if (lost !== undefined) throw lost.error;", ""),
   swap("writes.size === 0 && reads < 2", "writes.size === 0"),
   swap("if (performance.now() >= first) return", "if (false) return"),

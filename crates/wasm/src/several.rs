@@ -4,7 +4,7 @@ use crate::engine::{get, key_of, with};
 use crate::pure::state;
 use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now};
-use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, refuse, write_decision};
+use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, policy, refuse, write_decision};
 use tidegate_table::{Member, Op};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -29,8 +29,8 @@ pub fn all_clear() {
 }
 
 /// Takes the tokens of all staged requests or of none; without `takes`, only decides. Leaves eight doubles for each
-/// request at [`pool_at`], of which the last is its status word. Returns the status word of all requests; the first
-/// number is their retryAt.
+/// request, of which the last is its status word. Returns the status word of all requests; the first number is their
+/// retryAt, the second the address of their doubles.
 #[wasm_bindgen]
 #[must_use]
 pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
@@ -50,6 +50,7 @@ pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
             engine.pool.extend_from_slice(pairs);
         }
         engine.numbers[0] = all.retry_at.unwrap_or(f64::NAN);
+        engine.numbers[1] = engine.pool.as_ptr() as usize as f64;
         u32::from(all.ok) * OK
     })
 }
@@ -64,17 +65,33 @@ pub fn pool_at(states: u32) -> usize {
     })
 }
 
-/// Decides one call on the first `states` states at [`pool_at`], all shards of the limit taken as one. With [`WRITES`]
-/// in the status word, the new states are at [`pool_at`].
+/// Decides one call on the first `states` states at [`pool_at`], all shards of the limit taken as one, under this policy,
+/// given as for [`evaluate`](crate::evaluate). With [`WRITES`] in the status word, the new states are at [`pool_at`].
 #[wasm_bindgen]
 #[must_use]
-pub fn pool_decide(limit: u32, states: u32, start: f64, now: f64, count: f64, flags: u32) -> u32 {
+#[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
+pub fn pool_decide(
+    kind: u32,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    max_reserved: f64,
+    start: f64,
+    shards: f64,
+    states: u32,
+    now: f64,
+    count: f64,
+    flags: u32,
+) -> u32 {
+    let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
+        Ok(policy) => policy,
+        Err(error) => return refuse(error),
+    };
+    let call = match call(now, count, flags) {
+        Ok(call) => call,
+        Err(status) => return status,
+    };
     with(|engine| {
-        let call = match call(now, count, flags) {
-            Ok(call) => call,
-            Err(status) => return status,
-        };
-        let Some(policy) = get(&engine.limits, limit).map(|limit| *limit.policy()) else { return BROKEN };
         let mut shards = Vec::new();
         for [value, ts] in engine.pool.iter().take(states as usize) {
             match state(*value, *ts) {
@@ -82,7 +99,7 @@ pub fn pool_decide(limit: u32, states: u32, start: f64, now: f64, count: f64, fl
                 Err(status) => return status,
             }
         }
-        let mut pool = Pool::new(&policy, start, &mut shards, call.now);
+        let mut pool = Pool::new(&policy, 0.0, &mut shards, call.now);
         let (decision, writes) = match call.op {
             Op::Take => {
                 let decision = pool.take(call.count, call.reserve);

@@ -1,8 +1,8 @@
-/** The module without tables, which pages download. tests/hosts/pure.test.ts runs the vectors on it. */
+/** The modules that pages download, which have a part of the engine each. tests/hosts/pure.test.ts runs the vectors on it. */
 import { describe, expect, test } from "vitest";
 import { Algebra } from "../src/engine/algebra.ts";
-import { loadAlgebra as inline } from "../src/engine/host-inline.ts";
-import { loadAlgebra as pure } from "../src/engine/host-pure.ts";
+import { load, loadAlgebra as inline, loadDistributed } from "../src/engine/host-inline.ts";
+import { load as whole, loadAlgebra as pure } from "../src/engine/host-pure.ts";
 import type { Config } from "../src/limit/config.ts";
 import type { Operation } from "../src/limit/decision.ts";
 import { Evaluator } from "../src/limit/evaluator.ts";
@@ -34,4 +34,29 @@ describe.each(Object.entries({ inline, pure }))("%s", (_, load) => {
     const config = { kind: "token bucket", rate: 1, period: 1000, ...wrong } as const;
     expect(() => new Evaluator("a", config, algebra)).toThrow(expect.objectContaining({ field }));
   });
+});
+
+test("a page's module with the table has all but leases and shards, which are the other's", () => {
+  const names = (exports: object): string[] => Object.keys(exports).sort();
+  const distributed = ["lease_spend", "memory", "numbers_at", "pool_at", "pool_decide"];
+  expect(names(loadDistributed())).toEqual(distributed);
+  expect(names(load())).toEqual(
+    names(whole()).filter((name) => /memory|numbers_at/.test(name) || !distributed.includes(name)),
+  );
+});
+
+test("leases and shards return the same in the page's module as in the whole engine", () => {
+  const [page, engine] = [new Algebra(loadDistributed), new Algebra(whole)];
+  const results = [page, engine].map((algebra) => {
+    const { wasm } = algebra;
+    const policy = [0, 24, 3_600_000, 24, Number.NaN, 0, 3] as const;
+    const spent = wasm.lease_spend(...policy, 5, 1e6, 2.5, 1e6 + 7, 2);
+    const after = [...algebra.numbers];
+    const at = wasm.pool_at(3) >>> 0;
+    new Float64Array(wasm.memory.buffer, at, 6).set([8, 1e6, 1, 1e6, Number.NaN, 0]);
+    const decided = wasm.pool_decide(...policy, 3, 1e6 + 7, 16, 0);
+    return [spent, after, decided, [...algebra.numbers], [...new Float64Array(wasm.memory.buffer, at, 6)]];
+  });
+  expect(results[0]).toEqual(results[1]);
+  expect(results[0]?.[0]).toBeLessThan(256);
 });

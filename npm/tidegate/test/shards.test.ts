@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
+import { better, pick, pool, sum } from "../src/limit/shards.ts";
 
 const of = (shards: number) => new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards });
 const NOW = 1_000_000;
@@ -10,12 +11,12 @@ const NOW = 1_000_000;
 test("pick returns two distinct shards, and each ordered pair equally often", () => {
   for (const shards of [2, 3, 7, 10]) {
     const pairs = shards * (shards - 1);
-    const picked = Array.from({ length: pairs }, (_, i) => of(shards).pick((i + 0.5) / pairs));
+    const picked = Array.from({ length: pairs }, (_, i) => pick(of(shards), (i + 0.5) / pairs));
     expect(new Set(picked.map(String)).size).toBe(pairs);
   }
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 2, max: 65_536 }), (random, shards) => {
-      const [first, second] = of(shards).pick(random);
+      const [first, second] = pick(of(shards), random);
       expect(first).not.toBe(second);
       for (const shard of [first, second]) expect(Number.isInteger(shard) && shard >= 0 && shard < shards).toBe(true);
     }),
@@ -26,7 +27,7 @@ test("better takes from the fuller shard, from the first of equals, and never le
   const limit = of(2);
   const at = (value: number): State => ({ value, ts: NOW });
   const take = (a: State | null, b: State | null, count: number, op: "take" | "check" = "take") =>
-    limit.better([a, b], { op, count, reserve: true }, NOW, 0);
+    better(limit, [a, b], { op, count, reserve: true }, NOW, 0);
   expect(take(at(3), at(5), 4)).toMatchObject({
     which: 1,
     state: at(1),
@@ -41,10 +42,10 @@ test("better takes from the fuller shard, from the first of equals, and never le
 test("a pool grants what all shards hold together, in equal parts, and sums up what is left", () => {
   const limit = of(3);
   const states = [{ value: 8, ts: NOW }, { value: 1, ts: NOW }, null];
-  const take = (count: number) => limit.pool(states, { op: "take", count, reserve: false }, NOW, 0);
+  const take = (count: number) => pool(limit, states, { op: "take", count, reserve: false }, NOW, 0);
   const { decision, states: after } = take(17);
   expect([decision.ok, decision.value]).toEqual([true, 0]);
   expect(after).toEqual(Array(3).fill({ value: 0, ts: NOW }));
   expect(take(17.5)).toMatchObject({ decision: { ok: false, value: 17 }, states: undefined });
-  expect(limit.sum(states, NOW, 0)).toEqual({ value: 17, ts: NOW });
+  expect(sum(limit, states, NOW, 0)).toEqual({ value: 17, ts: NOW });
 });

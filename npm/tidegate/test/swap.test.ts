@@ -1,6 +1,7 @@
 /** Atomic steps by compare-and-swap. */
 import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
+import { shardingBy } from "../src/limit/shards.ts";
 import { SLACK } from "../src/stores/steps.ts";
 import { bucket, call, limit, NOW, other, parts, table } from "./swap-table.ts";
 
@@ -202,7 +203,7 @@ test("a denied limitAll has the latest of its retry times, and none where a wait
 });
 
 test("a check on several rows, read one by one, is compared; on one row it is not", async () => {
-  const { store, reads, changes } = table({ random: () => 0 });
+  const { store, reads, changes } = table({ sharding: shardingBy(() => 0) });
   await store.decide(call("check"), NOW);
   expect(changes).toEqual([]);
   await store.decide({ ...call("check"), limit: parts }, NOW);
@@ -211,7 +212,7 @@ test("a check on several rows, read one by one, is compared; on one row it is no
 });
 
 test("calls on shards of their own read inside the step, limitAll too", async () => {
-  const { store, reads } = table({ random: () => 0 });
+  const { store, reads } = table({ sharding: shardingBy(() => 0) });
   await store.decideAll([call(), { ...call(), limit: parts }], NOW);
   expect(reads).toEqual([["one:k"], ["parts/0:k"], ["parts/1:k"]]);
 });

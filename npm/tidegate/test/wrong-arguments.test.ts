@@ -17,7 +17,7 @@ const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./con
 /** Errors, which the package constructs; and what test files call to register tests. */
 /** Made for the package's own calls, for tests, or for the framework's: plugins, decorators and modules. */
 const NOT_CALLED =
-  /^(\w+Error|layers|MemoryStore|Policies|AdaptiveRate|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
+  /^(\w+Error|layers|pool|MemoryStore|Policies|AdaptiveRate|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = () => defineLimits({ api: bucket });

@@ -63,6 +63,14 @@ fn sound(status: u32) {
     }
 }
 
+/// The kind of a limit and its numbers but for the start; without a limit, numbers that no policy has.
+fn numbers_of(limit: Option<&Limit>) -> (u32, [f64; 5]) {
+    let Some(policy) = limit.map(Limit::policy) else { return (0, [0.0; 5]) };
+    let kind = Kind::ALL.iter().position(|kind| *kind == policy.kind()).unwrap_or(0) as u32;
+    let most = if policy.max_reserved().is_finite() { policy.max_reserved() } else { f64::NAN };
+    (kind, [policy.rate(), policy.period(), policy.capacity(), most, f64::from(policy.shards())])
+}
+
 struct Host {
     table: u32,
     twin: Table,
@@ -166,7 +174,7 @@ impl Host {
             staged += u32::from(!fails(status));
         }
         let status = engine::all_commit(self.table, now, 0);
-        let at = engine::pool_at(4 * staged) as *const [f64; wire::NUMBERS];
+        let at = numbers()[1] as usize as *const [f64; wire::NUMBERS];
         for i in 0..if fails(status) { 0 } else { staged as usize } {
             // Safety: `all_commit` wrote that many decisions there.
             let decision = unsafe { *at.add(i) };
@@ -177,10 +185,10 @@ impl Host {
     }
 
     fn pool(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
-        let (number, limit) = self.limit(draw);
-        let shards = limit.as_ref().map_or(2, |limit| limit.policy().shards());
-        let at = engine::pool_at(shards) as *mut f64;
-        for i in 0..2 * shards as usize {
+        let (_, limit) = self.limit(draw);
+        let states = limit.as_ref().map_or(2, |limit| limit.policy().shards());
+        let at = engine::pool_at(states) as *mut f64;
+        for i in 0..2 * states as usize {
             let x = if draw.yes() { draw.double() } else { 1e12 };
             // The sum of larger values may overflow; no store returns such states.
             let x = if x.abs() > 1e300 { f64::NAN } else { x };
@@ -188,7 +196,8 @@ impl Host {
             unsafe { *at.add(i) = x };
         }
         let start = f64::from(draw.below(1000));
-        sound(engine::pool_decide(number, shards, start, now, count, flags));
+        let (kind, [rate, period, capacity, most, shards]) = numbers_of(limit.as_ref());
+        sound(engine::pool_decide(kind, rate, period, capacity, most, start, shards, states, now, count, flags));
     }
 
     fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
@@ -196,9 +205,13 @@ impl Host {
         let (start, value, ts, part) = (draw.double(), draw.double(), draw.double(), u32::from(draw.byte() & 1));
         // With an illegal start, the only promise is that the call returns.
         let legal = start.abs() <= MAX_NOW_MS && start.floor() == start;
+        let (kind, [rate, period, capacity, most, shards]) = numbers_of(limit.as_ref());
+        let spend = |leased| {
+            engine::lease_spend(kind, rate, period, capacity, most, start, shards, value, ts, leased, now, count)
+        };
         let statuses = [
-            self.evaluate(limit.as_ref(), part, start, [value, ts, now, count], flags),
-            engine::lease_spend(number, start, value, ts, f64::from(draw.below(100)), now, count),
+            engine::evaluate(kind, rate, period, capacity, most, start, shards, part, value, ts, now, count, flags),
+            spend(f64::from(draw.below(100))),
         ];
         if legal {
             statuses
@@ -207,20 +220,7 @@ impl Host {
         }
         let own = engine::start(number, 0);
         assert!(own.is_finite() || own == tidegate_core::FIRST_REQUEST);
-        let _ = engine::lease_spend(number, start, value, ts, draw.double(), now, count);
-    }
-
-    /// The algebra on the limit's numbers; without a limit, on numbers that no policy has.
-    fn evaluate(&self, limit: Option<&Limit>, part: u32, start: f64, call: [f64; 4], flags: u32) -> u32 {
-        let [value, ts, now, count] = call;
-        let Some(policy) = limit.map(Limit::policy) else {
-            return engine::evaluate(0, 0.0, now, count, value, start, ts, part, value, ts, now, count, flags);
-        };
-        let kind = Kind::ALL.iter().position(|kind| *kind == policy.kind()).unwrap_or(0) as u32;
-        let most = if policy.max_reserved().is_finite() { policy.max_reserved() } else { f64::NAN };
-        let (rate, period, capacity) = (policy.rate(), policy.period(), policy.capacity());
-        let shards = f64::from(policy.shards());
-        engine::evaluate(kind, rate, period, capacity, most, start, shards, part, value, ts, now, count, flags)
+        let _ = spend(draw.double());
     }
 
     fn forget(&mut self, draw: &mut Draw<'_>, key: Option<&[u8]>) {

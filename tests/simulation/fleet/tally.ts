@@ -1,6 +1,6 @@
 /** The counts of a run, by an observer of every server and every response. */
 import type { Decision, State } from "tidegate";
-import { decode, Limit } from "tidegate/store";
+import { decode, Limit, pool } from "tidegate/store";
 import type { Change } from "../engine/lua.ts";
 import type { Request } from "./demand.ts";
 import { SpanMeter, SumMeter } from "./meter.ts";
@@ -174,7 +174,7 @@ export class Tally {
       const call = { op: "take", count, reserve: false } as const;
       if (mode.name !== "shards") return this.limit.evaluate(this.#state(`k${key}`), call, now).decision.ok;
       const states = Array.from({ length: mode.shards }, (_, shard) => this.#state(`k${key}`, shard));
-      return this.limit.pool(states, call, now, 0).decision.ok;
+      return pool(this.limit, states, call, now, 0).decision.ok;
     };
     if (!grants(Math.max(retryAt, server), count - rounding)) this.retries.early++;
     else if (retryAt > server && grants(retryAt - 1, count)) this.retries.late++;

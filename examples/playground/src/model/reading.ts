@@ -1,6 +1,6 @@
 /** Projects stored rows to any time with the package's own function, without a store or a server. */
 import type { Config, Decision, State } from "tidegate";
-import { Limit } from "tidegate/store";
+import { Limit, pool } from "tidegate/store";
 
 export interface Row extends State {
   id: string;
@@ -22,9 +22,10 @@ export class Reading {
   at(now: number): State {
     const states = this.#states();
     const [only = null] = states;
-    return states.length === 1
-      ? this.#limit.project(only, now, this.#start)
-      : this.#limit.sum(states, now, this.#start);
+    if (states.length === 1) return this.#limit.project(only, now, this.#start);
+    const look = { op: "check", count: 0, reserve: false } as const;
+    const { value, ts } = pool(this.#limit, states, look, now, this.#start).decision;
+    return { value, ts };
   }
 
   #states(): (State | null)[] {

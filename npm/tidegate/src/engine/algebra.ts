@@ -1,5 +1,5 @@
 import { loadAlgebra } from "#engine-host";
-import type { AlgebraExports } from "./exports.ts";
+import type { AlgebraExports, Memory } from "./exports.ts";
 import { VERSION } from "./generated/bounds.ts";
 import { NUMBERS } from "./generated/wire.ts";
 
@@ -7,7 +7,7 @@ import { NUMBERS } from "./generated/wire.ts";
 export type Load<E> = (grown: () => void) => E;
 
 /** A WebAssembly module with the algebra, and the view of the numbers that a call leaves in its memory. */
-export class Algebra<E extends AlgebraExports = AlgebraExports> {
+export class Algebra<E extends Memory = AlgebraExports> {
   readonly wasm: E;
   readonly #numbersAt: number;
   #numbers: Float64Array;
@@ -31,6 +31,10 @@ export class Algebra<E extends AlgebraExports = AlgebraExports> {
     return this.#numbers;
   }
 }
+
+/** A view of `count` doubles at an address of the memory, which is valid until the next call. */
+export const doublesAt = ({ memory }: Memory, at: number, count: number): Float64Array =>
+  new Float64Array(memory.buffer, at >>> 0, count);
 
 /** Copies of one version have one engine in a thread, so each copy's stores and limits work with the others'. */
 const key = (what: string): symbol => Symbol.for(`tidegate ${what} ${VERSION}`);

@@ -1,6 +1,6 @@
 import { load } from "#engine-host";
 import { Algebra, chosen, type Load, shared } from "./algebra.ts";
-import type { Exports } from "./exports.ts";
+import type { Exports, TableExports } from "./exports.ts";
 import { MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, SHORT_KEY_BYTES } from "./generated/wire.ts";
 import { checkLength, generalizedUtf8, utf8Length } from "./utf8.ts";
@@ -15,8 +15,8 @@ interface Views {
   readonly key: Uint8Array;
 }
 
-/** The whole module: tables of keys, besides the algebra. There is one in a thread. */
-export class Engine extends Algebra<Exports> {
+/** The module with tables of keys, besides the algebra. There is one in a thread. */
+export class Engine extends Algebra<TableExports> {
   #views: Views;
   readonly #keyAt: number;
   /** Absent in older Hermes and QuickJS, and in Jest's jsdom. */
@@ -24,7 +24,7 @@ export class Engine extends Algebra<Exports> {
   /** Counts what has overwritten the key, so that no store takes another store's key for its last. */
   writes = 0;
 
-  constructor(load: Load<Exports>) {
+  constructor(load: Load<TableExports>) {
     super(load);
     this.#keyAt = this.wasm.key_at();
     this.#views = this.#view();
@@ -44,11 +44,6 @@ export class Engine extends Algebra<Exports> {
   #current(): Views {
     if (this.#views.numbers !== this.numbers) this.#views = this.#view();
     return this.#views;
-  }
-
-  /** A view of `count` doubles at an address, which is valid until the next call. */
-  doubles(at: number, count: number): Float64Array {
-    return new Float64Array(this.wasm.memory.buffer, at >>> 0, count);
   }
 
   /** A view of `length` bytes at an address, which is valid until the next call. */
@@ -119,4 +114,5 @@ export function engine(): Engine {
 export function loadBy(other: Load<Exports>): void {
   shared("host", () => other);
   shared("algebra by", () => engine);
+  shared("distributed by", () => engine);
 }

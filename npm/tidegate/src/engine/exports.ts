@@ -6,5 +6,11 @@ import type { InitOutput } from "./generated/engine.js";
  */
 export type Exports = Omit<InitOutput, `__wbindgen_${string}`>;
 
-/** What the module without tables and keys exports: npm/scripts/wasm.mjs lists the same. */
-export type AlgebraExports = Pick<Exports, "memory" | "numbers_at" | "evaluate">;
+/** What a module of the algebra exports besides its functions. */
+export type Memory = Pick<Exports, "memory" | "numbers_at">;
+/** Modules with a part of it: npm/scripts/wasm.mjs lists the same. The algebra, without tables and keys. */
+export type AlgebraExports = Memory & Pick<Exports, "evaluate">;
+/** Leases and shards, without tables and keys. */
+export type DistributedExports = Memory & Pick<Exports, "lease_spend" | "pool_at" | "pool_decide">;
+/** The table, without leases and shards. */
+export type TableExports = Omit<Exports, "lease_spend" | "pool_at" | "pool_decide">;

@@ -1,7 +1,7 @@
 // Browsers: the bytes are in the script, so that a decision needs no `await`. A content security policy needs
 // 'wasm-unsafe-eval'.
-import type { AlgebraExports, Exports } from "./exports.ts";
-import { load as loadInline, loadAlgebra as loadAlgebraInline } from "./host-inline.ts";
+import type { AlgebraExports, DistributedExports, TableExports } from "./exports.ts";
+import * as inline from "./host-inline.ts";
 
 function allowed<E>(load: () => E): E {
   try {
@@ -13,5 +13,6 @@ function allowed<E>(load: () => E): E {
   }
 }
 
-export const load = (): Exports => allowed(loadInline);
-export const loadAlgebra = (): AlgebraExports => allowed(loadAlgebraInline);
+export const load = (): TableExports => allowed(inline.load);
+export const loadAlgebra = (): AlgebraExports => allowed(inline.loadAlgebra);
+export const loadDistributed = (): DistributedExports => allowed(inline.loadDistributed);

@@ -12,7 +12,7 @@ export const load = (): Exports => {
   return exports;
 };
 /** The same module: it is loaded anyway, and one is compiled sooner than two. */
-export const loadAlgebra: () => Exports = load;
+export { load as loadAlgebra, load as loadDistributed };
 
 /**
  * Not called. Node.js loads CommonJS files, and Nitro (Nuxt, SolidStart) copies beside a server only what it finds from the ES

@@ -8,5 +8,5 @@ export const load = (): Exports => {
   exports ??= new WebAssembly.Instance(module).exports as unknown as Exports;
   return exports;
 };
-/** The same module: a Worker would upload both. */
-export const loadAlgebra: () => Exports = load;
+/** The same module: a Worker would upload all. */
+export { load as loadAlgebra, load as loadDistributed };

@@ -6,6 +6,7 @@
 import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkTable, STRING } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
+import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { storeOf } from "./steps.ts";
@@ -74,7 +75,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
 
   const swaps = new Swaps<string | null>({
     name: "deno-kv",
-    random: () => Math.random(),
+    sharding: shardingBy(() => Math.random()),
     read: (ids) =>
       Promise.all(
         ids.map(async (id) => {

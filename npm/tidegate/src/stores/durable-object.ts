@@ -11,6 +11,7 @@ import { InputError, showInstead } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
+import { pick } from "../limit/shards.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
 import {
@@ -131,7 +132,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     if (objects === undefined) return (await send(placeOf(limit, key), request, deadline))?.answer;
     if (!alone) {
       const random = Math.random();
-      const reply = await send(objects[limit.pick(random)[0]] as string, { ...request, objects, random }, deadline);
+      const reply = await send(objects[pick(limit, random)[0]] as string, { ...request, objects, random }, deadline);
       if (reply !== undefined) return reply.answer;
       alone = true;
     }

@@ -8,6 +8,7 @@ export type { AllDecision, Decision, State } from "../limit/decision.ts";
 export { StoreError } from "../limit/errors.ts";
 export type { Evaluation } from "../limit/limit.ts";
 export { Limit } from "../limit/limit.ts";
+export { pool } from "../limit/shards.ts";
 export { layers } from "../limiter/layers.ts";
 export type { LeaseOptions } from "../limiter/lease/options.ts";
 export type { AsyncStore, Call, Deadline, OnStoreError, Op, Store, SyncStore } from "./contract.ts";

@@ -1,6 +1,7 @@
 import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
+import { doublesAt } from "../engine/algebra.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { VERSION } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
@@ -122,8 +123,8 @@ export class MemoryStore implements SyncStore {
     const status = wasm.all_commit(this.#table, now, takes ? 1 : 0);
     refuse(status, { now });
     const at = Math.floor(now);
-    const retryAt = this.#engine.numbers[0] as number;
-    const answers = this.#engine.doubles(wasm.pool_at(0), calls.length * NUMBERS);
+    const [retryAt, answersAt] = this.#engine.numbers as unknown as [number, number];
+    const answers = doublesAt(wasm, answersAt, calls.length * NUMBERS);
     const policies = calls.map(({ limit }) => limit.policy);
     return allOf(status, retryAt, decisionsOf(answers, policies, at), at);
   }

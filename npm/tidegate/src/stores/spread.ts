@@ -13,6 +13,7 @@
 import type { Decision, State } from "../limit/decision.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
+import { better, pick, pool, sum } from "../limit/shards.ts";
 import type { AsyncStore, Call, Deadline, Op } from "./contract.ts";
 
 /** The result of a step on one shard. */
@@ -85,7 +86,7 @@ export async function getValue(
   deadline: Deadline,
 ): Promise<State> {
   const seen = await new Spread(shards, { ...LOOK, limit, key }, now, deadline).read();
-  return limit.sum(seen.states, seen.now, limit.start(key));
+  return sum(limit, seen.states, seen.now, limit.start(key));
 }
 
 /** All shards, each by its own clock, and the latest of these clocks. */
@@ -119,16 +120,16 @@ class Spread {
   /** From the better of two shards; where it has too little, from all. */
   async take(random: number): Promise<Decision> {
     const { limit, op, count } = this.#call;
-    const pair = limit.pick(random);
+    const pair = pick(limit, random);
     const looks = await this.#look(pair);
     const seen = looks.map(({ before }) => before) as [State | null, State | null];
-    const look = limit.better(seen, this.#call, latest(looks), this.#start);
+    const look = better(limit, seen, this.#call, latest(looks), this.#start);
     if (look.decision.ok) {
       if (op === "check" || count === 0) return look.decision;
       const taken = await this.#step("take", pair[look.which], count);
       if (taken.decision.ok) {
         seen[look.which] = taken.before;
-        const { decision } = limit.better(seen, this.#call, taken.now, this.#start);
+        const { decision } = better(limit, seen, this.#call, taken.now, this.#start);
         return decision.ok ? decision : look.decision;
       }
     }
@@ -147,7 +148,7 @@ class Spread {
     const part = count / limit.policy.shards;
     const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("charge", shard, part)));
     const states = steps.map((step) => this.#after(step, "charge", part));
-    return limit.pool(states, { op: "charge", count: 0, reserve: false }, latest(steps), this.#start).decision;
+    return pool(limit, states, { op: "charge", count: 0, reserve: false }, latest(steps), this.#start).decision;
   }
 
   /** Every shard. `retryAt` is when all together hold a token. */
@@ -156,7 +157,7 @@ class Spread {
     const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("block", shard, count)));
     const states = steps.map((step) => this.#after(step, "block", count));
     const one = { op: "check", count: Math.min(1, limit.policy.capacity), reserve: false } as const;
-    const { decision } = limit.pool(states, one, latest(steps), this.#start);
+    const { decision } = pool(limit, states, one, latest(steps), this.#start);
     return { ...decision, ok: true, reason: undefined };
   }
 
@@ -166,7 +167,7 @@ class Spread {
     const before = await this.read();
     const parts = this.#fill(before, count);
     const { states, now } = parts.length === 0 ? before : await this.#giveParts(parts);
-    return limit.pool(states, { op: "give", count: 0, reserve: false }, now, this.#start).decision;
+    return pool(limit, states, { op: "give", count: 0, reserve: false }, now, this.#start).decision;
   }
 
   async read(): Promise<Seen> {
@@ -184,7 +185,7 @@ class Spread {
       const sentAt = performance.now();
       const seen = await this.read();
       const check = (some: number): Decision =>
-        limit.pool(seen.states, { op: "check", count: some, reserve }, seen.now, this.#start).decision;
+        pool(limit, seen.states, { op: "check", count: some, reserve }, seen.now, this.#start).decision;
       let decision = check(left);
       // Parts taken before may have left the sum slightly short of the rest.
       if (!decision.ok && left > this.#tolerance) decision = check(left - this.#tolerance);
@@ -216,7 +217,13 @@ class Spread {
       const failed = steps.find((step) => step.status === "rejected");
       if (failed !== undefined) throw failed.reason;
       if (left <= this.#tolerance) {
-        const after = limit.pool(seen.states, { op: "check", count: 0, reserve: true }, seen.now, this.#start).decision;
+        const after = pool(
+          limit,
+          seen.states,
+          { op: "check", count: 0, reserve: true },
+          seen.now,
+          this.#start,
+        ).decision;
         return { ...after, ok: true, reserved: after.value < 0, reason: undefined };
       }
     }

@@ -5,6 +5,7 @@ import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { settle } from "../limit/settle.ts";
+import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import type { Step } from "./spread.ts";
@@ -46,14 +47,14 @@ export class Steps {
   readonly #states: Transaction;
   readonly #store: string;
   readonly #now: number;
-  readonly #random: (() => number) | undefined;
+  readonly #sharding: Sharding | undefined;
 
-  /** `random` picks two shards of a limit; without it, a limit with `shards` is one row. */
-  constructor(states: Transaction, store: string, now: number, random?: () => number) {
+  /** Without `sharding`, a limit with `shards` is one row. */
+  constructor(states: Transaction, store: string, now: number, sharding?: Sharding) {
     this.#states = states;
     this.#store = store;
     this.#now = now;
-    this.#random = random;
+    this.#sharding = sharding;
   }
 
   async decide(call: Call): Promise<Decision> {
@@ -82,35 +83,38 @@ export class Steps {
   /** Deletes the limit on this key; with `shard`, one shard of it. */
   async reset(limit: Limit, key: string | undefined, shard?: number): Promise<void> {
     if (shard !== undefined) return this.#states.delete(limit.identity(key, shard));
-    if (!this.#isApart(limit)) return this.#states.delete(limit.identity(key));
+    if (this.#shardingOf(limit) === undefined) return this.#states.delete(limit.identity(key));
     for (let each = 0; each < limit.policy.shards; each++) await this.#states.delete(limit.identity(key, each));
   }
 
   async getValue(limit: Limit, key: string | undefined): Promise<State> {
     const start = limit.start(key);
-    if (!this.#isApart(limit)) return limit.project(await this.#read({ limit, key }), this.#now, start);
-    return limit.sum(await this.#readShards({ limit, key }), this.#now, start);
+    const sharding = this.#shardingOf(limit);
+    if (sharding === undefined) return limit.project(await this.#read({ limit, key }), this.#now, start);
+    return sharding.sum(limit, await this.#readShards({ limit, key }), this.#now, start);
   }
 
-  #isApart(limit: Limit): boolean {
-    return limit.policy.shards > 1 && this.#random !== undefined;
+  /** Absent where the limit is one row. */
+  #shardingOf(limit: Limit): Sharding | undefined {
+    return limit.policy.shards > 1 ? this.#sharding : undefined;
   }
 
   async #plan(call: Call): Promise<Plan> {
     const { limit, key, op } = call;
     const never = limit.never(call, this.#now);
     if (never !== undefined) return { decision: never, writes: [] };
-    if (!this.#isApart(limit)) return this.#evaluate(await this.#read(call), call, undefined);
+    const sharding = this.#shardingOf(limit);
+    if (sharding === undefined) return this.#evaluate(await this.#read(call), call, undefined);
     const start = limit.start(key);
     if (op === "take" || op === "check") {
-      const pair = limit.pick((this.#random as () => number)());
+      const pair = sharding.pick(limit);
       const states = [await this.#read(call, pair[0]), await this.#read(call, pair[1])] as const;
-      const { decision, which, state } = limit.better(states, call, this.#now, start);
+      const { decision, which, state } = sharding.better(limit, states, call, this.#now, start);
       if (decision.ok) {
         return { decision, writes: state === null || state === states[which] ? [] : [[pair[which], state]] };
       }
     }
-    const { decision, states } = limit.pool(await this.#readShards(call), call, this.#now, start);
+    const { decision, states } = sharding.pool(limit, await this.#readShards(call), call, this.#now, start);
     return { decision, writes: states?.map((state, shard) => [shard, state]) ?? [] };
   }
 

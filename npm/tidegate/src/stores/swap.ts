@@ -5,6 +5,7 @@
  */
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
+import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
 import { KeyError, notSent, Turns, within } from "./turns.ts";
@@ -51,8 +52,8 @@ export interface Swappable<Version> {
   isBusy?(error: unknown): boolean;
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
   readonly stepTimeout?: number;
-  /** Picks two shards of a limit; without it, a limit with `shards` is one row. */
-  readonly random?: (() => number) | undefined;
+  /** Without it, a limit with `shards` is one row. */
+  readonly sharding?: Sharding | undefined;
 }
 
 /** One call, waiting for its step. */
@@ -215,7 +216,7 @@ export class Swaps<Version> {
       set: (id, state, fullAt, now) => void writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK }),
       delete: (id) => void writes.set(id, { state: null, dropIn: SLACK }),
     };
-    if (ids.length > 1 && database.random === undefined) await load(ids);
+    if (ids.length > 1 && database.sharding === undefined) await load(ids);
     const ends: End[] = [];
     const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
@@ -223,7 +224,7 @@ export class Swaps<Version> {
     for (const { body, now = Date.now(), resolve, reject } of calls) {
       if (performance.now() > enough) break;
       try {
-        const result = await body(new Steps(states, database.name, now, database.random));
+        const result = await body(new Steps(states, database.name, now, database.sharding));
         ends.push(() => resolve(result));
       } catch (error) {
         // A failure of the database is every call's; any other is of this call alone.

@@ -1,6 +1,7 @@
 import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";
+import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { Turns, turnsOf } from "./turns.ts";
@@ -61,10 +62,11 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   check("name", name, NAME);
   check("transaction", transaction, TRANSACTION);
 
+  const sharding = shardingBy(random);
   const turns = within === undefined ? new Turns() : turnsOf(within);
   const run: Run = (targets, now, deadline, body) => {
     const ids = targets.map(({ limit, key }) => limit.identity(key));
-    const step = (states: Transaction) => body(new Steps(states, name, now ?? read(clock), random));
+    const step = (states: Transaction) => body(new Steps(states, name, now ?? read(clock), sharding));
     return turns.run(ids, () => transaction(step), deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };

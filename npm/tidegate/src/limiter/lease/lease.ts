@@ -1,6 +1,7 @@
 /** The lease on one limit and key: the store's last reported state, and the leased tokens. */
 import type { Decision, State } from "../../limit/decision.ts";
-import type { Limit, Spent } from "../../limit/limit.ts";
+import type { Limit } from "../../limit/limit.ts";
+import { spend, type Spent } from "../../limit/spend.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
 import type { Lending } from "./options.ts";
 
@@ -95,7 +96,7 @@ export class Lease {
   /** The decision, unless the store must make it. */
   #settled(kept: State, count: number, now: number): Spent | undefined {
     this.#age(now);
-    const spent = this.limit.spend(kept, this.#balance, count, now, this.#start);
+    const spent = spend(this.limit.policy, kept, this.#balance, count, now, this.#start);
     if (!spent.settled) return undefined;
     const { ok, reason } = spent.decision;
     const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
@@ -113,7 +114,7 @@ export class Lease {
 
   /** The decision if the store still holds its last state: right after that was read. */
   would(count: number, now: number): Decision {
-    return this.limit.spend(this.#state as State, this.#balance, count, now, this.#start).decision;
+    return spend(this.limit.policy, this.#state as State, this.#balance, count, now, this.#start).decision;
   }
 
   /** Tokens to request from the store: what waiting requests lack, and some ahead. 0: none. */

@@ -1,4 +1,5 @@
 import { Base } from "#durable-object";
+import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
 import { Turns } from "../turns.ts";
@@ -177,7 +178,14 @@ export class TidegateObject extends Base {
       },
       delete: (id) => void writes.set(wellFormed(id), undefined),
     };
-    const result = await body(new Steps(states, NAME, at, () => Math.random()));
+    const result = await body(
+      new Steps(
+        states,
+        NAME,
+        at,
+        shardingBy(() => Math.random()),
+      ),
+    );
     if (writes.size === 0) return result;
     this.#written++;
     if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();

@@ -4,6 +4,7 @@ import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
+import { pool } from "../../limit/shards.ts";
 import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
@@ -209,7 +210,7 @@ export class RedisStore implements AsyncStore {
     const { decision } =
       states.length === 1
         ? call.limit.evaluate(states[0] ?? null, call, at, { start })
-        : call.limit.pool(states, { ...call, op: "check" }, at, start);
+        : pool(call.limit, states, { ...call, op: "check" }, at, start);
     if (!decision.ok) return decision;
     this.#denials.forget(redisKey);
     return undefined;

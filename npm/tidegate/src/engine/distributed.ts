@@ -1,0 +1,17 @@
+import { loadDistributed } from "#engine-host";
+import { Algebra, chosen, shared } from "./algebra.ts";
+import type { DistributedExports } from "./exports.ts";
+
+let loaded: Algebra<DistributedExports> | undefined;
+
+/**
+ * The algebra of leases and of shards, loaded by the first call: only stores that have them import this file, so a page
+ * in memory does not download it.
+ */
+export function distributed(): Algebra<DistributedExports> {
+  loaded ??= shared(
+    "distributed",
+    chosen("distributed by", () => new Algebra<DistributedExports>(loadDistributed)),
+  );
+  return loaded;
+}

@@ -1,0 +1,48 @@
+import { decisionOf, refuse } from "../engine/answer.ts";
+import { distributed } from "../engine/distributed.ts";
+import { KINDS, UNDECIDED } from "../engine/generated/wire.ts";
+import type { Policy } from "./config.ts";
+import type { Decision, State } from "./decision.ts";
+
+/** The decision on a lease. */
+export interface Spent {
+  readonly decision: Decision;
+  /** Leased tokens that are left. */
+  readonly hand: number;
+  /** Where `false`, only the store can decide; the decision is the one where it holds the rest. */
+  readonly settled: boolean;
+}
+
+/**
+ * Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. `start` is
+ * {@link Limit.start} of the key.
+ */
+export function spend(
+  policy: Policy,
+  { value, ts }: State,
+  hand: number,
+  count: number,
+  now: number,
+  start: number,
+): Spent {
+  const { kind, rate, period, capacity, maxReserved = Number.NaN, shards } = policy;
+  const algebra = distributed();
+  const status = algebra.wasm.lease_spend(
+    KINDS.indexOf(kind),
+    rate,
+    period,
+    capacity,
+    maxReserved,
+    start,
+    shards,
+    value,
+    ts,
+    hand,
+    now,
+    count,
+  );
+  refuse(status, { count, now, value, ts });
+  const { numbers } = algebra;
+  const decision = decisionOf(status, numbers, policy, Math.floor(now));
+  return { decision, hand: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
+}
