@@ -144,3 +144,50 @@ impl Debts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::Slots;
+    use crate::subject::subjects;
+
+    const TABLES: Tables = Tables { max_keys: 100, secret: [1, 2] };
+
+    fn wide_and_narrow() -> Vec<Subject> {
+        let options = serde_json::json!({ "limits": ["name=wide rate=9 period=1h", "name=narrow rate=1 period=1h"] });
+        let options = serde_json::from_value(options).expect("options");
+        subjects(&options, &mut Slots::new(None)).expect("limits").0
+    }
+
+    fn record(counts: [f64; 2]) -> Record {
+        Record { now: 1.7e12, counts: counts.to_vec(), keys: vec![b"10.0.0.1".to_vec()] }
+    }
+
+    #[test]
+    fn only_the_limits_that_apply_decide_on_a_request() {
+        let mut decider = Decider::new(&wide_and_narrow(), TABLES);
+        let none = f64::NAN;
+        let cases = [
+            (record([1.0, none]), true, vec![(0, true)]),
+            (record([none, 1.0]), true, vec![(1, true)]),
+            (record([1.0, 1.0]), false, vec![(0, true), (1, false)]),
+            (record([none, 1.0]), false, vec![(1, false)]),
+            (record([8.0, none]), true, vec![(0, true)]),
+            (record([none, none]), true, vec![]),
+        ];
+        for (i, (record, ok, expected)) in cases.into_iter().enumerate() {
+            let decided = decider.take(&record);
+            let by: Vec<_> = decided.decisions.iter().map(|(number, decision)| (*number, decision.ok)).collect();
+            assert_eq!((decided.ok, by), (ok, expected), "request {i}");
+        }
+    }
+
+    #[test]
+    fn the_deepest_debt_is_what_all_requests_of_a_key_take() {
+        let mut debts = Debts::new(&wide_and_narrow(), TABLES);
+        for counts in [[3.0, f64::NAN], [4.0, 2.0]] {
+            debts.charge(&record(counts));
+        }
+        assert_eq!([debts.heavy[0].deepest, debts.heavy[1].deepest], [7.0, 2.0]);
+    }
+}

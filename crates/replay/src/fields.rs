@@ -230,3 +230,19 @@ pub(crate) fn named(slot: &Slot) -> String {
         [] => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stated_cost_is_digits_with_at_most_one_point_between_them() {
+        let (most, more) = ("7".repeat(40), "7".repeat(41));
+        for text in ["0", "10", "10.25", &most, &format!("1.{most}")] {
+            assert!(is_plain(text.as_bytes()), "{text}");
+        }
+        for text in ["", ".", ".5", "5.", "1.2.3", "1e3", "-1", "+1", " 1", "0x1", &more, &format!("1.{more}")] {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -61,6 +61,9 @@ mod tests {
         assert_eq!(part("fe80::1%eth0"), "fe80::/56");
         assert_eq!(part("a.host"), "a.host");
         assert_eq!(part("not:an:address"), "not:an:address");
+        let mut other = Vec::new();
+        write_part(b"::ffff:10.0.0.1", false, &mut other);
+        assert_eq!(other, b"::ffff:10.0.0.1", "a field that is no address");
     }
 
     #[test]

@@ -113,6 +113,15 @@ mod tests {
         assert_eq!(all(&text, 100_000), [None, Some(b"b".to_vec()), Some(b"c".to_vec())]);
     }
 
+    #[test]
+    fn a_line_as_long_as_allowed_is_read_though_its_end_comes_later() {
+        let (short, longest) = (vec![b'a'; MAX_LINE_BYTES / 2], vec![b'b'; MAX_LINE_BYTES]);
+        let text = [&short[..], b"\n", &longest, b"\n"].concat();
+        assert_eq!(all(&text, text.len() - 1), [Some(short), Some(longest.clone())]);
+        let longer = [&longest[..], b"b\nc"].concat();
+        assert_eq!(all(&longer, MAX_LINE_BYTES + 1), [None, Some(b"c".to_vec())]);
+    }
+
     proptest! {
         #[test]
         fn lines_are_the_same_in_chunks_of_any_size(parts in prop::collection::vec("[a-z]{0,5}", 0..30), chunk in 1usize..40) {

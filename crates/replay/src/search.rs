@@ -50,6 +50,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_good_guess_costs_two_calls_and_a_distant_one_few() {
+        for (guess, least, most) in [(500.0, 500.0, 2), (0.0, 1.0, 2), (0.0, 700.0, 21), (1000.0, 300.0, 21)] {
+            let mut calls = 0;
+            let holds = |n| {
+                calls += 1;
+                Ok::<_, ()>(n >= least)
+            };
+            assert_eq!(least_near(guess, 1000.0, holds), Ok(Some(least)));
+            assert!(calls <= most, "{calls} calls from {guess} to {least}");
+        }
+    }
+
     proptest! {
         #[test]
         fn the_least_is_found_from_any_guess(least in 0u32..2000, guess in 0u32..1000) {

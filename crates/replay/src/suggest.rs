@@ -101,7 +101,7 @@ impl Sample {
         let mut guess = 1.0;
         for rate in rates() {
             // A capacity is at least 0.
-            if rate > Bound::of(Field::Rate).max || best.is_some_and(|(rate_, capacity)| rate >= rate_ + capacity) {
+            if best.is_some_and(|(rate_, capacity)| rate >= rate_ + capacity) {
                 break;
             }
             let holds = |capacity| -> Result<bool, Infallible> {
@@ -148,3 +148,6 @@ fn drawn(key: &[u8]) -> f64 {
     key.hash(&mut hasher);
     (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,6 +101,14 @@ mod tests {
     }
 
     #[test]
+    fn a_number_at_a_bound_has_the_smaller_unit() {
+        assert_eq!(parse(b"99999999999"), Some(99_999_999_999_000.0));
+        assert_eq!(parse(b"100000000000"), Some(100_000_000_000.0));
+        assert_eq!(parse(b"100000000000000"), Some(100_000_000_000.0));
+        assert_eq!(parse(b"100000000000000000"), Some(100_000_000_000.0));
+    }
+
+    #[test]
     fn text_that_is_not_a_time_is_rejected() {
         for text in
             ["", "-", "yesterday", "-5", "NaN", "inf", "1e300", "10/Foo/2000:13:55:36 -0700", "1969-12-31T23:59:59Z"]

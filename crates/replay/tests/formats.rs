@@ -181,6 +181,45 @@ fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
 }
 
 #[test]
+fn a_short_file_is_read_when_it_ends_and_a_long_one_as_it_arrives() {
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+    replay.begin("short.log").unwrap();
+    replay.push(JSON.as_bytes()).unwrap();
+    assert_eq!(replay.requests(), 0);
+    replay.end().unwrap();
+    assert_eq!(replay.requests(), 4);
+    replay.begin("long.csv").unwrap();
+    replay.push(format!("time,ip\n{}", "1700000000,10.0.0.1\n".repeat(20_000)).as_bytes()).unwrap();
+    assert_eq!(replay.requests(), 20_004);
+}
+
+#[test]
+fn the_number_of_a_bad_line_counts_empty_ones_before_the_format_is_known() {
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+    replay.begin("the.csv").unwrap();
+    replay.push(&[b'\n'; 300_000]).unwrap();
+    replay.push(b"time,ip\nyesterday,a\n1700000000,a\n").unwrap();
+    assert_eq!(replay.finish().unwrap().report.read.first_bad[0].line, 300_002);
+}
+
+#[test]
+fn times_with_fractions_are_no_whole_seconds() {
+    for (log, whole) in [("time,ip\n1700000000.5,a\n1700000001,a\n", false), ("time,ip\n1700000001,a\n", true)] {
+        assert_eq!(report(log, limit()).read.whole_seconds, whole);
+    }
+}
+
+#[test]
+fn a_key_that_is_longer_than_a_limiter_takes_is_a_bad_line() {
+    let log = format!("time,ip\n1700000000,{}\n1700000000,{}\n", "a".repeat(1024), "a".repeat(1025));
+    let outcome = report(log, limit());
+    assert_eq!((outcome.read.requests, outcome.read.bad), (1, 1));
+    assert_eq!(outcome.read.first_bad[0].why, "a key of 1025 bytes; a limiter takes 1024");
+}
+
+#[test]
 fn a_failing_spool_ends_the_replay_with_its_message() {
     struct Full;
     impl std::io::Write for Full {

@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{csv, run};
+use support::{EPOCH_S, csv, run};
 use tidegate_replay::Report;
 
 fn report(requests: &[(u64, u8, f64)], more: Value) -> Report {
@@ -99,6 +99,12 @@ fn a_request_needs_all_limits_and_each_limit_counts_its_denials() {
     assert_eq!(outcome.limits[1].worst.iter().map(|key| key.denied).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(outcome.limits[1].keys_denied, Some(2));
     assert_eq!(outcome.waits.unwrap().max as u64 / 1_000_000, 1);
+    // The first token is back 20 minutes after the first request.
+    for key in &outcome.limits[1].worst {
+        assert!((1_199_990.0..=1_200_000.0).contains(&key.longest_wait), "{key:?}");
+    }
+    let peaks: Vec<_> = outcome.peaks.iter().map(|peak| (peak.width, peak.at, peak.tokens)).collect();
+    assert_eq!(peaks, [(1e3, EPOCH_S as f64 * 1e3, 10.0), (6e4, (EPOCH_S - 20) as f64 * 1e3, 10.0)]);
 }
 
 #[test]
@@ -125,6 +131,42 @@ fn a_policy_document_determines_the_matching_requests_the_key_and_the_cost() {
     let wrong =
         run("", json!({ "policy": "{\"rules\":[{\"name\":\"a\",\"limit_kyes\":[]}]}" })).unwrap_err().to_string();
     assert!(wrong.contains("did you mean `limit_keys`?"), "{wrong}");
+}
+
+#[test]
+fn a_rule_has_all_numbers_of_its_document_and_notes_report_what_is_left_out() {
+    let rule = |name: &str, kind: &str, config: Value, more: Value| {
+        let mut rule = json!({ "name": name, "limit_keys": [], "match": { "jwt:plan": name }, "algorithm": kind,
+                               "algorithm_config": config });
+        rule.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        rule
+    };
+    let tiers = json!({ "tiers": { "by": "jwt:tier", "settings": { "big": { "rate": 9, "period": 60_000 } } } });
+    let document = json!({ "rules": [
+        rule("windows", "fixed_window", json!({ "rate": 3, "period": 60_000, "start": 30_000 }), json!({})),
+        rule("bucket", "token_bucket", json!({ "rate": 2, "period": "1h", "capacity": 4, "shards": 2 }), tiers),
+        rule("ahead", "token_bucket", json!({ "rate": 1, "period": "1h", "maxReserved": 2 }), json!({ "reserve": true })),
+    ] });
+    let requests = |plan: &str, seconds: &[u64]| {
+        let line = |second: &u64| format!("{{\"time\":{},\"plan\":\"{plan}\"}}\n", EPOCH_S + second);
+        seconds.iter().map(line).collect::<String>()
+    };
+    // The first second is 20 s after a minute.
+    let log = requests("windows", &[0, 0, 0, 9, 9, 10, 10, 10, 10])
+        + &requests("bucket", &[11; 7])
+        + &requests("ahead", &[12; 5])
+        + &requests("none", &[13; 100]);
+    let outcome = run(log, json!({ "policy": document.to_string() })).unwrap().report;
+    let by: Vec<_> = outcome
+        .limits
+        .iter()
+        .map(|limit| (limit.name.as_str(), limit.denied, limit.capacity, limit.smallest_capacity))
+        .collect();
+    let expected = [("windows", 3, 3.0, Some(6.0)), ("bucket", 3, 4.0, Some(7.0)), ("ahead", 2, 1.0, Some(3.0))];
+    assert_eq!(by, expected);
+    assert_eq!((outcome.granted, outcome.denied), (113, 8));
+    let tiers = "bucket: its tiers are left out; every request has the rule's own limit";
+    assert_eq!(outcome.notes, [tiers, "bucket: its shards are replayed as one"]);
 }
 
 #[test]
