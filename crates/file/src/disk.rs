@@ -3,7 +3,7 @@
 use crate::error::FileError;
 use crate::private;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Network file systems, by the type that `statfs` returns. They are rejected: two machines cannot share a memory map.
@@ -84,19 +84,17 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
     let mut file = private::open(path, false).map_err(fail)?;
-    let before = file.metadata().map_err(fail)?.len();
     if allocate(&file, bytes).map_err(fail)? {
         return Ok(());
     }
     // The file system cannot allocate in advance; writing zeros does.
-    file.seek(SeekFrom::Start(before)).map_err(fail)?;
-    let zeros = vec![0; 1 << 16];
-    let mut left = bytes.saturating_sub(before);
-    while left > 0 {
-        let part = left.min(zeros.len() as u64);
-        file.write_all(zeros.get(..part as usize).unwrap_or_default()).map_err(fail)?;
-        left -= part;
-    }
+    append_zeros(&mut file, bytes).map_err(fail)
+}
+
+/// Extends the file to at least this many bytes.
+fn append_zeros(file: &mut File, bytes: u64) -> io::Result<()> {
+    let before = file.seek(SeekFrom::End(0))?;
+    io::copy(&mut io::repeat(0).take(bytes.saturating_sub(before)), file)?;
     Ok(())
 }
 
@@ -133,5 +131,18 @@ mod tests {
     #[test]
     fn a_folder_of_the_system_is_local() {
         assert!(refuse_network(Path::new("/proc")).is_ok());
+    }
+
+    #[test]
+    fn zeros_follow_what_a_file_has() {
+        let path = std::env::temp_dir().join(format!("tidegate-file-zeros-{}", std::process::id()));
+        let mut file = private::open(&path, true).expect("a file");
+        io::Write::write_all(&mut file, b"kept").expect("a text");
+        for bytes in [200_000, 100] {
+            append_zeros(&mut file, bytes).expect("room");
+            let content = std::fs::read(&path).expect("a file");
+            assert!(content.len() == 200_000 && content.starts_with(b"kept\0") && content.ends_with(&[0; 199_996]));
+        }
+        std::fs::remove_file(path).expect("our own file");
     }
 }

@@ -63,3 +63,46 @@ impl fmt::Display for FileError {
 }
 
 impl std::error::Error for FileError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heed::MdbError;
+    use io::ErrorKind::{
+        AlreadyExists, FileTooLarge, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+        TimedOut,
+    };
+
+    #[test]
+    fn an_error_of_the_system_ends_with_its_remedy() {
+        let remedies = [
+            (PermissionDenied, "; give this process's user the right to read and write there"),
+            (ReadOnlyFilesystem, "; use a folder on a file system that is mounted for writing"),
+            (StorageFull, "; free space there, use another disk, or set a smaller `maxKeys`"),
+            (QuotaExceeded, "; free space there, use another disk, or set a smaller `maxKeys`"),
+            (FileTooLarge, "; raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`"),
+            (AlreadyExists, "; use the path of a folder, or of none yet"),
+            (NotADirectory, "; use the path of a folder, or of none yet"),
+            (TimedOut, ""),
+        ];
+        for (kind, remedy) in remedies {
+            let error = || io::Error::from(kind);
+            let expected = format!("/states: it cannot be opened: {}{remedy}", error());
+            assert_eq!(FileError::io(Path::new("/states"), "it cannot be opened", &error()).to_string(), expected);
+            let engine = FileError::engine(Path::new("/states"), "it cannot be opened", &heed::Error::Io(error()));
+            assert_eq!(engine.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_damaged_file_has_the_remedy_and_another_has_what_failed() {
+        let text =
+            |error| FileError::engine(Path::new("/states"), "a call failed", &heed::Error::Mdb(error)).to_string();
+        for error in [MdbError::Corrupted, MdbError::Invalid, MdbError::PageNotFound, MdbError::VersionMismatch] {
+            let got = text(error);
+            assert!(got.contains("data.mdb is corrupt: ") && got.contains("remove data.mdb"), "{got}");
+        }
+        let full = text(MdbError::MapFull);
+        assert!(full.starts_with("/states: a call failed: ") && !full.contains("corrupt"), "{full}");
+    }
+}

@@ -1,0 +1,33 @@
+//! The size of the data file, on the disk and where the process may not write so much. One test, since the limit is that of
+//! the process.
+#![cfg(target_os = "linux")]
+
+mod temporary;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::os::unix::fs::MetadataExt;
+use temporary::{Temporary, bucket, granted};
+use tidegate_file::Options;
+
+#[test]
+fn all_blocks_of_the_data_file_are_reserved_or_the_folder_is_refused() {
+    let options = Options { max_keys: Some(1), sync: None };
+    let folder = Temporary::new();
+    let store = folder.open_with(options).expect("a store");
+    let bytes = store.stats().expect("stats").bytes;
+    let found = std::fs::metadata(folder.0.join("data.mdb")).expect("a file");
+    assert_eq!(found.len(), bytes);
+    assert!(found.blocks() * 512 >= bytes, "{found:?}");
+
+    let limit = getrlimit(Resource::Fsize);
+    let allow = |bytes| setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), ..limit }).expect("a lower limit");
+    allow(bytes);
+    let other = Temporary::new();
+    let exact = other.open_with(options).expect("a file of exactly this size");
+    assert_eq!(granted(&exact, &bucket(&exact, 3.0), "ann", 4), 3);
+    // Without the check, the system ends this process.
+    allow(bytes - 1);
+    let error = Temporary::new().open_with(options).expect_err("a larger file");
+    let what = format!("a file of {bytes} bytes is needed, and this process may write {}: ", bytes - 1);
+    assert!(error.contains(&what) && error.contains("ulimit -f"), "{error}");
+}
