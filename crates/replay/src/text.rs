@@ -196,3 +196,6 @@ impl fmt::Display for Span {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use crate::fields::{Record, Slots};
 use crate::subject::subjects;
 use crate::trace::Writer;
 use std::io::Cursor;
+use tidegate_core::{Config, Kind};
 
 const TABLES: Tables = Tables { max_keys: 10_000, secret: [1, 2] };
 const NOW: f64 = 1.7e12;
@@ -26,7 +27,8 @@ fn trace(requests: impl IntoIterator<Item = (f64, f64, u32)>) -> Trace {
 }
 
 fn denied(trace: &mut Trace, subject: &Subject, rate: f64, capacity: f64) -> u64 {
-    let policy = subject.with(rate, capacity).expect("a legal policy");
+    let config = Config { rate, period: 1000.0, capacity: Some(capacity), ..Config::new(Kind::TokenBucket) };
+    let policy = Policy::new(&config).expect("a legal policy");
     count_denied(trace, &mut Decider::alone(0, subject, policy, TABLES), u64::MAX, |_| true).expect("memory")
 }
 
