@@ -88,3 +88,32 @@ fn label(ms: f64, span_ms: f64) -> String {
     };
     at.strftime(format).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axes_reach_from_the_first_step_to_the_end_of_the_last_and_up_to_all_tokens() {
+        let mut series = Series::new();
+        for second in 0..4 {
+            series.add(1.7e12 + f64::from(second) * 1e3, 3.0, true);
+            series.add(1.7e12 + f64::from(second) * 1e3, 5.0, false);
+        }
+        let svg = draw(&series).expect("a chart");
+        let labels: Vec<&str> = svg.lines().filter(|line| !line.starts_with('<')).collect();
+        let tokens = ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0"];
+        let times = ["22:13:20", "22:13:21", "22:13:22", "22:13:23", "22:13:24"];
+        assert_eq!(labels, [&["Tokens in each 1 s"], &tokens[..], &times, &["denied", "granted"]].concat());
+        for shape in ["<polygon", "<rect", "<line", "<polyline"] {
+            assert!(svg.contains(shape), "{shape}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_the_digits_that_the_span_needs() {
+        let spans = [599_999.0, 600_000.0, 172_799_999.0, 172_800_000.0];
+        let labels = spans.map(|span| label(1.7e12, span));
+        assert_eq!(labels, ["22:13:20", "11-14 22:13", "11-14 22:13", "2023-11-14"]);
+    }
+}
