@@ -233,10 +233,6 @@ describe("rateLimitHeaders", () => {
         expect(() => rateLimitHeaders({ ...decision, [field]: Number.NaN })).toThrow(
           `\`${field}\` must be a finite number`,
         );
-      for (const field of ["rate", "period", "capacity"]) {
-        const policy = { ...decision.policy, [field]: "1m" };
-        expect(() => rateLimitHeaders({ ...decision, policy })).toThrow(`\`policy.${field}\` must be a finite number`);
-      }
     }
   });
 

@@ -17,15 +17,12 @@ interface Constant {
 
 const constants = new WeakMap<Decision["policy"], Constant>();
 
-/** `undefined` for a policy without its numbers, which the general path refuses. */
-function constantOf(policy: Decision["policy"]): Constant | undefined {
+function constantOf(policy: Decision["policy"]): Constant {
   let known = constants.get(policy);
   if (known === undefined) {
     const name = quoted("name", policy.name);
     const quota = integer(policy.capacity);
-    const window = windowSeconds(policy);
-    if (Number.isNaN(quota + window)) return undefined;
-    known = { name, quota, policy: `${name};q=${quota};w=${window}` };
+    known = { name, quota, policy: `${name};q=${quota};w=${windowSeconds(policy)}` };
     constants.set(policy, known);
   }
   return known;
@@ -40,10 +37,9 @@ export function granted(decided: Decision | readonly Decision[] | AllDecision): 
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
     return undefined;
-  if (!Number.isFinite(value) || !Number.isFinite(ts) || !Number.isFinite(now)) return undefined;
-  const constant = constantOf(policy);
-  if (constant === undefined) return undefined;
-  const { policy: field, name, quota } = constant;
-  const remaining = Math.min(integer(value), quota);
+  // With what is absent or no number the sum is none; the general path refuses it.
+  if (!Number.isFinite((value as number) + (ts as number) + (now as number))) return undefined;
+  const { policy: field, name, quota } = constantOf(policy);
+  const remaining = Math.min(integer(value as number), quota);
   return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };
 }

@@ -46,10 +46,6 @@ export function listOf(decided: Decided): readonly Decision[] {
       if (number !== undefined && !Number.isFinite(number))
         throw new InputError(field, "a finite number, or absent", number);
     }
-    for (const field of ["rate", "period", "capacity"] as const) {
-      const number: unknown = decision.policy[field];
-      if (!Number.isFinite(number)) throw new InputError(`policy.${field}`, "a finite number", number);
-    }
   }
   if (list.length === 0) throw new InputError("decision", "at least one decision", decided, "none");
   return list as readonly Decision[];
