@@ -162,6 +162,16 @@ describe("a mistake in a request", () => {
     },
   );
 
+  test.each([
+    ["1e999", "Infinity", "Infinity"],
+    ["-1e999", "-Infinity", "-Infinity"],
+    ["[1e999]", '["Infinity"]', ["Infinity"]],
+  ])("a count of %s, which is infinite, is reported as %s", async (written, got, value) => {
+    const { status, body } = await service.post("/v1/decide", `{"name":"api","key":"192.0.2.1","count":${written}}`);
+    expect([status, body.value]).toEqual([400, value]);
+    expect(body.detail).toContain(`\`count\` must be ${COUNT}; got ${got}. `);
+  });
+
   test("takes no tokens", async () => {
     const key = address();
     await service.post("/v1/decide-all", { limits: [{ name: "api", key, count: 3 }, { name: "no" }] });

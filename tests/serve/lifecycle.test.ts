@@ -68,6 +68,12 @@ describe("the command line", () => {
     [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
     [["policies.json", "--port", "70000"], '--port must be a whole number from 0 to 65535; got "70000"'],
     [["policies.json", "--timeout", "1"], '--timeout must be a time such as 250ms, 10s or 1m; got "1"'],
+    [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be at most 24d; got "600h"'],
+    [
+      ["policies.json", "--port", "-1"],
+      /^Option '--port' argument is ambiguous: write --port=… where the value starts/,
+    ],
+    [["policies.json", "--timeout", "1.5h", "--store", "none"], /^--store must be memory/],
     [["policies.json", "--on-store-error", "2"], /^--on-store-error must be deny, allow, or a fraction/],
     [["policies.json", "--admin-token-file", "token"], /at least 16 characters .*; got 5 characters$/],
     [["policies.json", "--store", "mysql://u:secret@h/d"], /^--store must be memory, file:<folder>, .*u:\*\*\*@h\/d"$/],
@@ -156,5 +162,22 @@ describe("SIGTERM", () => {
     await service.request("/healthz");
     expect(await service.end()).toBe(0);
     expect(service.log().at(-1)).toMatchObject({ event: "stopped", message: expect.stringContaining("cut off") });
+  });
+
+  test("a client that leaves within its body, or is cut off, is no failure of the service: the log has no line", async () => {
+    await using service = await serving(POLICIES, ["--shutdown-timeout", "100ms"]);
+    const half = async () => {
+      const client = connect(Number(new URL(service.url).port), "127.0.0.1");
+      client.on("error", () => {});
+      const head =
+        "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n";
+      await new Promise((sent) => client.write(`${head}{"na`, sent));
+      await service.request("/healthz");
+      return client;
+    };
+    (await half()).destroy();
+    await half();
+    expect(await service.end()).toBe(0);
+    expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
   });
 });

@@ -35,9 +35,13 @@ export interface Service {
 
 const PROBE = { config: { kind: "token bucket", rate: 1, period: 1000 } } as const;
 
-/** The body of a request. Throws a {@link RequestError} where it is not JSON. */
+/** The body of a request. Throws a {@link RequestError} where it is not complete, or not JSON. */
 async function bodyOf(c: Context): Promise<unknown> {
-  const text = await c.req.text();
+  const text = await c.req.text().catch((error: NodeJS.ErrnoException): never => {
+    if (error.code !== "ECONNRESET") throw error;
+    // The connection ended, so no response arrives. It is no defect, which the log would report with its stack.
+    throw new RequestError({ field: "body", rule: "complete", remedy: "Send all of it." });
+  });
   try {
     return JSON.parse(text);
   } catch (error) {

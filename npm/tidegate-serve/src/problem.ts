@@ -37,15 +37,19 @@ const TITLES = {
 /** The statuses of the service's own problems. */
 export type ProblemStatus = keyof typeof TITLES;
 
+/** `1e999` is infinite in JavaScript, and JSON has no word for it: it would be reported as `null`. */
+const infinite = (_: string, value: unknown): unknown =>
+  value === Infinity ? "Infinity" : value === -Infinity ? "-Infinity" : value;
+
 /** A response of RFC 9457. */
 export function problem(c: Context, status: ProblemStatus, detail: string, more: object = {}): Response {
-  const body = JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...more });
+  const body = JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...more }, infinite);
   return c.body(body, status, { "Content-Type": PROBLEM_JSON });
 }
 
 /** A value in at most 200 characters of JSON. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
+  const text = typeof value === "number" ? String(value) : (JSON.stringify(value, infinite) ?? "nothing");
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
