@@ -45,8 +45,11 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
   } catch (error) {
-    const [sentence = ""] = (error as Error).message.split(/\. |\n/);
-    throw new UsageError(`${sentence}; see tidegate-replay --help`);
+    const { message } = error as Error;
+    const [sentence = ""] = message.split(/\. |\.?\n/);
+    const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
+    const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
+    throw new UsageError(`${sentence}${remedy}; see tidegate-replay --help`);
   }
 }
 

@@ -36,6 +36,10 @@ describe("tidegate-replay", () => {
     [["a.log", "--format", "xml"], '--format must be common, json or csv; got "xml"'],
     [["a.log", "--key", "none", "--key", "ip"], "--key none cannot be combined with other keys"],
     [["a.log", "--policy", "q.json"], "cannot read q.json: no such file"],
+    [
+      ["a.log", "--max-keys", "-1"],
+      "Option '--max-keys' argument is ambiguous: write --max-keys=… where the value starts with a dash; see tidegate-replay --help",
+    ],
     [["a.log", "--limt", "x"], "Unknown option '--limt'; see tidegate-replay --help"],
     [["a.log"], /^there is no limit to replay/],
     [["a.log", "--limit", "rate=-1 period=1s"], /`rate` must be a finite number .* got -1$/],

@@ -16,3 +16,8 @@ test("file() throws the whole chain of causes, and how to install the addon", ()
     expect.objectContaining<Partial<StoreError>>({ store: "file", operation: "open", cause: missing }),
   );
 });
+
+test("a URL that is no path of this system is a mistake that names it", () => {
+  const message = "`path` must be the path of a folder, a string or a file: URL; got ";
+  for (const url of ["file:///a%2Fb", "http://localhost/a"]) expect(() => file(new URL(url))).toThrow(message + url);
+});

@@ -44,8 +44,8 @@ async function installed<T>(name: string): Promise<T | undefined> {
   return loaded.default ?? (loaded as T);
 }
 
-const absent = (first: string, second: string, instead: string): UsageError =>
-  new UsageError(`neither ${first} nor ${second} is installed in ${process.cwd()}: run npm install ${first}${instead}`);
+const absent = (first: string, second: string): UsageError =>
+  new UsageError(`neither ${first} nor ${second} is installed in ${process.cwd()}: run npm install ${first}`);
 
 /** Rejects where a server accepts the connection and then says nothing, for which clients have no time, or a long one. */
 async function inTime(connecting: Promise<unknown>): Promise<void> {
@@ -93,7 +93,7 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
     return connected("redis", url, client, () => client.disconnect());
   }
   const nodeRedis = await installed<NodeRedis>("redis");
-  if (nodeRedis === undefined) throw absent("ioredis", "redis", "");
+  if (nodeRedis === undefined) throw absent("ioredis", "redis");
   const client = nodeRedis.createClient({ url, socket: { reconnectStrategy: false } });
   return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
 }
@@ -106,7 +106,7 @@ async function postgres(url: string): Promise<Connection<PostgresClient>> {
     return connected("postgres", url, client, () => client.end());
   }
   const connect = await installed<Postgres>("postgres");
-  if (connect === undefined) throw absent("pg", "postgres", ", or print the SQL of a migration with --print");
+  if (connect === undefined) throw absent("pg", "postgres");
   const client = connect(url, { max: 1, connect_timeout: PATIENCE / 1000, onnotice: () => {} });
   return { client, close: () => client.end({ timeout: 5 }) };
 }

@@ -6,7 +6,7 @@
 import { fileURLToPath } from "node:url";
 import { integerFrom } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
-import { InputError, StoreError } from "../limit/errors.ts";
+import { InputError, show, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
 
@@ -75,10 +75,20 @@ function attempt<Result>(operation: string, path: string, run: () => Result): Re
   }
 }
 
+/** The path of a file: URL; `undefined` where it has none, as with another host or an encoded slash. */
+function pathOf(url: URL): string | undefined {
+  try {
+    return fileURLToPath(url);
+  } catch {
+    return undefined;
+  }
+}
+
 function checkPath(path: unknown): string {
-  const plain = path instanceof URL && path.protocol === "file:" ? fileURLToPath(path) : path;
+  const plain = path instanceof URL ? pathOf(path) : path;
   if (typeof plain === "string" && plain !== "" && !plain.includes("\0")) return plain;
-  throw new InputError("path", "the path of a folder, a string or a file: URL", path);
+  const got = path instanceof URL ? path.href : show(path);
+  throw new InputError("path", "the path of a folder, a string or a file: URL", path, got);
 }
 
 /**

@@ -27,7 +27,8 @@ async function run(url: string, options: { schema: string | undefined; unlogged:
     connection = await clients.postgres(url);
     await migrateDatabase(connection.client, options);
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    // No client is installed.
+    if (error instanceof UsageError) throw new UsageError(`${error.message}, or print the SQL with --print`);
     terminal.err(`tidegate: the migration failed, and nothing was changed: ${messagesOf(error)}`);
     return EXIT.found;
   } finally {
