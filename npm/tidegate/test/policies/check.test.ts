@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
@@ -147,4 +148,13 @@ test.each([
 ])("%s in place of a document is one mistake with the remedy", (_, document, got) => {
   const message = `\`document\` must be an object, or the JSON text of one; got ${got}`;
   expect(checkPolicies(document).map((problem) => problem.message)).toEqual([message]);
+});
+
+test("an object without a prototype, or of another realm, is a document", () => {
+  const rule = { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1 } };
+  const bare = (value: object) => Object.assign(Object.create(null), value);
+  expect(checkPolicies(bare({ rules: [bare(rule)] }))).toEqual([]);
+  const foreign = runInNewContext("JSON.parse")(JSON.stringify({ rules: [rule] }));
+  expect(foreign).not.toBeInstanceOf(Object);
+  expect(checkPolicies(foreign)).toEqual([]);
 });
