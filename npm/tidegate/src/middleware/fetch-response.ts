@@ -63,9 +63,13 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
   }
 }
 
-/** The status of what a handler threw: Next.js throws redirects and not-found pages, with a digest. */
+/**
+ * The status of what a handler threw. Next.js throws redirects and not-found pages with a digest, React Router and TanStack
+ * Start responses, SvelteKit objects with a status. An `Error` with a status may be of a call to another server.
+ */
 export function statusOfThrown(error: unknown): number {
-  const digest: unknown = (error as { digest?: unknown } | null | undefined)?.digest;
+  const { digest, status } = Object(error) as { digest?: unknown; status?: unknown };
+  if (typeof status === "number" && !(error instanceof Error)) return status;
   if (typeof digest !== "string") return 500;
   if (digest.startsWith("NEXT_REDIRECT")) return 303;
   return Number(/^NEXT_HTTP_ERROR_FALLBACK;(\d{3})/.exec(digest)?.[1] ?? 500);

@@ -76,6 +76,22 @@ describe("settles once", () => {
     };
     expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
   });
+
+  test.each([
+    ["a response, as redirect() of React Router and TanStack Start", Response.redirect("http://a/home", 302), 302],
+    ["an object with a status, as redirect() of SvelteKit", { status: 303, location: "/home" }, 303],
+    [
+      "an error of another server's client, whose status is not that of the response",
+      Object.assign(new Error("not found"), { status: 404 }),
+      500,
+    ],
+    ["nothing", undefined, 500],
+  ])("for a handler that throws: %s", async (_, value, status) => {
+    const thrown = () => {
+      throw value;
+    };
+    expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
+  });
 });
 
 describe("responses that are none", () => {
