@@ -252,7 +252,8 @@ export const HTTP = [
   one("middleware/fastify.ts", "filter((one) => one !== outer)", "slice()", FASTIFY),
   one("middleware/fastify.ts", '  [Symbol.for("skip-override")]: true,\n', "", FASTIFY),
   one("middleware/peer.ts", "late(() => found.clientAddress)", "{ address: String(found.clientAddress) }", GATE),
-  one("middleware/peer.ts", 'if (typeof req?.ip === "string") return { address: req.ip };', "", GATE),
+  one("middleware/peer.ts", "req?.ip ?? request.ip", "request.ip", GATE),
+  one("middleware/peer.ts", "req?.ip ?? request.ip", "req?.ip", GATE),
   one("middleware/hono.ts", "headers, url }), raw);", "headers, url }));", HONO),
   one("middleware/hono.ts", "settle(context.res.status, context.error);", "settle(context.res.status);", HONO),
   one("middleware/hono.ts", "context.executionCtx.waitUntil(work);", "", HONO),
@@ -274,6 +275,7 @@ export const HTTP = [
   one("middleware/fetch-response.ts", "    admission.setFields(copy.headers);\n", "", FETCH, HONO),
   one("middleware/fetch-response.ts", "      settle(statusOfThrown(error), error);\n", "", FETCH),
   one("middleware/fetch-response.ts", 'if (digest.startsWith("NEXT_REDIRECT")) return 303;', "", FETCH),
+  one("middleware/fetch-response.ts", " && !(error instanceof Error)) return status", ") return status", FETCH),
   one("middleware/nest.ts", "own === false || this.#guard", "this.#guard", NEST),
   one(
     "middleware/nest.ts",

@@ -24,18 +24,19 @@ interface Beside {
   incoming?: { socket?: Incoming["socket"] } | undefined;
 }
 
-/** The peer, as the host or framework reports it beside the request; nothing elsewhere (Workers). */
-export function peerOf(request: Request, beside: unknown): Pick<Incoming, "address" | "socket"> {
-  if (typeof beside !== "object" || beside === null) return {};
-  const found = beside as Beside;
+/** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
+export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pick<Incoming, "address" | "socket"> {
+  const found = Object(beside) as Beside;
   const { remoteAddr, requestIP, server, getClientAddress, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
   if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
   // These two throw where an adapter has no address: a limit with a key does not read it.
   if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
-  if ("clientAddress" in beside) return late(() => found.clientAddress);
-  if (typeof req?.ip === "string") return { address: req.ip };
+  if ("clientAddress" in found) return late(() => found.clientAddress);
+  // srvx: TanStack Start, Nitro 3
+  const ip = req?.ip ?? request.ip;
+  if (typeof ip === "string") return { address: ip };
   // The socket itself: its address is absent where the client has left, or on a Unix socket.
   return { socket: (incoming ?? node?.req)?.socket };
 }

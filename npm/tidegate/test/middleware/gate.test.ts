@@ -185,6 +185,20 @@ test("SvelteKit, Astro and h3 pass an object that has the address", async () => 
   expect(await status({ node: { req: { socket: { remoteAddress: "192.0.2.3" } } } })).toBe(200);
 });
 
+test("srvx, on which TanStack Start and Nitro 3 run, reports the address in the request", async () => {
+  const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimitFetch(
+    one,
+    { name: "api" },
+    (_request: Request, ..._beside: unknown[]) => new Response("hello"),
+  );
+  const request = (ip: string) => Object.assign(new Request("http://a/"), { ip });
+  expect((await handler(request("192.0.2.1"))).status).toBe(200);
+  expect((await handler(request("192.0.2.1"), { params: { id: "7" } })).status).toBe(429); // a route's parameters
+  expect((await handler(request("192.0.2.1"), async () => new Response("next"))).status).toBe(429); // a middleware's next
+  expect((await handler(request("192.0.2.2"))).status).toBe(200);
+});
+
 test("an adapter without addresses fails a request only where no key is given", async () => {
   const sveltekit = {
     getClientAddress: (): string => {
