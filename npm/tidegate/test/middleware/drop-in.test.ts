@@ -249,4 +249,12 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
     expect((await hit("b")).isBlocked).toBe(false);
     expect((await hit("c", 0)).isBlocked).toBe(true);
   });
+
+  test("the guard of version 5, which passes no limit, gets an error that names the version to use", async () => {
+    const { increment } = throttlerStorage({ store: make(), name: "nest" });
+    const five = increment as (key: string, ttl: number) => Promise<unknown>;
+    await expect(five("k", 60_000)).rejects.toThrow(
+      "`limit` must be a number of hits, which the guard passes since version 6",
+    );
+  });
 });

@@ -1,5 +1,6 @@
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { Limiter } from "../../limiter/limiter.ts";
+import { InputError } from "../../limit/errors.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, wholePeriod, window } from "./algebra.ts";
 import { checkHits, type HitOptions } from "./options.ts";
@@ -23,10 +24,12 @@ export interface ThrottlerStorage {
   ): Promise<ThrottlerRecord>;
 }
 
+const LIMIT = "a number of hits, which the guard passes since version 6 of @nestjs/throttler: update that package";
+
 const seconds = (ms: number): number => Math.max(Math.ceil(ms / 1000), 0);
 
 /**
- * A storage for @nestjs/throttler, for one server or many.
+ * A storage for @nestjs/throttler 6, for one server or many.
  *
  * A throttler's hits are counted in windows of `ttl`, which begin with a key's first hit. The first denied request begins
  * a block of `blockDuration`; when it ends, the hits start again at none. Differences: all hits of a window end together,
@@ -47,6 +50,7 @@ export function throttlerStorage<S extends Store>(options: HitOptions<S> = {}): 
   const limiter = new Limiter<string, S>({}, settings);
   return {
     async increment(key, ttl, limit, blockDuration, throttlerName) {
+      if (typeof limit !== "number") throw new InputError("limit", LIMIT, limit);
       const period = wholePeriod("ttl", ttl);
       const blockFor = wholePeriod("blockDuration", blockDuration);
       if (period === 0 && limit >= 1) return { totalHits: 1, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
