@@ -10,7 +10,6 @@ const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\da-z-]+(\.[\da-z-]
 
 const read = (file) => readFileSync(join(root, file), "utf8");
 
-/** The packages that are published. */
 const MANIFESTS = [...MAIN, ...Object.keys(PLATFORMS)].map((name) => `npm/${name}/package.json`);
 
 /** Every place of a version: the file, and the text before and after it. */

@@ -46,7 +46,6 @@ function compose() {
   return { html, policy };
 }
 
-/** Writes `src/generated/page.ts`. */
 export function consolePage() {
   const own = ["page", "src/wire.ts"].map((path) => `${FOLDER}/${path}`);
   const inputs = [...own, "npm/scripts/console.mjs", "package-lock.json"];

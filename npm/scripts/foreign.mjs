@@ -91,7 +91,6 @@ async function windows() {
   return ["sh", "-c", script, wine, at(node)];
 }
 
-/** The commands, by platform. */
 const COMMANDS = {
   "linux-x64-musl": () => musl("x86_64", "amd64"),
   "linux-arm64-musl": async () => {

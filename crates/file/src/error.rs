@@ -33,7 +33,6 @@ impl FileError {
         FileError::new(path, format!("{doing}: {error}{remedy}"))
     }
 
-    /// An error of LMDB.
     pub(crate) fn engine(path: &Path, doing: &str, error: &heed::Error) -> FileError {
         use heed::MdbError::{Corrupted, Invalid, PageNotFound, VersionMismatch};
         match error {

@@ -72,7 +72,6 @@ pub(crate) struct Writing<'t> {
 }
 
 impl Writing<'_> {
-    /// Decides one call and writes its change.
     pub(crate) fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: &Call) -> Result<Decision, Fault> {
         let (decision, change) = plan(self, limit, key, call)?;
         if let Some(change) = change {

@@ -51,7 +51,6 @@ unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
     unsafe { libc::syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
-/// What is synced while `run` runs.
 fn synced(run: impl FnOnce()) -> Vec<String> {
     SYNCED.lock().expect("no panic inside").clear();
     run();

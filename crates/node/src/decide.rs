@@ -26,7 +26,6 @@ fn returning(env: sys::napi_env, status: impl FnOnce() -> Option<u32>) -> sys::n
 /// UTF-16 units of a key that the first read takes; a longer key is read again.
 const SHORT: usize = 64;
 
-/// The arguments of one call.
 struct Arguments {
     env: sys::napi_env,
     values: [sys::napi_value; 3],

@@ -32,7 +32,6 @@ impl Store {
         Store { numbers, place, fault: RefCell::default() }
     }
 
-    /// Runs with the store's numbers.
     #[inline]
     pub(crate) fn with_numbers<R>(&self, run: impl FnOnce(&mut [f64; NUMBERS]) -> R) -> R {
         // Safety: as `new` requires; only this thread uses them, and `run` neither calls JavaScript nor this function.

@@ -30,7 +30,6 @@ pub(crate) fn store(number: u32) -> Option<Rc<Store>> {
     STORES.with_borrow(|stores| stores.get(number as usize).cloned())
 }
 
-/// Keeps a limit and returns its number.
 pub(crate) fn keep_limit(kept: Kept) -> u32 {
     LIMITS.with_borrow_mut(|limits| {
         let free = FREE.with_borrow_mut(Vec::pop).filter(|at| (*at as usize) < limits.len());
@@ -52,18 +51,15 @@ pub(crate) fn drop_limit(number: u32) {
     }
 }
 
-/// Number of limits.
 pub(crate) fn live_limits() -> usize {
     LIMITS.with_borrow(|limits| limits.iter().flatten().count())
 }
 
-/// Runs with the limit of this number.
 #[inline]
 pub(crate) fn with_limit<R>(number: u32, run: impl FnOnce(&Kept) -> R) -> Option<R> {
     LIMITS.with_borrow(|limits| limits.get(number as usize).and_then(Option::as_ref).map(run))
 }
 
-/// Runs with all limits of this thread.
 pub(crate) fn with_limits<R>(run: impl FnOnce(&[Option<Kept>]) -> R) -> R {
     LIMITS.with_borrow(|limits| run(limits))
 }

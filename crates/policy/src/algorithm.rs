@@ -28,7 +28,6 @@ pub(crate) const NUMBERS: [(Field, &str); 9] = [
 pub(crate) const FIRST: &str = "first request";
 /// Names of a rate in tokens per second.
 pub(crate) const PER_SECOND: [&str; 2] = ["tokens_per_second", "rps"];
-/// One second, in ms.
 const SECOND: f64 = 1000.0;
 /// Fields that are a number of ms, or a duration as text.
 pub(crate) const TIMES: [Field; 3] = [Field::Period, Field::Start, Field::For];
@@ -89,7 +88,6 @@ pub(crate) fn expects(field: Field) -> String {
     if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
 }
 
-/// One number, and the name under which it was given.
 fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<(&'static str, f64)> {
     let given = NUMBERS.iter().filter(|(of, _)| *of == field).filter_map(|(_, name)| Some((*name, fields.get(name)?)));
     let mut found: Option<(&'static str, f64)> = None;

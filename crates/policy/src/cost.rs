@@ -25,7 +25,6 @@ pub struct Cost {
     pub max: Option<f64>,
 }
 
-/// The fields of `cost`.
 pub(crate) const FIELDS: [&str; 4] = ["source", "default", "min", "max"];
 /// The same inside an `algorithm_config`.
 pub(crate) const ALIASES: [&str; 3] = ["cost_source", "fixed_cost", "default_cost"];

@@ -33,7 +33,6 @@ impl From<Result<Document, Problems>> for Checked {
     }
 }
 
-/// The fields of a document.
 pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
 /// Most rules of a document: one decision takes from at most as many limits.
 pub(crate) const MAX_RULES: usize = 100;

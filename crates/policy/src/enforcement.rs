@@ -46,17 +46,14 @@ pub struct Block {
     pub within: f64,
 }
 
-/// The fields of `block`.
 pub(crate) const BLOCK: [&str; 3] = ["after", "for", "within"];
 /// The settings that are texts.
 pub(crate) const WITHOUT_STORE: [&str; 2] = ["deny", "allow"];
 /// The setting that is an object.
 pub(crate) const LOCAL: &str = "local";
-/// Most denials before a block.
 pub(crate) const MAX_AFTER: f64 = 1e6;
 /// Most lengths of blocks.
 pub(crate) const MAX_LENGTHS: usize = 100;
-/// One day, in ms.
 const DAY: f64 = 86_400e3;
 /// The characters of a name that leave room for the names of the counts.
 pub(crate) const MAX_BLOCKED_NAME: usize = MAX_NAME_BYTES - ".denials".len();

@@ -44,7 +44,6 @@ pub struct Match {
     pub equals: String,
 }
 
-/// The fields of a rule.
 pub(crate) const FIELDS: [&str; 11] = [
     "name",
     "limit_keys",

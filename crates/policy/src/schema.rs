@@ -10,7 +10,6 @@ use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
 const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
 /// Any character but a control character.
 const CHARACTER: &str = r"[^\u0000-\u001f\u007f-\u009f]";
-/// A duration as text.
 const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
 
 /// Description of a number, for editors.

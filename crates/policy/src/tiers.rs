@@ -29,7 +29,6 @@ pub struct Tier {
     pub limit: Limit,
 }
 
-/// The fields of `tiers`.
 pub(crate) const FIELDS: [&str; 2] = ["by", "settings"];
 
 impl Tiers {

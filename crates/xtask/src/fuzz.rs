@@ -27,7 +27,6 @@ const LONGEST: &str = "-max_len=4096";
 /// Seconds past its time after which a target counts as hanging. One input may take 60 s.
 const GRACE: u64 = 120;
 
-/// One run of targets.
 #[derive(Default)]
 pub(crate) struct Run {
     pub(crate) seconds: u32,

@@ -201,7 +201,6 @@ fn bits(
     format!("{ok} {reserved} {:?} {:?} {reason:?} {:?}", numbers.map(hex), at.map(hex), state.map(|s| s.map(hex)))
 }
 
-/// Every bit of an outcome.
 pub(super) fn core_bits(o: &Outcome) -> String {
     let d = &o.decision;
     let state = o.write.map(|s| [s.value(), s.ts()]);

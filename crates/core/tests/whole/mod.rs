@@ -50,7 +50,6 @@ impl Limit {
         (t - self.start.unwrap_or(ts)).div_euclid(self.period)
     }
 
-    /// Start of that window.
     fn begun(&self, ts: i64, t: i64) -> i64 {
         if self.window { self.start.unwrap_or(ts) + self.index(ts, t) * self.period } else { t }
     }

@@ -36,7 +36,6 @@ export interface Pace {
   ran(count: number, now: number): void;
 }
 
-/** What a queue is made of. */
 export interface QueueParts {
   readonly clock: Clock;
   readonly source?: Source | undefined;
@@ -45,7 +44,6 @@ export interface QueueParts {
   readonly maxQueued: number;
 }
 
-/** The settings of one call. */
 export interface CallSettings {
   readonly count: number;
   readonly priority: number;
@@ -137,7 +135,6 @@ export class Queue {
     }
   }
 
-  /** Why a call is not queued. */
   #refusal({ signal }: QueuedCall): { reason: unknown } | undefined {
     if (signal?.aborted === true) return { reason: signal.reason };
     if (this.#closed) return { reason: new QueueError("closed", "the queue takes no more calls: it was drained") };
@@ -254,7 +251,6 @@ export class Queue {
 /** Idle queues that are kept: they hold a server's limits and spare tokens. */
 const KEPT = 1000;
 
-/** A queue for each key. */
 export class Queues {
   readonly #make: (key: string | undefined) => QueueParts;
   readonly #queues: Map<string | undefined, Queue> = new Map();

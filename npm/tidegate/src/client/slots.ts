@@ -38,7 +38,6 @@ export class Slots {
   /** Tokens left in all of them. */
   tokens = 0;
 
-  /** Adds what a decision granted. */
   add(decision: Decision, count: number): void {
     const { value, ts, now, retryAt = now, policy } = decision;
     if (this.#config === undefined || policy.kind === "fixed window") this.#config = configOf(decision);
@@ -115,7 +114,6 @@ export class Slots {
     return close(project(last.state, this.#config as Config, value.ts).value, value.value);
   }
 
-  /** Removes the last `count` tokens. */
   cut(count: number): void {
     for (let last = this.#last(); count > 0 && last !== undefined; last = this.#last()) {
       count -= this.#drop(Math.min(count, last.left), last);

@@ -94,7 +94,6 @@ export interface BytesGate {
   close(reason: unknown): void;
 }
 
-/** Checks the options and makes the gate. */
 export function bytesGate(options: StreamLimitOptions): BytesGate {
   checkTable("limitStream", options, OPTIONS, "an object with bytesPerSecond or limit");
   const { bytesPerSecond: rate, limit, clock = systemClock } = options;
@@ -123,7 +122,6 @@ export interface ObjectsGate<T> {
   close(reason: unknown): void;
 }
 
-/** Checks the options and makes the gate. */
 export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
   checkTable("limitObjectStream", options, OBJECTS, "an object with perSecond or limit");
   const { perSecond: rate, limit, clock = systemClock, weight = () => 1 } = options;

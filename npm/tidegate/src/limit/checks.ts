@@ -14,7 +14,6 @@ export function unknownField(field: string, given: object, known: object, what: 
   throw notAField(field, Object.keys(known), what, (given as Record<string, unknown>)[field]);
 }
 
-/** The error for a field that does not exist. */
 export function notAField(field: string, known: readonly string[], what: string, value: unknown): InputError {
   const got = show(value) + meant(field, known, "`");
   return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
@@ -46,7 +45,6 @@ export const durationFrom = (min: number, max: number = Infinity, integer = fals
     return typeof ms === "number" && ms >= min && ms <= max && (!integer || Number.isInteger(ms));
   },
 });
-/** The ms of a duration that was checked. */
 export const msOf = (duration: Duration): number => inMs(duration) as number;
 
 /** The same, or a function that returns such a value for each call. */

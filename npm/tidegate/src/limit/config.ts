@@ -74,14 +74,12 @@ export const startNumber = (start: Start): number => (start === FIRST_REQUEST ? 
 
 const SETTINGS = ["onStoreError", "timeout"] as const;
 
-/** The numbers that a limit of this kind may have. */
 const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "fixed window" || field !== "start");
 
 /** The error for a number field that is out of range or no number at all. */
 export const numberError = (field: Field, value: unknown): InputError =>
   new InputError(field, EXPECTS[field], value, Object.is(value, -0) ? "0" : show(value));
 
-/** Returns the setting; throws where it is wrong. */
 export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
   if (setting === undefined || setting === "deny" || setting === "allow") return setting;
   const local = typeof setting === "object" && setting !== null ? (setting as { local?: unknown }).local : undefined;
@@ -90,7 +88,6 @@ export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
   throw new InputError("onStoreError", rule, local === undefined ? setting : local);
 }
 
-/** Returns the setting; throws where it is wrong. */
 export function checkTimeout(timeout: unknown): number | undefined {
   if (timeout === undefined) return undefined;
   return msOf(check("timeout", timeout as Duration, durationFrom(1, 2 ** 31 - 1)));

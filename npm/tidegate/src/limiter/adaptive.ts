@@ -53,7 +53,6 @@ export type Done = (ended?: {
   failed?: boolean | undefined;
 }) => void;
 
-/** The options, with their defaults. */
 type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">]: number } & {
   readonly now: () => number;
 };

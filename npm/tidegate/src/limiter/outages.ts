@@ -42,9 +42,7 @@ const LOG_EVERY = 60_000;
 /** The most failed nodes that are kept. */
 const MOST_NODES = 1000;
 
-/** A node that has failed. */
 interface Node {
-  /** Consecutive failures. */
   failures: number;
   probeAt: number;
   wait: number;

@@ -56,7 +56,6 @@ export interface ResilientStore extends AsyncStore {
   attempt(call: Call, now: number | undefined): Promise<Decision>;
   /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
   atDeadline(operation: Op, target: Pick<Call, "limit" | "key">, late: (error: StoreError) => void): () => void;
-  /** The decision without the store. */
   without(call: Call, now: number | undefined, cause: unknown): Decision;
 }
 
@@ -87,7 +86,6 @@ class Fallback {
     return this.#local;
   }
 
-  /** The limit at a fraction of its rate. */
   #localLimit(limit: Limit, fraction: number): Limit {
     let scaled = this.#scaled.get(limit);
     if (scaled === undefined) {

@@ -40,7 +40,6 @@ const MOST_LENGTHS = 100;
 /** A name's 64 characters without `.denials`. */
 const MOST_NAME = 56;
 
-/** The lengths of the blocks, ms. */
 function lengthsOf(given: EscalatingBlock["for"]): number[] {
   const lengths = [given].flat();
   if (lengths.length === 0 || lengths.length > MOST_LENGTHS) {

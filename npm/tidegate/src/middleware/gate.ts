@@ -214,7 +214,6 @@ function namesIn({ limits, ...rule }: { readonly limits?: unknown }): string[] {
   return rules.map((rule) => (rule as { name?: unknown } | null)?.name).filter((name) => typeof name === "string");
 }
 
-/** The rule among the other options. */
 function ruleOf<R, N extends string>(options: object): Rule<R, N> {
   const given = options as Record<string, unknown>;
   return Object.fromEntries(

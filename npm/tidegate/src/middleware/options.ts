@@ -131,7 +131,6 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
 const SINGLE = { ...GATE, ...Object.fromEntries(RULE_FIELDS.map((field) => [field, ANY])) };
 const SEVERAL = { ...GATE, limits: ANY };
 
-/** The settings of a gate, checked, with their defaults. */
 export interface CheckedOptions<R> {
   readonly skip: GateOptions<R, unknown>["skip"];
   readonly shadow: boolean;

@@ -1,7 +1,6 @@
 /** A value, or the promise of one: the result of a user's hook, or of a store. */
 export type Pending<T> = T | PromiseLike<T>;
 
-/** Whether it is a promise. */
 export const isPending = <T>(value: Pending<T>): value is PromiseLike<T> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 

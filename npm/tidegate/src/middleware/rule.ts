@@ -10,7 +10,6 @@ import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign.ts";
 import { follow, type Pending } from "./pending.ts";
 
-/** What every rule has. */
 export interface RuleOptions<R> {
   /**
    * Whose limit: a string, or a function of the request that returns one; `false` for one limit that all requests share.
@@ -41,7 +40,6 @@ export interface NamedRule<R, N extends string> extends RuleOptions<R> {
 /** One limit on a request: which, whose, how many tokens. */
 export type Rule<R, N extends string> = InlineRule<R> | NamedRule<R, N>;
 
-/** The fields of a rule. */
 export const RULE_FIELDS = ["name", "key", "count", "reserve", "config"] as const;
 const RULE = fieldTable(...RULE_FIELDS);
 

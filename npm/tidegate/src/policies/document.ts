@@ -105,14 +105,12 @@ export interface Descriptor {
   readonly name: string;
 }
 
-/** A limit, as the check returns it. */
 export interface CheckedLimit {
   readonly config: Config;
   /** The most tokens that it ever grants at once. */
   readonly grantable: number;
 }
 
-/** A rule, as the check returns it. */
 export interface CheckedRule {
   readonly name: string;
   readonly keys: readonly Descriptor[];
@@ -135,7 +133,6 @@ export interface CheckedRule {
   };
 }
 
-/** The result of the check. */
 export interface Checked {
   readonly rules: readonly CheckedRule[];
   readonly fallback?: CheckedRule;

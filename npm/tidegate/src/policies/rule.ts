@@ -7,7 +7,6 @@ import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
 import { enforcing, withoutStore } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
 
-/** The parts of a request that rules read. */
 export interface RequestParts {
   readonly incoming: Incoming;
   /** Claims of a token that something else has verified. */
@@ -28,7 +27,6 @@ function claimOf(name: string): (parts: RequestParts) => string | undefined {
   };
 }
 
-/** A function that reads a descriptor from a request. */
 function reader({ source, name }: Descriptor): (parts: RequestParts) => string | undefined {
   if (source === "ip") return ({ address }) => address();
   if (source === "jwt") return claimOf(name);
@@ -62,14 +60,11 @@ function choice(rule: CheckedRule, { config, grantable }: CheckedLimit): Choice 
   return { ...configs, cost: statedCount({ ...at, ...bounds }) };
 }
 
-/** A rule, compiled once. */
 export interface CompiledRule {
   readonly name: string;
-  /** Its `limit_keys`. */
   readonly limitKeys: readonly string[];
   /** A descriptor of it that reads claims. */
   readonly claims: Descriptor | undefined;
-  /** The names of its tiers. */
   readonly tiers: readonly string[];
   readonly shadow: boolean;
   /** The rule in shadow mode, or enforced. */
@@ -80,7 +75,6 @@ export interface CompiledRule {
   requestOf(parts: RequestParts): LimitRequest<string> | undefined;
 }
 
-/** Compiles a checked rule. */
 export function compileRule(rule: CheckedRule): CompiledRule {
   const { name, reserve } = rule;
   const matches = rule.matches.map(({ at, equals }) => ({ read: reader(at), equals }));

@@ -10,7 +10,6 @@ export type KeyValues = string | readonly (string | null)[];
 
 /** One key of a rule, by the values of its `limit_keys`. */
 export interface PolicyTarget {
-  /** The rule's name. */
   readonly name: string;
   /** Left out where the rule's `limit_keys` are empty. */
   readonly key?: KeyValues | undefined;

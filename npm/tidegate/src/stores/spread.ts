@@ -16,9 +16,7 @@ import type { Limit } from "../limit/limit.ts";
 import { better, pick, pool, sum } from "../limit/shards.ts";
 import type { AsyncStore, Call, Deadline, Op } from "./contract.ts";
 
-/** The result of a step on one shard. */
 export interface Step {
-  /** What the shard held before the step. */
   readonly before: State | null;
   /** By the shard's own rule. */
   readonly decision: Decision;
@@ -36,9 +34,7 @@ export interface Shards {
 
 /** A store some of whose limits have shards that live apart. */
 export interface Apart extends Shards {
-  /** Whether the shards of this limit and key live apart. */
   isApart(limit: Limit, key: string | undefined): boolean;
-  /** Deletes one shard. */
   reset(limit: Limit, key: string | undefined, shard: number, deadline: Deadline): Promise<void>;
 }
 
@@ -268,7 +264,6 @@ class Spread {
     return this.#call.limit.evaluate(state, look, now, { start: this.#start, shard: true }).decision.value;
   }
 
-  /** What the shard holds after the step. */
   #after({ before, now }: Step, op: Op, count: number): State | null {
     const { limit, reserve } = this.#call;
     return limit.evaluate(before, { op, count, reserve }, now, { start: this.#start, shard: true }).state;
@@ -286,7 +281,6 @@ class Spread {
 
 const latest = (steps: readonly Step[]): number => Math.max(...steps.map(({ now }) => now));
 
-/** A part of a count: of which shard, and how many tokens. */
 type Part = readonly [shard: number, tokens: number];
 
 /**

@@ -109,7 +109,6 @@ const idOf = (id: string): string => wellFormed(id).replaceAll("%", "%25").repla
 
 /** A client, as the store uses it. */
 interface Connection {
-  /** Rows of a query. */
   all(sql: string, values: string[]): unknown;
   /** Runs a statement, and returns how many rows it changed. */
   run(sql: string, values: string[]): unknown;

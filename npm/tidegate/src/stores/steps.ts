@@ -33,7 +33,6 @@ export interface Transaction {
  */
 export const SLACK = 60_000;
 
-/** A limit and a key. */
 export type Target = Pick<Call, "limit" | "key">;
 
 /** What a call decides, and the states that it would write. */

@@ -56,7 +56,6 @@ export interface Swappable<Version> {
   readonly sharding?: Sharding | undefined;
 }
 
-/** One call, waiting for its step. */
 interface Waiting {
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
@@ -106,7 +105,6 @@ export class Swaps<Version> {
     this.#database = database;
   }
 
-  /** One step on limits and keys. */
   readonly run: Run = (targets, now, deadline, body) =>
     this.on([...new Set(targets.map(({ limit, key }) => limit.identity(key)))], now, deadline, body);
 

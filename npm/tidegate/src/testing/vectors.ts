@@ -45,7 +45,6 @@ export interface Vector {
   steps?: readonly VectorStep[];
 }
 
-/** The shape of a file of shared vectors. */
 export interface VectorFile {
   about?: string;
   vectors: readonly Vector[];
@@ -54,7 +53,6 @@ export interface VectorFile {
 /** Returns what is stored under `limit.identity(key)`; `null` for nothing. */
 export type Stored = (id: string) => State | null | Promise<State | null>;
 
-/** Whether a limit of the vector has `shards`. */
 export function isSharded(vector: Vector): boolean {
   const configs = (vector.steps ?? []).flatMap(({ config, requests = [] }) => [
     config,

@@ -17,10 +17,8 @@ export interface HitOptions<S extends Store> {
   name?: string | undefined;
 }
 
-/** The options, checked. */
 export interface CheckedHits<S extends Store> {
   readonly name: string;
-  /** The settings of a limiter. */
   readonly settings: { store?: S };
 }
 

@@ -93,7 +93,6 @@ export class TidegateObject extends Base {
     return null;
   }
 
-  /** One atomic step. */
   async #step(request: Request): Promise<Reply> {
     const { timeout = Number.POSITIVE_INFINITY } = request;
     const until = performance.now() + timeout;

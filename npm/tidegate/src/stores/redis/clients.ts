@@ -122,7 +122,6 @@ function textOf(from: unknown, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** What an emitter of events has that the store waits for. */
 interface Emitter {
   once(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;

@@ -15,7 +15,6 @@ interface Kept {
   readonly sentAt: number;
 }
 
-/** Most keys with a remembered denial. */
 const MOST_KEYS = 10_000;
 
 /**

@@ -13,7 +13,6 @@ import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT
 /** The store's name in errors. */
 export const STORE = "redis";
 
-/** One request on one key. */
 export interface Request {
   readonly limit: Limit;
   readonly key: string | undefined;
@@ -54,9 +53,7 @@ interface Sent {
   readonly entries: readonly Entry[];
   /** When the last of the callers stops waiting; absent where one of them waits without end. */
   readonly deadline: Deadline;
-  /** Whether the clock was passed in. */
   readonly passed: boolean;
-  /** The clock of its server. */
   readonly clock: ServerClock;
   readonly keys: string[];
   readonly args: string[];
@@ -177,7 +174,6 @@ export class Pipeline {
     }
   }
 
-  /** Each master of a cluster has a clock of its own. */
   #clockOf(slot: number): ServerClock {
     const master = this.#link.cluster ? this.#link.masterOf(slot) : undefined;
     if (master === undefined) return this.clock;

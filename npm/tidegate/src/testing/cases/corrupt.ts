@@ -25,7 +25,6 @@ async function damaged({ limits, corrupt }: Stage) {
   return subject;
 }
 
-/** What is stored under one key is not a state. */
 export const CORRUPT: Cases = {
   "a corrupt state fails the calls on its key, and not those that run beside them": needs(
     ["corrupt"],
