@@ -8,7 +8,7 @@ import type { Decision, State } from "./decision.ts";
 export interface Spent {
   readonly decision: Decision;
   /** Leased tokens that are left. */
-  readonly hand: number;
+  readonly left: number;
   /** Where `false`, only the store can decide; the decision is the one where it holds the rest. */
   readonly settled: boolean;
 }
@@ -20,7 +20,7 @@ export interface Spent {
 export function spend(
   policy: Policy,
   { value, ts }: State,
-  hand: number,
+  left: number,
   count: number,
   now: number,
   start: number,
@@ -37,12 +37,12 @@ export function spend(
     shards,
     value,
     ts,
-    hand,
+    left,
     now,
     count,
   );
   refuse(status, { count, now, value, ts });
   const { numbers } = algebra;
   const decision = decisionOf(status, numbers, policy, Math.floor(now));
-  return { decision, hand: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
+  return { decision, left: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
 }

@@ -24,7 +24,7 @@ import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
 import { isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
 import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
-import { Pending, type Request } from "./postgres/request.ts";
+import { PendingRequest, type Request } from "./postgres/request.ts";
 import { connectingBy } from "./steps.ts";
 import { settle } from "../limit/settle.ts";
 import { layers } from "../limiter/layers.ts";
@@ -179,7 +179,7 @@ export class PostgresStore implements AsyncStore {
   #request<T>(request: Request, now: number | undefined, deadline: Deadline): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const clock = now === undefined ? undefined : Math.floor(now);
-      this.#queue.add(new Pending(request, clock, deadline, resolve as (reply: unknown) => void, reject));
+      this.#queue.add(new PendingRequest(request, clock, deadline, resolve as (reply: unknown) => void, reject));
     });
   }
 }

@@ -87,7 +87,7 @@ export class Lease {
     if (spent === undefined) return undefined;
     if (write && spent.decision.ok) {
       this.usedAt = now;
-      this.#balance = spent.hand;
+      this.#balance = spent.left;
       this.#demand.spent += count;
     }
     return spent.decision;
@@ -184,7 +184,6 @@ export class Lease {
     return this.#state === undefined ? undefined : this.limit.project(this.#state, now, this.#start).value;
   }
 
-  /** Drops a balance that has expired. */
   #age(now: number): void {
     if (now - this.#lentAt >= this.#lending.expiry) this.#balance = 0;
   }
@@ -197,11 +196,9 @@ export class Lease {
 export interface Turn {
   /** Requests that still wait. */
   waiting: number;
-  /** Cancels the deadline. */
   cancel(): void;
 }
 
-/** A request that waits for the store. */
 export interface WaitingRequest {
   readonly count: number;
   readonly turn: Turn;

@@ -19,7 +19,6 @@ export interface WireCall {
   reserve: boolean;
 }
 
-/** A request to an object. */
 export interface Request {
   operation: "decide" | "decideAll" | "reset" | "getValue";
   calls: readonly WireCall[];
@@ -70,7 +69,6 @@ export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecis
 
 export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({ ...decision, policy: limit.policy });
 
-/** An error as plain fields. */
 export function refused(error: unknown): Reply {
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
   const { identity, scope } = isStoreError(error) ? error : { identity: "", scope: "store" as const };
@@ -81,10 +79,10 @@ export function refused(error: unknown): Reply {
 export type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
 
 /** Sends by the method `handle` of each object. */
-export function sender(askObject: (object: string, request: Request) => Promise<Reply>): Send {
+export function sender(callObject: (object: string, request: Request) => Promise<Reply>): Send {
   return async (object, request, deadline) => {
     const timeout = deadline === undefined ? undefined : deadline - performance.now();
-    const reply = await askObject(object, { ...request, timeout });
+    const reply = await callObject(object, { ...request, timeout });
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {

@@ -2,11 +2,10 @@
 import { show } from "../../limit/errors.ts";
 import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
-import { type Kind, type Pending, stillWaiting } from "./request.ts";
+import { type Kind, type PendingRequest, stillWaiting } from "./request.ts";
 import { callRows, type FunctionCall, forgetRows, lockedRows, readRows, takeRow } from "./statements.ts";
 import { type Bounds, NotSent, statementOf, Transport } from "./transport.ts";
 
-/** Settings of a queue. */
 export interface QueueOptions {
   readonly send: Send;
   /** The schema's name, quoted. */
@@ -34,10 +33,10 @@ const ROUND_TRIP = 5;
  */
 const LEAST_REST = 3;
 
-const deadlines = (requests: readonly Pending[]): number[] => requests.map(({ deadline }) => deadline);
+const deadlines = (requests: readonly PendingRequest[]): number[] => requests.map(({ deadline }) => deadline);
 
 /** ms before its deadline from which a request is not sent where its statement has to wait for a lock. */
-function marginOf(requests: readonly Pending[]): number {
+function marginOf(requests: readonly PendingRequest[]): number {
   const rest = Math.max(...deadlines(requests)) - performance.now();
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
 }
@@ -46,7 +45,7 @@ function marginOf(requests: readonly Pending[]): number {
 export interface LockedRequests {
   has(id: string): boolean;
   /** Moves the requests on these rows to queues of their own; returns the others. */
-  separate(requests: readonly Pending[], ids: ReadonlySet<string>, cause: unknown): Pending[];
+  separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[];
 }
 
 export class Executor {
@@ -64,12 +63,12 @@ export class Executor {
   }
 
   /** Settles every request of the batch, or moves it to the locked ones. `wait`: ms for a lock, where the rows are locked. */
-  async execute(kind: Kind, batch: readonly Pending[], wait?: number): Promise<void> {
+  async execute(kind: Kind, batch: readonly PendingRequest[], wait?: number): Promise<void> {
     const { timeout, transaction, schema } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.deadline = Math.min(pending.deadline, latest);
-    let requests: Pending[] = [...batch];
+    let requests: PendingRequest[] = [...batch];
     let late = false;
     let tableLocked = false;
     for (let tries = 1; ; tries++) {
@@ -116,7 +115,7 @@ export class Executor {
     }
   }
 
-  #bounds(requests: readonly Pending[], strict: boolean, late: boolean, wait: number | undefined): Bounds {
+  #bounds(requests: readonly PendingRequest[], strict: boolean, late: boolean, wait: number | undefined): Bounds {
     const now = performance.now();
     const [first, last] = [Math.min(...deadlines(requests)), Math.max(...deadlines(requests))];
     // A statement that may wait for long ends in time for the first of its requests.
@@ -132,7 +131,13 @@ export class Executor {
   }
 
   /** Rejects the requests of a statement that failed for good. */
-  async #failed(kind: Kind, requests: readonly Pending[], fault: Fault, error: unknown, wait?: number): Promise<void> {
+  async #failed(
+    kind: Kind,
+    requests: readonly PendingRequest[],
+    fault: Fault,
+    error: unknown,
+    wait?: number,
+  ): Promise<void> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
       for (const pending of requests) await this.execute(kind, [pending], wait);
@@ -143,15 +148,15 @@ export class Executor {
     for (const pending of requests) pending.fail(fault.message, cause, scope);
   }
 
-  #callOf(kind: Kind, requests: readonly Pending[], committed: boolean): FunctionCall {
+  #callOf(kind: Kind, requests: readonly PendingRequest[], committed: boolean): FunctionCall {
     if (kind === "read") return readRows(requests);
     if (kind === "reset") return forgetRows(requests);
-    const [first] = requests as [Pending];
+    const [first] = requests as [PendingRequest];
     return requests.length === 1 && first.takes && !committed ? takeRow(first) : callRows(requests, committed);
   }
 
   /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */
-  async lockedIds(requests: readonly Pending[]): Promise<Set<string> | undefined> {
+  async lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
     const last = Math.max(...deadlines(requests));
     let locked: string[] = [];
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))], (ids) => {

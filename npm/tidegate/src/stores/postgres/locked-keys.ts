@@ -1,5 +1,5 @@
 /** Keys whose rows another transaction has locked. Their requests wait in queues of their own, so that no other waits. */
-import type { Pending } from "./request.ts";
+import type { PendingRequest } from "./request.ts";
 
 /** The reason that such a request fails with. */
 export const LOCKED = "the row is locked by another transaction";
@@ -11,10 +11,9 @@ const QUIET = 1000;
 /** Most keys with a queue that is empty. */
 const MOST_IDLE = 10_000;
 
-/** One such key. */
 export class LockedKey {
   /** Its requests, in their order. */
-  requests: Pending[] = [];
+  requests: PendingRequest[] = [];
   /** Whether a statement on its row is out. */
   out = false;
   /** Attempts that found the row locked since one that did not. */
@@ -36,7 +35,7 @@ export class LockedKeys {
   }
 
   /** The key whose queue this request joins. `undefined`: it can leave with others, as a read with no request before it. */
-  of(pending: Pending): LockedKey | undefined {
+  of(pending: PendingRequest): LockedKey | undefined {
     for (const id of pending.ids) {
       const key = this.#keys.get(id);
       if (key !== undefined && !(pending.reads && key.requests.length === 0 && !key.out)) return key;
@@ -69,7 +68,7 @@ export class LockedKeys {
    * Notes that a statement on the row was carried out, and whether it `waited` for another transaction. Returns the
    * requests that can leave with others again.
    */
-  free(key: LockedKey, now: number, waited: boolean): Pending[] {
+  free(key: LockedKey, now: number, waited: boolean): PendingRequest[] {
     key.attempts = 0;
     key.notBefore = 0;
     if (waited) key.lockedAt = now;

@@ -25,7 +25,6 @@ export interface MigrationOptions {
   unlogged?: boolean | undefined;
 }
 
-/** What a schema's name must be. */
 export const SCHEMA: Check = {
   expects: "a name of 1 to 63 bytes of UTF-8 without U+0000",
   // A lone surrogate has no UTF-8 of its own: as the replacement character, two names would be one.
@@ -36,11 +35,9 @@ export const SCHEMA: Check = {
 };
 const OPTIONS = { schema: SCHEMA, unlogged: FLAG };
 
-/** Checks the settings of `what`. */
 export const checkSettings = (what: string, options: unknown, table: Readonly<Record<string, Check>>): void =>
   checkTable(what, options, table, "an object of settings, or left out");
 
-/** A name as SQL quotes it. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**

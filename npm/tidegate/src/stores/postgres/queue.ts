@@ -5,7 +5,7 @@
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
 import { LOCKED, type LockedKey, LockedKeys } from "./locked-keys.ts";
-import { type Kind, type Pending, stillWaiting } from "./request.ts";
+import { type Kind, type PendingRequest, stillWaiting } from "./request.ts";
 
 /** Up to so many leave together, even where another statement could be sent. */
 const LEAST_SHARE = 64;
@@ -17,7 +17,7 @@ const MOST_LOCK_WAIT = 80;
 export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
-  #waiting: Pending[] = [];
+  #waiting: PendingRequest[] = [];
   /** Statements that are out, and the requests in them. */
   #out = 0;
   #outRequests = 0;
@@ -38,7 +38,7 @@ export class Queue {
     });
   }
 
-  add(pending: Pending): void {
+  add(pending: PendingRequest): void {
     if (this.#locked.size === 0 || !this.#joinLocked(pending)) this.#waiting.push(pending);
     if (this.#out < this.#options.statements) this.#schedule();
   }
@@ -85,7 +85,7 @@ export class Queue {
   }
 
   /** Gives the requests on these rows, and those that wait behind them, queues of their own; returns the others. */
-  #separate(requests: readonly Pending[], ids: ReadonlySet<string>, cause: unknown): Pending[] {
+  #separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
     if (ids.size === 0) return [...requests];
     const now = performance.now();
     const waiting = [...ids].flatMap((id) => this.#locked.lock(id, now, cause).requests.splice(0));
@@ -95,7 +95,7 @@ export class Queue {
     return others;
   }
 
-  #joinLocked(pending: Pending): boolean {
+  #joinLocked(pending: PendingRequest): boolean {
     const key = this.#locked.of(pending);
     if (key === undefined) return false;
     key.requests.push(pending);
@@ -183,20 +183,21 @@ export class Queue {
 /** The requests of one statement, and those that remain in the queue, both in their order. */
 interface Selection {
   readonly kind: Kind;
-  readonly batch: Pending[];
-  readonly left: Pending[];
+  readonly batch: PendingRequest[];
+  readonly left: PendingRequest[];
 }
 
-const kindOf = ({ reads, request }: Pending): Kind => (reads ? "read" : request.kind === "reset" ? "reset" : "call");
+const kindOf = ({ reads, request }: PendingRequest): Kind =>
+  reads ? "read" : request.kind === "reset" ? "reset" : "call";
 
 /**
  * Selects up to `most` requests of one kind and one clock. It skips requests on rows of a statement that is out (`busy`)
  * or of an earlier request that waits. `undefined`: none can leave.
  */
-function select(waiting: readonly Pending[], most: number, busy: ReadonlySet<string>): Selection | undefined {
+function select(waiting: readonly PendingRequest[], most: number, busy: ReadonlySet<string>): Selection | undefined {
   const skipped = new Set<string>();
-  const left: Pending[] = [];
-  const batch: Pending[] = [];
+  const left: PendingRequest[] = [];
+  const batch: PendingRequest[] = [];
   let kind: Kind | undefined;
   for (const [i, pending] of waiting.entries()) {
     if (batch.length === most) {

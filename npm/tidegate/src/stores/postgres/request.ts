@@ -25,7 +25,7 @@ export function beforeDeadline(rest: number): number {
 }
 
 /** A request in the queue or in a statement. */
-export class Pending {
+export class PendingRequest {
   /** The id of the row of each of its calls. Requests on one row are decided in their order. */
   readonly ids: readonly string[];
   /** Whether it is one take that writes where it is granted, and owes nothing. */
@@ -70,7 +70,6 @@ export class Pending {
     this.#resolve(reply);
   }
 
-  /** Rejects with a `StoreError`. */
   fail(what: string, cause?: unknown, scope: "key" | "store" = "store", identity: string = this.ids.join(",")): void {
     const { request } = this;
     const names = { all: "limitAll", value: "getValue", reset: "reset" } as const;
@@ -110,7 +109,7 @@ export class Pending {
 }
 
 /** The requests that still wait. One whose deadline has passed, less `margin` ms, is rejected and never sent. */
-export function stillWaiting(requests: Pending[], margin = 0): Pending[] {
+export function stillWaiting(requests: PendingRequest[], margin = 0): PendingRequest[] {
   const now = performance.now() + margin;
   return requests.filter((pending) => {
     if (pending.settled) return false;

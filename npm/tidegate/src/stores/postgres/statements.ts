@@ -5,7 +5,7 @@ import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
 import { settle } from "../../limit/settle.ts";
 import type { Statement } from "./client.ts";
-import type { Pending } from "./request.ts";
+import type { PendingRequest } from "./request.ts";
 
 /** A function of the schema with its arguments, and what to do with the text that it returns. */
 export interface FunctionCall {
@@ -26,8 +26,8 @@ const NO_FLOOR = -Number.MAX_VALUE;
 const NOTHING = { op: "take", count: 0, reserve: false } as const;
 
 const list = (items: readonly (string | number)[]): string => `{${items.join(",")}}`;
-const clockOf = (pending: Pending): string | null => (pending.now === undefined ? null : String(pending.now));
-const callsOf = ({ request }: Pending): readonly Call[] =>
+const clockOf = (pending: PendingRequest): string | null => (pending.now === undefined ? null : String(pending.now));
+const callsOf = ({ request }: PendingRequest): readonly Call[] =>
   request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
 
 /** The version of the schema that calls on windows which begin at the first request need. */
@@ -67,8 +67,7 @@ function rowsOf(reply: unknown): { now: number; at(i: number): Stored } {
   return { now: Number(clock), at: (i) => stateOf(v[i], t[i]) };
 }
 
-/** One take on one row. */
-export function takeRow(pending: Pending): FunctionCall {
+export function takeRow(pending: PendingRequest): FunctionCall {
   const call = callsOf(pending)[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
@@ -100,7 +99,7 @@ export function takeRow(pending: Pending): FunctionCall {
  * Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that.
  * `committed`: for the procedure, which is called where the function was found before.
  */
-export function callRows(batch: readonly Pending[], committed = false): FunctionCall {
+export function callRows(batch: readonly PendingRequest[], committed = false): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
   const specs = new Map<string, number>();
@@ -150,7 +149,7 @@ export function callRows(batch: readonly Pending[], committed = false): Function
       ...entries.map(list),
       list(ops),
       ...floats.map(list),
-      clockOf(batch[0] as Pending),
+      clockOf(batch[0] as PendingRequest),
       ...since.values,
     ],
     resolve(reply) {
@@ -162,7 +161,7 @@ export function callRows(batch: readonly Pending[], committed = false): Function
 }
 
 /** Repeats the calls of one request on the rows' states at that point, and resolves it. */
-function repeat(pending: Pending, states: Stored[], rows: ReadonlyMap<string, number>, now: number): void {
+function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<string, number>, now: number): void {
   const calls = callsOf(pending);
   const decisions: Decision[] = [];
   const writes: [row: number, state: State | null][] = [];
@@ -188,11 +187,11 @@ function repeat(pending: Pending, states: Stored[], rows: ReadonlyMap<string, nu
 }
 
 /** Reads rows: checks, and the two numbers. */
-export function readRows(batch: readonly Pending[]): FunctionCall {
+export function readRows(batch: readonly PendingRequest[]): FunctionCall {
   return {
     name: "read_rows",
     types: ["bytea[]", "float8"],
-    values: [byteasOf(batch.map(({ ids }) => ids[0] as string)), clockOf(batch[0] as Pending)],
+    values: [byteasOf(batch.map(({ ids }) => ids[0] as string)), clockOf(batch[0] as PendingRequest)],
     resolve(reply) {
       const { now, at } = rowsOf(reply);
       for (const [i, pending] of batch.entries()) {
@@ -209,8 +208,7 @@ export function readRows(batch: readonly Pending[]): FunctionCall {
   };
 }
 
-/** Deletes rows. */
-export function forgetRows(batch: readonly Pending[]): FunctionCall {
+export function forgetRows(batch: readonly PendingRequest[]): FunctionCall {
   return {
     name: "forget_rows",
     types: ["bytea[]"],
@@ -255,7 +253,6 @@ export function byteaOf(identity: string): string {
   return identity === "" || PLAIN.test(identity) ? identity : HEX + hex(identity);
 }
 
-/** Identities as a `bytea[]`. */
 function byteasOf(identities: readonly string[]): string {
   let text = "{";
   for (const identity of identities) {
