@@ -7,6 +7,7 @@ import { workersKv } from "tidegate/workers-kv";
 import { inMemory } from "./memory.js";
 import { policies } from "./policies.js";
 import { report } from "./report.js";
+import { shared } from "./requests.js";
 import vectors from "./vectors.js";
 
 export { TidegateObject };
@@ -119,35 +120,6 @@ const leased = (() => {
     { store: durableObject(bindings.WATCHED, { lease: true }), timeout: 60_000, now: () => 1e12 + decisions++ / 50 },
   );
 })();
-
-/** D1, of which a request may wait for its own statements. */
-let pause = 0;
-const onD1 = {
-  prepare: (sql) => ({
-    bind: (...values) => ({
-      async all() {
-        if (pause > 0) await scheduler.wait(pause);
-        return bindings.DB.prepare(sql)
-          .bind(...values)
-          .all();
-      },
-    }),
-  }),
-  batch() {},
-};
-const ofIsolate = defineLimits(
-  { global: { kind: "token bucket", rate: 100, period: 1000 * HOUR } },
-  { store: sqlite(onD1), timeout: 2000, log: false },
-);
-
-/** A call on D1 that waits for so many ms, and what came of it; `forgotten`: the response does not wait for it. */
-async function d1({ key, wait = 0, forgotten }) {
-  pause = Number(wait);
-  const call = ofIsolate.limit("global", { key });
-  if (forgotten !== undefined) return undefined;
-  const { ok, degraded = false } = await call;
-  return { ok, degraded };
-}
 
 /** Parallel calls of one request on one object. */
 async function burst(namespace, calls) {
@@ -363,7 +335,7 @@ export default {
     if (pathname === "/spread") return respond(await spread(env, JSON.parse(query.of)));
     if (pathname === "/late") return respond(await late(env));
     if (pathname === "/global") return respond(await global());
-    if (pathname === "/d1") return respond(await d1(query));
+    if (pathname === "/shared") return respond(await shared(query));
     if (pathname === "/kv") return respond(await onKv(env));
     const namespace = env[query.in ?? "WATCHED"];
     if (pathname === "/rpcs") return respond(await rpcs(namespace, Number(query.shards)));

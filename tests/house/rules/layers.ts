@@ -67,7 +67,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [
     /^#engine-host$|^#layers$|^#policy-host$|^#durable-object$/,
-    /^(engine\/(engine|algebra|distributed)|limiter\/limiter|policies\/check|stores\/(durable-object|sqlite))\.ts$/,
+    /^(engine\/(engine|algebra|distributed)|limiter\/limiter|policies\/check|stores\/(durable-object|dynamodb|postgres|redis\/store|sqlite))\.ts$/,
   ],
   [/^#durable-object$|^cloudflare:workers$/, /^stores\/durable-object\//],
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],

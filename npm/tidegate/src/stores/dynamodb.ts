@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { during } from "#durable-object";
 import type {
   AttributeValue,
   DynamoDB,
@@ -135,7 +136,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   });
   const hello = { TableName, Key: keyOf(NO_IDENTITY) };
   const connect = () => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at));
-  return connectedBy(connect, storeOf(NAME, swaps.run));
+  // In a Worker, calls of several requests share steps.
+  return connectedBy(connect, { ...storeOf(NAME, swaps.run), during });
 }
 
 /** An item without a state is corrupt, and not absent. */

@@ -14,6 +14,7 @@
  *
  * @module
  */
+import { during } from "#durable-object";
 import { ANY, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Duration } from "../limit/duration.ts";
@@ -70,6 +71,8 @@ export class PostgresStore implements AsyncStore {
   readonly name = "postgres";
   readonly sync = false;
   readonly layers: typeof layers = layers;
+  /** In a Worker, calls of several requests share a statement. */
+  readonly during: AsyncStore["during"] = during;
   readonly lease: PostgresOptions["lease"];
   /** Set on what {@link PostgresStore.within} returns: an error there rejects, so that the transaction rolls back. */
   readonly inTransaction?: true;

@@ -1,4 +1,4 @@
 declare module "cloudflare:workers" {
   export const DurableObject: import("./shapes.ts").ObjectBaseConstructor;
-  export function waitUntil(work: Promise<unknown>): void;
+  export const waitUntil: ((work: Promise<unknown>) => void) | undefined;
 }

@@ -1,3 +1,4 @@
+import { during } from "#durable-object";
 import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import type { Duration } from "../../limit/duration.ts";
@@ -55,6 +56,8 @@ export class RedisStore implements AsyncStore {
   readonly name: string = STORE;
   readonly sync = false;
   readonly layers: typeof layers = layers;
+  /** In a Worker, calls of several requests share a script call. */
+  readonly during: AsyncStore["during"] = during;
   readonly lease: RedisOptions["lease"];
   /** The master of a cluster that serves a limit and key; absent where there is one server. */
   readonly nodeOf?: (limit: Limit, key: string | undefined) => string;

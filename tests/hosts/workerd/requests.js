@@ -1,0 +1,54 @@
+// Limits on stores that all requests of an isolate share, defined at global scope.
+import { env } from "cloudflare:workers";
+import { defineLimits, HOUR } from "tidegate";
+import { dynamodb } from "tidegate/dynamodb";
+import { postgres } from "tidegate/postgres";
+import { redis } from "tidegate/redis";
+import { sqlite } from "tidegate/sqlite";
+
+/** Ms that statements wait, in the context of the request that sends them. */
+let pause = 0;
+const waiting = async () => {
+  if (pause > 0) await scheduler.wait(pause);
+};
+const slowD1 = {
+  prepare: (sql) => ({
+    bind: (...values) => ({
+      async all() {
+        await waiting();
+        return env.DB.prepare(sql)
+          .bind(...values)
+          .all();
+      },
+    }),
+  }),
+  batch() {},
+};
+/** Stands for a server that is called by HTTP. */
+const called = () => waiting().then(() => Promise.reject(new Error("the server was called")));
+const ofIsolate = Object.fromEntries(
+  Object.entries({
+    d1: sqlite(slowD1),
+    redis: redis({ eval: called, evalsha: called }),
+    postgres: postgres({ query: called }),
+    dynamodb: dynamodb({
+      getItem: called,
+      putItem: called,
+      deleteItem: called,
+      transactGetItems: called,
+      transactWriteItems: called,
+    }),
+  }).map(([name, store]) => {
+    const configs = { global: { kind: "token bucket", rate: 100, period: 1000 * HOUR } };
+    return [name, defineLimits(configs, { store, timeout: 2000, log: false })];
+  }),
+);
+
+/** A call that waits for so many ms, and what came of it; `forgotten`: the response does not wait for it. */
+export async function shared({ store, key, wait = 0, forgotten }) {
+  pause = Number(wait);
+  const call = ofIsolate[store].limit("global", { key });
+  if (forgotten !== undefined) return undefined;
+  const { ok, cause } = await call;
+  return { ok, cause: cause?.message };
+}

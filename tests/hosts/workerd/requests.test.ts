@@ -1,0 +1,48 @@
+/** Limits that all requests of an isolate share: one that ends does not end what others wait for. In workerd. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Installed } from "../../packaging/installed.ts";
+import { project } from "../project.ts";
+import { inRuntime } from "../runtimes.ts";
+import { dev, type Worker } from "./server.ts";
+
+const GRANTED = { ok: true };
+
+await inRuntime("workerd", (wrangler) => {
+  let user: Installed;
+  let worker: Worker;
+  beforeAll(async () => {
+    user = project("workerd");
+    worker = await dev(wrangler, user.folder);
+  });
+  afterAll(async () => {
+    await worker.running.stop();
+    user.remove();
+  });
+
+  const call = (request: Record<string, string | number>) => worker.get("/shared", request);
+
+  test("D1: a request that ended before its statement did does not hold up later calls on the key", async () => {
+    const request = { store: "d1", key: "slow" };
+    expect(await call(request)).toEqual(GRANTED);
+    expect(await call({ ...request, wait: 4000 })).toMatchObject({ ok: false });
+    expect(await call(request)).toEqual(GRANTED);
+  });
+
+  test("D1: nor does a request that did not wait for its call", async () => {
+    const request = { store: "d1", key: "forgotten" };
+    expect(await call({ ...request, wait: 200, forgotten: 1 })).toBeNull();
+    expect(await call(request)).toEqual(GRANTED);
+  });
+
+  test.each(["redis", "postgres", "dynamodb"])(
+    "%s, by HTTP: nor does it keep later calls from the server",
+    async (store) => {
+      const request = { store, key: "k" };
+      const cause = expect.stringMatching(/failed: the server was called$/);
+      expect(await call(request)).toEqual({ ok: false, cause });
+      expect(await call({ ...request, wait: 200, forgotten: 1 })).toBeNull();
+      expect(await call(request)).toEqual({ ok: false, cause });
+      expect(await call({ store, key: "another" })).toEqual({ ok: false, cause });
+    },
+  );
+});
