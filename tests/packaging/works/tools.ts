@@ -280,7 +280,11 @@ export const TOOLS: readonly Tool[] = [
     app: "kit",
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
     run: ["vite build --logLevel error"],
-    serve: { command: "node build/index.js", answers: { "/limit": ANSWERS }, limited: ["/limited"] },
+    serve: {
+      command: "node build/index.js",
+      answers: { "/limit": ANSWERS, "/built": "built" },
+      limited: ["/limited"],
+    },
   },
   {
     name: "React Router 7",
@@ -313,7 +317,7 @@ export const TOOLS: readonly Tool[] = [
     run: ["astro build --silent"],
     serve: {
       command: "node dist/server/entry.mjs",
-      answers: { "/limit": ANSWERS, "/": ANSWERS },
+      answers: { "/limit": ANSWERS, "/": ANSWERS, "/built": "built" },
       limited: ["/limited"],
     },
   },
