@@ -1,5 +1,7 @@
 /** What `file()` throws where the addon does not load; tests/threads has `shared()`, tests/packaging both from the tarball. */
-import { expect, test } from "vitest";
+import modules from "node:module";
+import { expect, test, vi } from "vitest";
+import { here } from "../src/engine/addon.ts";
 import type { StoreError } from "../src/index.ts";
 import { file } from "../src/stores/file.ts";
 
@@ -20,4 +22,12 @@ test("file() throws the whole chain of causes, and how to install the addon", ()
 test("a URL that is no path of this system is a mistake that names it", () => {
   const message = "`path` must be the path of a folder, a string or a file: URL; got ";
   for (const url of ["file:///a%2Fb", "http://localhost/a"]) expect(() => file(new URL(url))).toThrow(message + url);
+});
+
+test("in a bundle for pages, which lacks node:module, the cause is that and not undefined", () => {
+  vi.spyOn(modules, "createRequire").mockImplementation(() => {
+    throw new TypeError("createRequire is not a function");
+  });
+  expect(() => file("/a/folder", {}, here())).toThrow("createRequire is not a function");
+  vi.restoreAllMocks();
 });

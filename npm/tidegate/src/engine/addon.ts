@@ -70,11 +70,13 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
  */
 function load(id: string): unknown {
   let first: unknown;
+  let none: unknown;
   for (const place of [() => import.meta.url as string | undefined, () => __filename, () => `${process.cwd()}/`]) {
     let require: NodeJS.Require;
     try {
       require = modules.createRequire(place() as string);
-    } catch {
+    } catch (error) {
+      none = error;
       continue;
     }
     try {
@@ -84,7 +86,8 @@ function load(id: string): unknown {
       if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") break;
     }
   }
-  throw first;
+  // Without any place: a bundle for pages has no `createRequire`.
+  throw first ?? none;
 }
 
 /** This process's. */
