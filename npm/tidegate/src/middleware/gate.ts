@@ -135,8 +135,7 @@ export function gate<R, N extends string, S extends Store, D>(
   const decided = new WeakSet();
   let reported = false;
   const log = (error: unknown): void => {
-    if (!reported)
-      console.error("tidegate: a request failed or could not be settled; further errors are not logged:", error);
+    if (!reported) console.error("tidegate: a request failed; further errors are not logged:", error);
     reported = true;
   };
   const made: Gate<R> = {
