@@ -108,6 +108,9 @@ mod tests {
         for shape in ["<polygon", "<rect", "<line", "<polyline"] {
             assert!(svg.contains(shape), "{shape}");
         }
+        series.add(1.7e12 + 3.6e6, 1.0, true);
+        let long = draw(&series).expect("a chart");
+        assert!(long.contains("\n11-14 22:30\n"), "{long}");
     }
 
     #[test]

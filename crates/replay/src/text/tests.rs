@@ -63,7 +63,7 @@ fn a_report_has_every_figure_with_its_unit() {
         denied: 234_567,
         keys_denied: Some(1000),
         worst: vec![key("10.0.0.1", 1234, 1234, 999.0), key("a\nb", 12, 15, 90_000.0)],
-        smallest_capacity: Some(9.1e15),
+        smallest_capacity: Some(9e15),
         smallest_capacity_exact: false,
         suggestion: Some(Suggestion { budget: 0.25, rate: 5.0, period: 60_000.0, capacity: 7.0, denied: 123_456 }),
         ..report.limits.remove(0)
@@ -102,7 +102,7 @@ fn a_report_has_every_figure_with_its_unit() {
 
 limit (token bucket, rate 1234.500 per 1.5 h, capacity 1), by ip and path
   denies 234,567 requests (19.00 %) of 1,000 keys
-  smallest capacity that denies nothing: 9100000000000000.000 (not exact: keys were evicted)
+  smallest capacity that denies nothing: 9000000000000000.000 (not exact: keys were evicted)
   suggested for a budget of 25 %: rate 5 per 1 min, capacity 7; denies 123,456 requests (10.00 %)
   worst hit keys, at least and at most so often
          1,234  10.0.0.1  (waits up to 999 ms)
