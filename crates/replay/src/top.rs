@@ -108,4 +108,16 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn counts_are_exact_while_there_is_room_and_then_lowered_by_their_median() {
+        let mut top = Top::new(4);
+        for (key, count) in [(b"a", 1), (b"b", 2), (b"c", 3), (b"d", 4)] {
+            (0..count).for_each(|_| top.add(key, 0.0));
+        }
+        assert_eq!(top.keys(), Some(4));
+        top.add(b"e", 0.0);
+        let left: Vec<_> = top.leaders(4).into_iter().map(|leader| (leader.key, leader.at_least)).collect();
+        assert_eq!((left, top.lowered), (vec![(b"d".to_vec(), 2), (b"c".to_vec(), 1)], 2));
+    }
 }
