@@ -18,7 +18,8 @@ const FEATURES = [
   "reference-types",
 ].map((feature) => `--enable-${feature}`);
 const STRIP = ["--strip-debug", "--strip-producers", "--strip-target-features"];
-const OZ = ["-Oz", "--converge"];
+// Flat code, with its blocks found anew, is smaller after a second pass.
+const OZ = ["-Oz", "--flatten", "--rereloop", "-Oz", "--converge"];
 /** What leases and shards need besides `memory` and `numbers_at`: nothing of the table. */
 const DISTRIBUTED = ["lease_spend", "pool_at", "pool_decide"];
 /**

@@ -19,9 +19,9 @@ export function notAField(field: string, known: readonly string[], what: string,
   return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
 }
 
-/** A table of names, without the names that every object has. */
+/** A table of names: what is `true` in it, as no field that every object has is. */
 export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
-  Object.freeze(Object.assign(Object.create(null), Object.fromEntries(names.map((name) => [name, true]))));
+  Object.freeze(Object.fromEntries(names.map((name): [string, true] => [name, true])));
 
 /** What an option must be: as a phrase after "must be", and as a predicate. */
 export interface Check {

@@ -29,6 +29,18 @@ function given(state: State): State {
   return { value, ts };
 }
 
+/** Writes a state at the beginning of these bytes. */
+export function writeState(view: DataView, { value, ts }: State): void {
+  view.setFloat64(0, value, true);
+  view.setFloat64(8, ts, true);
+}
+
+/** The state at the beginning of these bytes. */
+export function readState(view: DataView): State {
+  const [value, ts] = [view.getFloat64(0, true), view.getFloat64(8, true)];
+  return finite(value, ts, `${value} and ${ts}`);
+}
+
 /** Bytes over an `ArrayBuffer`, in a type that exists before TypeScript 5.7 too. */
 type Bytes = ReturnType<Uint8Array["slice"]>;
 
@@ -43,11 +55,8 @@ type Bytes = ReturnType<Uint8Array["slice"]>;
  * Throws an `InputError` where one of the numbers is not finite.
  */
 export function encode(state: State): Bytes {
-  const { value, ts } = given(state);
   const bytes = new Uint8Array(STATE_BYTES);
-  const view = new DataView(bytes.buffer);
-  view.setFloat64(0, value, true);
-  view.setFloat64(8, ts, true);
+  writeState(new DataView(bytes.buffer), given(state));
   return bytes;
 }
 
@@ -58,9 +67,7 @@ export function encode(state: State): Bytes {
 export function decode(bytes: Uint8Array): State {
   if (!(bytes instanceof Uint8Array)) throw new InputError("bytes", "a Uint8Array", bytes);
   if (bytes.length !== STATE_BYTES) throw new NotAState(`a state must be ${WHAT}; got ${bytes.length} bytes`);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, STATE_BYTES);
-  const [value, ts] = [view.getFloat64(0, true), view.getFloat64(8, true)];
-  return finite(value, ts, `${value} and ${ts}`);
+  return readState(new DataView(bytes.buffer, bytes.byteOffset));
 }
 
 /** The shortest decimal form that reads back to the same bits; `String` drops the sign of -0. */

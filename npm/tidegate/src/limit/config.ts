@@ -77,8 +77,7 @@ const SETTINGS = ["onStoreError", "timeout"] as const;
 const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "fixed window" || field !== "start");
 
 /** The error for a number field that is out of range or no number at all. */
-export const numberError = (field: Field, value: unknown): InputError =>
-  new InputError(field, EXPECTS[field], value, Object.is(value, -0) ? "0" : show(value));
+export const numberError = (field: Field, value: unknown): InputError => new InputError(field, EXPECTS[field], value);
 
 export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
   if (setting === undefined || setting === "deny" || setting === "allow") return setting;

@@ -3,6 +3,7 @@ import { doublesAt } from "../engine/algebra.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
 import { distributed } from "../engine/distributed.ts";
 import { KINDS, WRITES } from "../engine/generated/wire.ts";
+import { numbersOf } from "./config.ts";
 import type { Decision, Operation, State } from "./decision.ts";
 import { type Evaluation, type Evaluator, flagsOf, LOOK } from "./evaluator.ts";
 
@@ -52,7 +53,6 @@ export function pool(
   now: number,
   start: number,
 ): { decision: Decision; states: State[] | undefined } {
-  const { kind, rate, period, capacity, maxReserved = Number.NaN, shards } = policy;
   const { length } = states;
   const algebra = distributed();
   const { wasm } = algebra;
@@ -61,19 +61,8 @@ export function pool(
     place[2 * i] = state === null ? Number.NaN : state.value;
     place[2 * i + 1] = state === null ? 0 : state.ts;
   }
-  const status = wasm.pool_decide(
-    KINDS.indexOf(kind),
-    rate,
-    period,
-    capacity,
-    maxReserved,
-    start,
-    shards,
-    length,
-    now,
-    call.count,
-    flagsOf(call),
-  );
+  const numbers = numbersOf({ ...policy, start });
+  const status = wasm.pool_decide(KINDS.indexOf(policy.kind), ...numbers, length, now, call.count, flagsOf(call));
   refuse(status, { count: call.count, for: call.count, now });
   const decision = decisionOf(status, algebra.numbers, policy, Math.floor(now));
   if ((status & WRITES) === 0) return { decision, states: undefined };

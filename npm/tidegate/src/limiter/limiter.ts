@@ -95,12 +95,6 @@ function define(name: string, config: Config): Limit {
   }
 }
 
-function layersOf(store: Store): typeof Layers {
-  const { layers: own = layers } = store as { layers?: typeof Layers };
-  if (own !== undefined) return own;
-  throw new InputError("store", "memory(), or in this bundle a store with the `layers` of tidegate/store", store);
-}
-
 /** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
 export function granted(store: Store, name: string, decision: Decision): Decision {
   if (decision.ok) return decision;
@@ -131,7 +125,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { inTransaction, cannotFail } = store as Partial<AsyncStore & InMemory>;
     // A transaction fails or commits as a whole: its errors are the host's.
     const isBare = (store.sync ? cannotFail : inTransaction) === true;
-    const layered: Layered = isBare ? { store } : layersOf(store)(store, settings, () => this.#time());
+    const { layers: own = layers } = store as { layers?: typeof Layers };
+    const layered: Layered = isBare ? { store } : own(store, settings, () => this.#time());
     this.#leases = layered.leases;
     if (this.#leases !== undefined) this.#limits.refuseShards();
     this.#layered = layered.store;

@@ -1,5 +1,5 @@
 /** What a store without expiry keeps: a state's 16 bytes, then the epoch ms (a double) from which it may be dropped. */
-import { decode, encode, NotAState, STATE_BYTES } from "../limit/codec.ts";
+import { NotAState, readState, STATE_BYTES, writeState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
 
@@ -7,8 +7,9 @@ const RECORD_BYTES = STATE_BYTES + 8;
 
 export function writeRecord(state: State, dropAt: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(RECORD_BYTES);
-  bytes.set(encode(state));
-  new DataView(bytes.buffer).setFloat64(STATE_BYTES, dropAt, true);
+  const view = new DataView(bytes.buffer);
+  writeState(view, state);
+  view.setFloat64(STATE_BYTES, dropAt, true);
   return bytes;
 }
 
@@ -18,8 +19,8 @@ export function readRecord(bytes: unknown): { state: State; dropAt: number } {
     const got = bytes instanceof Uint8Array ? `${bytes.length} bytes` : typeof bytes;
     throw new NotAState(`what is stored must be a state and until when it is kept, ${RECORD_BYTES} bytes; got ${got}`);
   }
-  const dropAt = new DataView(bytes.buffer, bytes.byteOffset).getFloat64(STATE_BYTES, true);
-  return { state: decode(bytes.subarray(0, STATE_BYTES)), dropAt };
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  return { state: readState(view), dropAt: view.getFloat64(STATE_BYTES, true) };
 }
 
 /** The ms from which it may be dropped: never where it is no record, so that the next call reports it. */
