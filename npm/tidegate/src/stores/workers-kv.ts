@@ -7,7 +7,7 @@ import { layers } from "../limiter/layers.ts";
 import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
-import { InputError, showInstead, StoreError } from "../limit/errors.ts";
+import { InputError, messageOf, showInstead, StoreError } from "../limit/errors.ts";
 import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call } from "./contract.ts";
@@ -48,6 +48,8 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
 const NAME = "workers-kv";
 /** KV takes one write a second for a key. */
 const WRITE_EVERY = 1000;
+/** How KV rejects more of them, such as those of several isolates: "KV PUT failed: 429 Too Many Requests". */
+const TOO_OFTEN = /\b429\b/;
 /** Ms for which KV itself may serve a cached value: a second read within them returns nothing new. */
 const READ_EVERY = 60_000;
 /** The shortest time, in seconds, that KV keeps an entry. */
@@ -140,7 +142,13 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     at.writtenAt = time;
     const fullAt = limit.fullAt(at.state, now, { start: limit.start(key) });
     const expirationTtl = Math.min(LEAST_TTL + Math.ceil(Math.max(fullAt - now, 0) / 1000), MOST_TTL);
-    await namespace.put(keyOf(limit.identity(key)), encode(at.state), { expirationTtl });
+    try {
+      await namespace.put(keyOf(limit.identity(key)), encode(at.state), { expirationTtl });
+    } catch (error) {
+      at.isAhead = true;
+      // What this isolate has cached decides, whether or not others can read it yet.
+      if (!TOO_OFTEN.test(messageOf(error))) throw error;
+    }
   }
 
   /** No `await` in here: within this isolate a step is atomic. */
