@@ -277,7 +277,6 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     connectBy ??= steadyNow() + LONGEST_CONNECT;
     const wait = connectBy - steadyNow();
     if (wait <= 0) return new Promise(start);
-    store.during?.(connecting.catch(() => {}));
     const connected = new Promise<unknown>((resolve, reject) => {
       const cancel = afterWaiting(wait, () => resolve(undefined));
       void connecting.then(resolve, reject).then(cancel);

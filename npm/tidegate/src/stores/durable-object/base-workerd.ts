@@ -8,8 +8,8 @@ export const Base: ObjectBaseConstructor = workers.DurableObject;
 /** Keeps the request's context alive until the work is done, after its response too. */
 export function during(work: Promise<unknown>): void {
   try {
-    workers.waitUntil?.(work);
+    workers.waitUntil(work);
   } catch {
-    // Outside of any request there is nothing to keep alive.
+    // Outside of any request there is nothing to keep alive; and a workerd without `waitUntil` cannot.
   }
 }
