@@ -122,6 +122,12 @@ describe("a policy", () => {
     ]),
     ["that is none", made(any(5)), `\`config\` must be an object with kind, rate and period; got 5${IN}`],
     ["in place of all", () => defineLimits(any()), "`limits` must be an object of limits by name; got undefined"],
+    [
+      "a promise of limits",
+      () => defineLimits(any(Promise.resolve({}))),
+      "`limits` must be an object of limits by name; got a promise; `await` it first",
+    ],
+    ["a map of limits", () => defineLimits(any(new Map())), "`limits` must be an object of limits by name; got a Map"],
   ]);
 });
 
