@@ -86,7 +86,7 @@ const modules: UserConfig = {
   deps: {
     neverBundle: [
       /^#engine-host$/,
-      /^#durable-object$/,
+      /^#workers$/,
       /^#policy-host$/,
       /^#layers$/,
       /^cloudflare:/,
@@ -158,7 +158,7 @@ const commonjs: UserConfig = {
     "#engine-host": at("src/engine/host-node.ts"),
     "#layers": at("src/limiter/layers.ts"),
     "#policy-host": at("src/policies/host-inline.ts"),
-    "#durable-object": at("src/stores/durable-object/base.ts"),
+    "#workers": at("src/stores/durable-object/base.ts"),
   },
 };
 

@@ -66,10 +66,10 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 /** Packages and Node.js's own modules, by who may name them. */
 const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [
-    /^#engine-host$|^#layers$|^#policy-host$|^#durable-object$/,
+    /^#engine-host$|^#layers$|^#policy-host$|^#workers$/,
     /^(engine\/(engine|algebra|distributed)|limiter\/limiter|policies\/check|stores\/(durable-object|dynamodb|postgres|redis\/store|sqlite))\.ts$/,
   ],
-  [/^#durable-object$|^cloudflare:workers$/, /^stores\/durable-object\//],
+  [/^#workers$|^cloudflare:workers$/, /^stores\/durable-object\//],
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],
   [/^node:url$/, /^stores\/file\.ts$/],
   [/^node:stream$/, /^client\/node\.ts$/],

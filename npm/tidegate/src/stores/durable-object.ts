@@ -4,7 +4,7 @@
  * @module
  */
 import { layers } from "../limiter/layers.ts";
-import { during } from "#durable-object";
+import { during } from "#workers";
 import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";

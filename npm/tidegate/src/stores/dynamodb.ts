@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { during } from "#durable-object";
+import { during } from "#workers";
 import type {
   AttributeValue,
   DynamoDB,

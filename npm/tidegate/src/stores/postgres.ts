@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { during } from "#durable-object";
+import { during } from "#workers";
 import { ANY, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Duration } from "../limit/duration.ts";

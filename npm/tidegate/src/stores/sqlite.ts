@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { during } from "#durable-object";
+import { during } from "#workers";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";

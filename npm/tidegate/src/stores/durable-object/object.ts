@@ -1,4 +1,4 @@
-import { Base } from "#durable-object";
+import { Base } from "#workers";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";

@@ -1,4 +1,4 @@
-import { during } from "#durable-object";
+import { during } from "#workers";
 import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import type { Duration } from "../../limit/duration.ts";
