@@ -100,7 +100,7 @@ describe("bundled", () => {
     const keys = await bundle('export { clientIp, statusOf, tupleKey } from "tidegate/http";', ["browser"]);
     expect(keys).not.toContain("WebAssembly.Module");
     expect(whole).toContain("WebAssembly.Module");
-    expect(keys.length).toBeLessThan(whole.length / 5);
+    expect(keys.length).toBeLessThan(whole.length / 4);
   });
 
   test("the size of each entry, for the record", async () => {

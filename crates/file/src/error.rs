@@ -82,7 +82,7 @@ mod tests {
             (FileTooLarge, "; raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`"),
             (AlreadyExists, "; use the path of a folder, or of none yet"),
             (NotADirectory, "; use the path of a folder, or of none yet"),
-            (TimedOut, ""),
+            (TimedOut, "; use the path of a folder on a local disk, in which this process can make and write files"),
         ];
         for (kind, remedy) in remedies {
             let error = || io::Error::from(kind);

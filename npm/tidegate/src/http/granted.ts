@@ -37,9 +37,10 @@ export function granted(decided: Decision | readonly Decision[] | AllDecision): 
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
     return undefined;
-  // With what is absent or no number the sum is none; the general path refuses it.
-  if (!Number.isFinite((value as number) + (ts as number) + (now as number))) return undefined;
+  if (typeof value !== "number" || typeof ts !== "number" || typeof now !== "number") return undefined;
+  // NaN and infinities are refused by the general path.
+  if (!Number.isFinite(value + ts + now)) return undefined;
   const { policy: field, name, quota } = constantOf(policy);
-  const remaining = Math.min(integer(value as number), quota);
+  const remaining = Math.min(integer(value), quota);
   return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };
 }
