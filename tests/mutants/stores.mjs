@@ -158,7 +158,10 @@ export const STORES = [
     "true ? () => undefined : connectingBy",
   ),
   of("table.ts", ...server("mysql/connecting"))('connectedBy(() => read([""]), storeOf', "(storeOf"),
-  of("dynamodb.ts", ...server("dynamodb/connecting"))("connectedBy(connect, storeOf", "(storeOf"),
+  of("dynamodb.ts", ...server("dynamodb/connecting"))(
+    "connectedBy(connect, { ...storeOf(NAME, swaps.run), during })",
+    "{ ...storeOf(NAME, swaps.run), during }",
+  ),
   of("memcached.ts", ...server("memcached/connecting"))(
     'connectedBy(() => connection.connect(keyOf(prefix, "")), ',
     "(",

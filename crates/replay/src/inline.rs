@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(config.kind, Kind::FixedWindow);
         assert_eq!((config.rate, config.period, config.capacity, config.start), (10.0, 1500.0, Some(20.0), Some(0.0)));
         assert_eq!(limit("rate=1 period=1m", 1).unwrap().0, "limit2");
-        assert_eq!(limit("rate=1 maxReserved=5", 0).unwrap().1.max_reserved, Some(5.0));
+        assert_eq!(limit("rate=1 period=1m maxReserved=5", 0).unwrap().1.max_reserved, Some(5.0));
     }
 
     #[test]

@@ -125,9 +125,13 @@ describe("a policy", () => {
     [
       "a promise of limits",
       () => defineLimits(any(Promise.resolve({}))),
-      "`limits` must be an object of limits by name; got a promise; `await` it first",
+      "`limits` must be an object of limits by name; got [object Promise]",
     ],
-    ["a map of limits", () => defineLimits(any(new Map())), "`limits` must be an object of limits by name; got a Map"],
+    [
+      "a map of limits",
+      () => defineLimits(any(new Map())),
+      "`limits` must be an object of limits by name; got [object Map]",
+    ],
   ]);
 });
 

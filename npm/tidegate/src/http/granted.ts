@@ -37,10 +37,9 @@ export function granted(decided: Decision | readonly Decision[] | AllDecision): 
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
     return undefined;
-  if (typeof value !== "number" || typeof ts !== "number" || typeof now !== "number") return undefined;
-  // NaN and infinities are refused by the general path.
-  if (!Number.isFinite(value + ts + now)) return undefined;
+  // The general path refuses what is no number, and NaN.
+  if (!Number.isFinite(value) || !Number.isFinite(ts) || !Number.isFinite(now)) return undefined;
   const { policy: field, name, quota } = constantOf(policy);
-  const remaining = Math.min(integer(value), quota);
+  const remaining = Math.min(integer(value as number), quota);
   return { policy: field, limit: `${name};r=${remaining};t=${withinSeconds(decision as Decision, remaining)}` };
 }

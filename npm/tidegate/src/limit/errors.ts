@@ -21,9 +21,7 @@ export function showObject(value: object): string {
   if (Array.isArray(value)) return "an array";
   if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
   const fields = Object.keys(value).slice(0, 5).join(", ");
-  if (fields !== "") return `an object with ${fields}`;
-  const kind: unknown = (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
-  return typeof kind === "string" ? `a ${kind}` : show(value);
+  return fields === "" ? show(value) : `an object with ${fields}`;
 }
 
 /** A value passed in place of a client of some library: a class has a remedy of its own. */

@@ -32,7 +32,7 @@ import { type Config, numberError } from "../limit/config.ts";
 import { checkFields } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
-import { InputError, RateLimitError, showObject } from "../limit/errors.ts";
+import { InputError, RateLimitError } from "../limit/errors.ts";
 import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
 import { callLimits, Limit } from "../limit/limit.ts";
@@ -67,7 +67,7 @@ class Limits {
     this.names = Object.freeze(Object.keys(configs));
     // A Map or a promise has none, so every call would fail instead.
     if (this.names.length === 0 && Symbol.toStringTag in configs) {
-      throw new InputError("limits", expected, configs, showObject(configs));
+      throw new InputError("limits", expected, configs, String(configs));
     }
     this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
   }

@@ -6,4 +6,4 @@ test("two tokens", () => {
   const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
   expect(["a", "a", "a", "b"].map((key) => limits.limit("send", { key }).ok)).toEqual([true, true, false, true]);
 });
-storeSuite({ name: "memory", create: () => memory(), test, describe });
+storeSuite({ create: () => memory(), test, describe });
