@@ -53,6 +53,8 @@ export type {
   Value,
 } from "./options.ts";
 
+const PLAIN = "[object Object]";
+
 /** The limits of a limiter, by name. */
 class Limits {
   readonly names: readonly string[];
@@ -66,9 +68,8 @@ class Limits {
     if (typeof configs !== "object" || configs === null) throw new InputError("limits", expected, configs);
     this.names = Object.freeze(Object.keys(configs));
     // A Map or a promise has none, so every call would fail instead.
-    if (this.names.length === 0 && Symbol.toStringTag in configs) {
-      throw new InputError("limits", expected, configs, String(configs));
-    }
+    const kind = this.names.length > 0 ? PLAIN : Object.prototype.toString.call(configs);
+    if (kind !== PLAIN) throw new InputError("limits", expected, configs, kind);
     this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
   }
 
