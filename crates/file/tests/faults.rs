@@ -304,9 +304,9 @@ fn a_path_that_is_a_file_is_rejected_with_the_remedy() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_path_on_which_no_folder_can_be_made_is_rejected_with_the_remedy() {
-    let long = format!("/tmp/{}", "a".repeat(300));
-    for path in ["/proc/x", &long] {
-        let error = open(Path::new(path), Options::default()).expect_err("no folder").to_string();
+    let long = std::env::temp_dir().join("a".repeat(300));
+    for path in [Path::new("/proc/x"), &long] {
+        let error = open(path, Options::default()).expect_err("no folder").to_string();
         assert!(error.contains("; use the path of a folder on a local disk"), "{error}");
     }
 }

@@ -68,9 +68,21 @@ fn duration(text: &str) -> Option<f64> {
     if !digits(integer) || !digits(fraction) {
         return None;
     }
-    let ms = parsed(amount)? * ms;
-    // A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999.
-    Some(if (ms - ms.round()).abs() <= ms * f64::EPSILON { ms.round() } else { ms })
+    Some(duration_ms(parsed(amount)?, ms))
+}
+
+/// `amount` units of `unit` ms each, in ms. A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999, so a
+/// product that is whole but for its rounding is that whole number.
+///
+/// ```
+/// assert_eq!(tidegate_policy::duration_ms(1.005, 1000.0), 1005.0);
+/// assert_eq!(tidegate_policy::duration_ms(0.5, 1.0), 0.5);
+/// ```
+#[must_use]
+pub fn duration_ms(amount: f64, unit: f64) -> f64 {
+    let ms = amount * unit;
+    let whole = ms.round();
+    if (ms - whole).abs() <= ms * f64::EPSILON { whole } else { ms }
 }
 
 /// The ms of a number, or of a duration's text; `None` for anything else.

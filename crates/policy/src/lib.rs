@@ -25,6 +25,7 @@ mod schema;
 mod tiers;
 mod tree;
 
+pub use algorithm::duration_ms;
 pub use cost::Cost;
 pub use descriptor::{Descriptor, Source};
 pub use document::{Checked, Document};

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use tidegate_core::{Config, Kind, is_name};
+use tidegate_policy::duration_ms;
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
 /// Units of time, in ms.
@@ -58,9 +59,7 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = if unit.is_empty() { 1.0 } else { UNITS.iter().find(|(name, _)| *name == unit)?.1 };
-    let ms = number.trim().parse::<f64>().ok()? * factor;
-    // A decimal fraction has no exact double: 1.005 * 1000 is 1004.9999999999999.
-    Some(if (ms - ms.round()).abs() <= ms * f64::EPSILON { ms.round() } else { ms })
+    Some(duration_ms(number.trim().parse().ok()?, factor))
 }
 
 /// A share from 0 to 1, from `0.1%` or `0.001`.

@@ -41,7 +41,7 @@ export async function settleUp(
     // Neither a degraded decision nor a denial in shadow mode took tokens from the store: giving them back would create some.
     if (tokens === undefined || decisions[i]?.degraded === true || decisions[i]?.shadow?.ok === false) return 0;
     if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= MAX_COUNT)) {
-      throw new InputError("settle", "tokens from 0 to 1099511627776, an object of them by name, or undefined", tokens);
+      throw new InputError("settle", `tokens from 0 to ${MAX_COUNT}, an object of them by name, or undefined`, tokens);
     }
     return tokens - count;
   });
