@@ -345,6 +345,6 @@ export const HTTP = [
   one("http/quota.ts", "shadow === undefined", "true", ENFORCEMENT),
   one("http/granted.ts", " || shadow !== undefined", "", ENFORCEMENT),
   one("observe/metrics.ts", 'if (shadow?.ok === false) return "shadow denied";', "", ENFORCEMENT),
-  one("limiter/resilience.ts", "targets.map(({ limit })", "targets.slice(0, 1).map(({ limit })", ENFORCEMENT),
+  one("limiter/fallback.ts", "targets.map(({ limit })", "targets.slice(0, 1).map(({ limit })", ENFORCEMENT),
   one("policies/check.ts", 'written.replace(/^\\uFEFF/, "")', "written", CHECK),
 ];

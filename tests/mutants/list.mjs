@@ -98,8 +98,8 @@ const LIST = [
   one("limit/config.ts", "durationFrom(1, 2 ** 31 - 1)", "durationFrom(0, 2 ** 31 - 1)", "resilience.test.ts"),
   one("limit/config.ts", "capacity = rate,", "capacity = 1,", "boundary.test.ts", "laws.test.ts"),
   // Without the store.
-  one("limiter/resilience.ts", "      value: 0,\n", "      value: policy.capacity,\n", "resilience.test.ts"),
-  one("limiter/resilience.ts", "      remaining: 0,\n", "      remaining: policy.capacity,\n", "resilience.test.ts"),
+  one("limiter/fallback.ts", "      value: 0,\n", "      value: policy.capacity,\n", "resilience.test.ts"),
+  one("limiter/fallback.ts", "      remaining: 0,\n", "      remaining: policy.capacity,\n", "resilience.test.ts"),
   one("http/quota.ts", "degraded !== true && reason", "reason", "resilience.test.ts"),
   one("limit/config.ts", '(field === "start" && !Number.isFinite(value))', "false", "mistakes.test.ts"),
   one("limit/evaluator.ts", "policy.start === undefined ? at.start :", "true ? at.start :", "algebra.test.ts"),
@@ -110,7 +110,7 @@ const LIST = [
     "client/source.test.ts",
   ),
   one("limit/cached.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
-  one("limiter/resilience.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
+  one("limiter/fallback.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
   one("limiter/resilience.ts", "(flags & RESERVE) !== 0", "false", "resilience.test.ts"),
   one(
     "http/problem.ts",

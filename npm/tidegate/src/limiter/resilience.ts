@@ -1,13 +1,12 @@
-/** What a limiter returns while its store fails: deadlines and a breaker for promises, and decisions without the store. */
+/** Stores that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
 import { OP, OPS, RESERVE } from "../engine/generated/wire.ts";
 import type { Duration } from "../limit/duration.ts";
-import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import type { Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
-import { Limit } from "../limit/limit.ts";
+import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
-import { MemoryStore } from "../stores/memory.ts";
-import { settle } from "../limit/settle.ts";
 import type { KeyError } from "../stores/turns.ts";
+import { Fallback } from "./fallback.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
@@ -61,107 +60,7 @@ export interface ResilientStore extends AsyncStore {
 
 /** ms. */
 const LONGEST_CONNECT = 2000;
-/** Keys of local limits. */
-const LOCAL_KEYS = 100_000;
 const OP_OF = Object.keys(OPS) as readonly Op[];
-
-const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now());
-
-/** Decides in place of a store that failed, as `onStoreError` of each limit, or else of the limiter, says. */
-class Fallback {
-  readonly #default: OnStoreError;
-  #local: MemoryStore | undefined;
-  readonly #scaled = new WeakMap<Limit, Limit>();
-
-  constructor(onStoreError: OnStoreError) {
-    this.#default = onStoreError;
-  }
-
-  #settingOf(limit: Limit): OnStoreError {
-    return limit.onStoreError ?? this.#default;
-  }
-
-  get #store(): MemoryStore {
-    this.#local ??= new MemoryStore({ maxKeys: LOCAL_KEYS });
-    return this.#local;
-  }
-
-  #localLimit(limit: Limit, fraction: number): Limit {
-    let scaled = this.#scaled.get(limit);
-    if (scaled === undefined) {
-      const { kind, rate, period, capacity, maxReserved, start } = limit.policy;
-      const common = {
-        // A rate of 0 is no rate; a capacity below one token would deny every single token.
-        rate: Math.max(rate * fraction, Number.MIN_VALUE),
-        period,
-        capacity: Math.max(capacity * fraction, Math.min(capacity, 1)),
-        maxReserved: maxReserved === undefined ? undefined : maxReserved * fraction,
-      };
-      scaled = new Limit(limit.name, kind === "token bucket" ? { kind, ...common } : { kind, ...common, start });
-      this.#scaled.set(limit, scaled);
-    }
-    return scaled;
-  }
-
-  one(call: Call, passed: number | undefined, cause: unknown): Decision {
-    const now = timeOf(passed);
-    const setting = this.#settingOf(call.limit);
-    if (typeof setting === "object") {
-      const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, now);
-      return { ...decision, degraded: true, cause };
-    }
-    const never = call.limit.never(call, now);
-    if (never !== undefined) return { ...never, degraded: true, cause };
-    const { policy } = call.limit;
-    return {
-      // A block that was not stored blocks nothing.
-      ok: call.op === "give" || call.op === "charge" || (setting === "allow" && call.op !== "block"),
-      value: 0,
-      ts: now,
-      remaining: 0,
-      limit: policy.capacity,
-      retryAt: undefined,
-      retryAfter: undefined,
-      resetAt: now,
-      reserved: false,
-      reason: undefined,
-      now,
-      policy,
-      degraded: true,
-      cause,
-    };
-  }
-
-  /** All or nothing without the store: calls on local limits are decided together. */
-  several(calls: readonly Call[], passed: number | undefined, cause: unknown): AllDecision {
-    const now = timeOf(passed);
-    const isLocal = ({ limit }: Call): boolean => typeof this.#settingOf(limit) === "object";
-    const others = calls.filter((call) => !isLocal(call)).map((call) => this.one(call, now, cause));
-    const granted = others.every((decision) => decision.ok);
-    const scaled = calls.filter(isLocal).map((call): Call => {
-      const { local } = this.#settingOf(call.limit) as { local: number };
-      return { ...call, op: granted ? call.op : "check", limit: this.#localLimit(call.limit, local) };
-    });
-    const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, now).decisions;
-    const [locals, rest] = [decided.values(), others.values()];
-    const decisions = calls.map((call): Decision => {
-      const { value } = isLocal(call) ? locals.next() : rest.next();
-      return { ...(value as Decision), degraded: true, cause };
-    });
-    return { ...settle(decisions, now), degraded: true, cause };
-  }
-
-  /** How calls on these limits are decided, for the log. */
-  insteadOf(targets: readonly Pick<Call, "limit">[]): string {
-    return [...new Set(targets.map(({ limit }) => this.#wayOf(limit)))].join(", or ");
-  }
-
-  #wayOf(limit: Limit): string {
-    const setting = this.#settingOf(limit);
-    if (typeof setting === "object") return `decided by a local limit (onStoreError: { local: ${setting.local} })`;
-    return setting === "deny" ? 'denied (onStoreError: "deny")' : 'allowed (onStoreError: "allow")';
-  }
-}
 
 /** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
