@@ -13,7 +13,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
   // Where a call has no `now`.
   ["Date.now", /^limit\/steady\.ts$/],
-  ["Date.now", /^limiter\/(limiter|adaptive|resilience|lease\/\w+)\.ts$/],
+  ["Date.now", /^limiter\/(limiter|adaptive|fallback|lease\/\w+)\.ts$/],
   [
     "Date.now",
     /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/,
