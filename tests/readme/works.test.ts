@@ -1,9 +1,9 @@
 /** The site's table has the rows that were run, as they were run. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { page, PAGE, results } from "./page.mjs";
-import { definitionOf } from "./results.ts";
-import { TOOLS } from "./tools.ts";
+import { page, PAGE, results } from "../packaging/works/page.mjs";
+import { definitionOf } from "../packaging/works/results.ts";
+import { TOOLS } from "../packaging/works/tools.ts";
 
 const remedy = "npx vitest run --project works, then node tests/packaging/works/keep.mjs";
 
