@@ -3,7 +3,7 @@
 // One loopback server; contenders take turns in each round, each time in another order, and ratios are the medians of each round's.
 import { measured, median, options, publish, shuffled } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
-import { contenders, denied, least } from "./contenders.mjs";
+import { contenders, denied, least, leastOfMany } from "./contenders.mjs";
 import { layers } from "./layers.mjs";
 import { startServer } from "./server.mjs";
 import { pipelined } from "./pipelined.mjs";
@@ -120,7 +120,7 @@ async function byLayer(makers) {
 }
 
 const server = await startServer();
-const many = { ...contenders, "pipelined GET, no client": pipelined };
+const many = { ...contenders, ...leastOfMany, "pipelined GET, no client": pipelined };
 const all = (run) => (run.all ? run.all(ms) : throughput(run));
 const base = "GET (ioredis)";
 const tables = [
