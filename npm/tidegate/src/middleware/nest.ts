@@ -115,6 +115,7 @@ function activate<R>(made: Gate<R>, denied: NestDenied<R> | undefined, parts: Ex
   return limitExchange(made, {
     ...parts,
     request,
+    throws: true,
     attach: (decision) => {
       request.rateLimit = decision;
     },

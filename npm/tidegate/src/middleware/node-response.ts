@@ -26,6 +26,8 @@ export interface NodeExchange<R> {
   readonly response: NodeResponse | undefined;
   /** Where fields are set, if not on the response. */
   readonly target?: HeaderTarget;
+  /** `refuse` only throws, which the framework handles also where the response has begun. */
+  readonly throws?: boolean;
   attach(decision: RequestDecision): void;
   refuse(denial: Denial): Pending<unknown>;
 }
@@ -41,16 +43,29 @@ export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pend
   return follow(gate.admit(request, incoming, once), (admission): Pending<boolean> => {
     if (admission === undefined) return true;
     exchange.attach(admission.decision);
-    // Nothing can be set or answered any more.
     const isSent = response?.headersSent === true;
     const target = exchange.target ?? response;
     if (target !== undefined && !isSent) admission.setFields(target);
-    if (isSent || !admission.blocked) {
+    if (!admission.blocked) {
       ended?.((end) => void admission.settle(end));
       return true;
     }
+    if (isSent && exchange.throws !== true) {
+      endBegun(response, gate, admission.decision);
+      return false;
+    }
     return follow(admission.denial(), (denial) => follow(exchange.refuse(denial), () => false));
   });
+}
+
+/** No status can be sent any more, so the response ends as it is. */
+function endBegun<R>(response: NodeResponse, gate: Gate<R>, { policy }: RequestDecision): void {
+  // Such as a timeout's, which was sent while the store was awaited.
+  if (response.writableEnded) return;
+  response.end();
+  const order = "mount rateLimit in front of what begins the response";
+  const what = `limit ${policy.name} denied a request whose response had already begun, which ends without its handler`;
+  void gate.report(new Error(`${what}: ${order}`));
 }
 
 interface End {

@@ -60,7 +60,10 @@ export interface GateOptions<R, D> {
    * do not count; `limits.unblock` ends it. No effect in shadow mode. It costs a call of the store for each denial.
    */
   block?: EscalatingBlock | undefined;
-  /** Answers a denied request in place of status and body; the fields are set. An error goes to the framework. */
+  /**
+   * Answers a denied request in place of status and body; the fields are set. An error goes to the framework. Not called
+   * where the response has already begun: it ends then, and `onError` reports that.
+   */
   denied?: D | undefined;
   /**
    * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
@@ -73,7 +76,7 @@ export interface GateOptions<R, D> {
   skipFailedRequests?: boolean | undefined;
   /** Called with every decision, also in shadow mode. An error fails the request. */
   onDecision?: ((decision: RequestDecision, request: R) => unknown) | undefined;
-  /** Called with an error that comes after the response was sent; default: the first one goes to `console.error`. */
+  /** Called with an error that no response can carry; default: the first one goes to `console.error`. */
   onError?: ((error: unknown) => unknown) | undefined;
 }
 

@@ -29,17 +29,24 @@ for (const [version, express] of [
     return listen(createServer(app));
   });
 
-  test(`Express ${version}: a response that is already sent passes through, denied too`, async () => {
+  test(`Express ${version}: a request that is denied after its response began runs no handler, ends, and is reported`, async () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+    const reported: unknown[] = [];
+    let handled = 0;
     const app = express();
     app.use((_request, response, next) => {
       response.write("early, ");
       next();
     });
-    app.use(rateLimit(limits, { name: "api", key: "k" }));
-    app.get("/", (_request, response) => void response.end("late"));
+    app.use(rateLimit(limits, { name: "api", key: "k", onError: (error) => void reported.push(error) }));
+    app.get("/", (_request, response) => {
+      handled++;
+      response.end("late");
+    });
     const server = await listen(createServer(app));
-    for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
+    const text = async () => (await fetch(server.url)).text();
+    expect([await text(), reported.length, await text(), handled]).toEqual(["early, late", 0, "early, ", 1]);
+    expect(String(reported)).toContain("limit api denied a request whose response had already begun");
     await server.close();
   });
 

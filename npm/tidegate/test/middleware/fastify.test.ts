@@ -230,3 +230,23 @@ test("the hook registered as a plugin is an error that names the remedy", async 
   );
   await app.close();
 });
+
+test("a request that is denied after its response began runs no handler, and ends", async () => {
+  const reported: unknown[] = [];
+  const app = fastify({ forceCloseConnections: true });
+  app.addHook("onRequest", async (_, reply) => void reply.raw.write("early, "));
+  app.addHook(
+    "onRequest",
+    rateLimit(define(), { name: "api", key: "k", onError: (error) => void reported.push(error) }),
+  );
+  app.get("/", (_, reply) => {
+    reply.hijack();
+    reply.raw.end("late");
+  });
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  const texts = [];
+  for (let i = 0; i < 2; i++) texts.push(await (await fetch(url)).text());
+  expect(texts).toEqual(["early, late", "early, "]);
+  expect(String(reported)).toContain("limit api denied a request whose response had already begun");
+  await app.close();
+});

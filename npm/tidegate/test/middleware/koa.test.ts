@@ -45,3 +45,23 @@ test("with app.proxy the client is ctx.ip", async () => {
   expect([await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")]).toEqual([200, 200, 429]);
   await server.close();
 });
+
+test("a request that is denied after its response began runs no further middleware, and ends", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const reported: unknown[] = [];
+  const app = new Koa();
+  app.use(async ({ res }, next) => {
+    res.write("early, ");
+    await next();
+  });
+  app.use(rateLimit(limits, { name: "api", key: "k", onError: (error) => void reported.push(error) }));
+  app.use((context) => {
+    context.body = "late";
+  });
+  const server = await listen(createServer(app.callback()));
+  const texts = [];
+  for (let i = 0; i < 2; i++) texts.push(await (await fetch(server.url)).text());
+  expect(texts).toEqual(["early, late", "early, "]);
+  expect(String(reported)).toContain("limit api denied a request whose response had already begun");
+  await server.close();
+});

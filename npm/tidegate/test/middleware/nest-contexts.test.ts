@@ -1,6 +1,7 @@
 /** The guard outside of HTTP: resolvers of @nestjs/graphql on Apollo, gateways of @nestjs/websockets on ws and socket.io. */
 import "reflect-metadata";
 import { on, once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
 import { Controller, Get, type INestApplication, Logger, Module, Req, UseGuards } from "@nestjs/common";
@@ -291,4 +292,25 @@ test("a denial of HTTP is no line in Nest's log", async () => {
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await fetch(url)).status);
   expect([statuses, lines]).toEqual([[200, 200, 429], []]);
+});
+
+test("a request that is denied after its response began runs no handler, and ends", async () => {
+  let handled = 0;
+  class Root {
+    index(): string {
+      handled++;
+      return "late";
+    }
+  }
+  Controller()(Root);
+  decorate(Root.prototype, "index", Get(), UseGuards(rateLimitGuard(define(), { name: "api" })) as MethodDecorator);
+  const url = await listening({ controllers: [Root] }, (app) =>
+    app.use((_: unknown, response: ServerResponse, next: () => void) => {
+      response.write("early");
+      next();
+    }),
+  );
+  const texts = [];
+  for (let i = 0; i < 3; i++) texts.push((await (await fetch(url)).text()).slice(0, 5));
+  expect([texts, handled]).toEqual([["early", "early", "early"], 2]);
 });

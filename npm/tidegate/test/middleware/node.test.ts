@@ -36,16 +36,22 @@ middlewareSuite(
   { wraps: true },
 );
 
-test("a response that is already sent passes through, denied too", async () => {
+test("a request that is denied after its response began runs no listener, and ends", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
-  const limited = rateLimit(limits, { name: "api", key: "k" }, (_, response) => response.end("late"));
+  const reported: unknown[] = [];
+  const onError = (error: unknown) => void reported.push(error);
+  const denied = () => expect.unreachable();
+  const limited = rateLimit(limits, { name: "api", key: "k", onError, denied }, (_, response) => response.end("late"));
   const server = await listen(
     createServer((request, response) => {
       response.write("early, ");
       limited(request, response);
     }),
   );
-  for (let i = 0; i < 2; i++) expect(await (await fetch(server.url)).text()).toBe("early, late");
+  const texts = [];
+  for (let i = 0; i < 2; i++) texts.push(await (await fetch(server.url)).text());
+  expect(texts).toEqual(["early, late", "early, "]);
+  expect(String(reported)).toContain("limit api denied a request whose response had already begun");
   await server.close();
 });
 
