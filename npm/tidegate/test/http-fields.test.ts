@@ -323,6 +323,19 @@ describe("appendRateLimitHeaders", () => {
     }
   });
 
+  test("of a Retry-After that is a date the later time stays; one that is neither is replaced", () => {
+    const at = (seconds: number) => new Date(NOW + seconds * 1000).toUTCString();
+    const found = [at(3600), at(3), at(-60), "7", "soon", ""].map((earlier) => {
+      const headers = new Headers({ "Retry-After": earlier, "RateLimit-Remaining": "0", "RateLimit-Reset": "1" });
+      appendRateLimitHeaders(headers, burst, { fields: "draft-6" });
+      return [headers.get("Retry-After"), headers.get("RateLimit-Reset")];
+    });
+    expect(found).toEqual([[at(3600), "1"], ["6", "6"], ["6", "6"], ["7", "1"], ["6", "6"], ["6", "6"]]);
+    const headers = new Headers({ "Retry-After": at(3) });
+    appendRateLimitHeaders(headers, day);
+    expect(headers.get("Retry-After")).toBe(at(3));
+  });
+
   test("draft-7's single value, of another limiter, is replaced: no client could read a list with it", () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }, { now: () => 0 });
     for (const decision of [limits.limit("api"), limits.limit("api")]) {

@@ -1,7 +1,8 @@
 import { checkFields, fieldTable } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
+import type { Decision } from "../limit/decision.ts";
 import { granted, type GrantedFields } from "./granted.ts";
-import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
+import { type Decided, listOf, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";
 
 /**
@@ -236,12 +237,19 @@ export function appendRateLimitHeaders(
     add(target, "RateLimit", grant.limit);
     return;
   }
-  appendFields(target, rateLimitHeaders(decided, options));
+  appendFields(target, decided, rateLimitHeaders(decided, options));
 }
 
-/** Adds fields to those of earlier limiters. */
-export function appendFields(target: HeaderTarget, fields: Readonly<Record<string, string>>): void {
-  const earlierWait = Number(read(target, "Retry-After") ?? 0);
+/** Seconds of a `Retry-After`, which may be a date; 0 where it is absent, or neither. */
+function waitIn(field: string, now: number): number {
+  const seconds = field.endsWith(" GMT") ? (Date.parse(field) - now) / 1000 : Number(field);
+  return seconds > 0 ? seconds : 0;
+}
+
+/** Adds the fields of a decision to those of earlier limiters. */
+export function appendFields(target: HeaderTarget, decided: Decided, fields: Readonly<Record<string, string>>): void {
+  const { now } = listOf(decided)[0] as Decision;
+  const earlierWait = waitIn(read(target, "Retry-After") ?? "", now);
   const wait = Number(fields["Retry-After"] ?? 0);
   // Of two denials the longer wait; of two grants the smaller remainder; a denial before a grant.
   const less = !(remainingIn((name) => read(target, name)) <= remainingIn((name) => fields[name]));

@@ -64,7 +64,7 @@ export class Admission<R> {
     const { headers, shadow } = this.#gate.options;
     if (headers === undefined || shadow) return;
     if (this.decision.ok) appendRateLimitHeaders(target, this.#decided, headers);
-    else appendFields(target, this.#fields());
+    else appendFields(target, this.#decided, this.#fields());
   }
 
   /** The response to a blocked request. */
