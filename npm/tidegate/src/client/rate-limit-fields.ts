@@ -131,18 +131,22 @@ function waitIn(text: string | null, serverNow: number, isReset: boolean): numbe
 /** The wait of `Retry-After`. Where a proxy has added its own, the field is a list: the longest counts. */
 function longestIn(text: string | null, serverNow: number): number | undefined {
   if (text === null) return undefined;
-  // A date has a comma of its own, and colons.
-  const parts = text.includes(":") ? [text] : text.split(",");
+  // A date has a comma of its own, in front of the day of the month.
+  const parts = text.split(/,(?! ?\d\d?[ -][A-Z])/);
   const longest = Math.max(...parts.map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
   return Number.isNaN(longest) ? undefined : longest;
 }
 
-/** An HTTP date in its three forms (RFC 9110, 5.6.7), or one of RFC 3339. `Date.parse` alone accepts much more. */
+/** The beginnings of an HTTP date in its three forms (RFC 9110, 5.6.7) and of RFC 3339; a time; and a zone, or asctime's year. */
+const DATE =
+  /^(?:[A-Z][a-z]{2,8}, ?\d|[A-Z]\w\w [A-Z]\w\w [ \d]\d |(\d{4}-\d\d-\d\dT)).*?:\d\d(?:\.\d+)?(?: ?(Z|GMT|UTC|[+-]\d\d:?\d\d)| \d{4})?$/;
+
+/** A date's epoch ms. `Date.parse` alone accepts much more, and without a zone it takes the host's; here it is GMT then. */
 function dateOf(text: string | null): number | undefined {
-  if (text === null || !/^([A-Z][a-z]{2,8}, ?\d|[A-Z]\w\w [A-Z]\w\w [ \d]\d |\d{4}-\d\d-\d\dT)/.test(text))
-    return undefined;
-  // That of `asctime` has no comma and no zone, and is of GMT.
-  const at = Date.parse(text[3] === " " ? `${text} GMT` : text);
+  const match = DATE.exec(text ?? "");
+  if (match === null) return undefined;
+  const [date, isIso, zone] = match;
+  const at = Date.parse(zone !== undefined ? date : date + (isIso === undefined ? " GMT" : "Z"));
   return Number.isNaN(at) ? undefined : at;
 }
 

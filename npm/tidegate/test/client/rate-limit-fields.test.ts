@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { DisplayString, parseDictionary, parseList, Token } from "structured-headers";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { readRateLimit } from "../../src/client/index.ts";
 import { dictionary, type Item, list } from "../../src/client/structured-fields.ts";
 import { defineLimits, MINUTE } from "../../src/index.ts";
@@ -43,10 +43,48 @@ describe("Retry-After", () => {
     ["of asctime", `${day} ${month} ${date.replace(/^0/, " ")} ${time} ${year}`, 30_000],
     ["of two servers, the longer one", "30, 60", 60_000],
     ["of two servers, one of which is malformed", "30, soon", undefined],
+    ["of two servers, one with a date", `5, ${at.toUTCString()}`, 30_000],
+    ["of two servers, each with a date", `${at.toUTCString()}, ${new Date(NOW).toUTCString()}`, 30_000],
   ])("%s: %s", (_, text, wait) => {
     // Not a `Headers`, which would join two blanks.
     const fields = { get: (name: string) => (name === "Retry-After" ? text : null) };
     expect(readRateLimit(fields, NOW).retryAfter).toBe(wait);
+  });
+});
+
+describe("dates, whatever the host's time zone is", () => {
+  const zone = process.env["TZ"];
+  afterEach(() => {
+    if (zone === undefined) delete process.env["TZ"];
+    else process.env["TZ"] = zone;
+  });
+  test.each(["UTC", "Asia/Tokyo", "America/St_Johns"])("%s", (name) => {
+    process.env["TZ"] = name;
+    expect(new Date(NOW).getTimezoneOffset()).toBe({ UTC: 0, "Asia/Tokyo": -540 }[name] ?? 210);
+    const wait = (text: string) => readRateLimit({ get: (f) => (f === "Retry-After" ? text : null) }, NOW).retryAfter;
+    const reset = (text: string) => {
+      const fields = { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": text };
+      return readRateLimit(new Headers(fields), NOW).limits[0]?.resetAfter;
+    };
+    // 12:00:30 GMT, which is also meant where no zone is given.
+    for (const text of [
+      "Sun, 01 Mar 2026 12:00:30 GMT",
+      "Sun, 01 Mar 2026 12:00:30 UTC",
+      "Sun, 01 Mar 2026 12:00:30",
+      "Sun, 01 Mar 2026 14:00:30 +0200",
+      "Sunday, 01-Mar-26 12:00:30 GMT",
+      "Sunday, 01-Mar-26 12:00:30",
+      "Sun Mar  1 12:00:30 2026",
+      "2026-03-01T12:00:30Z",
+      "2026-03-01T12:00:30.000Z",
+      "2026-03-01T12:00:30",
+      "2026-03-01T14:00:30+02:00",
+    ]) {
+      expect([text, wait(text), reset(text)]).toEqual([text, 30_000, 30_000]);
+    }
+    for (const text of ["Sun, 01 Mar 2026", "Sun, 01-03-2026", "2026-03-01", "2026-03-01T", "Sun Mar  1 2026"]) {
+      expect([text, wait(text), reset(text)]).toEqual([text, undefined, undefined]);
+    }
   });
 });
 
