@@ -157,9 +157,23 @@ describe("forward auth", () => {
   });
 
   test("a proxy that states no client is answered with the mistake: its clients would share one limit", async () => {
-    await using service = await serving(RULES, ["--trust-proxy", "1"]);
-    const { status, body } = await service.request("/v1/forward-auth", { headers: { "x-forwarded-uri": "/" } });
-    expect([status, body.field]).toEqual([400, "x-forwarded-for"]);
+    await using service = await serving(RULES, ["--trust-proxy", "127.0.0.0/8"]);
+    const stated = async (client: string | undefined) => {
+      const headers = { "x-forwarded-uri": "/", ...(client !== undefined && { "x-forwarded-for": client }) };
+      const { status, body } = await service.request("/v1/forward-auth", { headers });
+      return [status, body?.field, body?.value];
+    };
+    // nginx states `unix:` for the client of a Unix socket.
+    for (const client of [undefined, "", "nope", "unix:", "192.0.2.1, unknown", "192.0.2.1, 10.0.0.0/8"]) {
+      expect(await stated(client)).toEqual([400, "x-forwarded-for", client]);
+    }
+    expect(await stated("nope, 192.0.2.1")).toEqual([200, undefined, undefined]);
+    await using single = await serving(RULES, ["--trust-proxy", "1", "--client-header", "x-real-ip"]);
+    const headers = { "x-forwarded-uri": "/", "x-real-ip": "nope" };
+    const { status, body } = await single.request("/v1/forward-auth", { headers });
+    const detail =
+      '`x-real-ip` must be the client\'s address, set by the proxy, because a rule reads ip:address; got "nope"';
+    expect([status, body.detail]).toEqual([400, expect.stringContaining(detail)]);
   });
 
   test("a path with dots behind the service's own is the original's: no client reaches another route, such as /healthz", async () => {

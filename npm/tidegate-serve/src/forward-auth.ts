@@ -54,11 +54,12 @@ function deciding(
   const limits = {
     select: (c: Context<Env>, incoming: object, address: (incoming: object) => string) =>
       policies.select({}, { ...incoming, ...original(c) }, (found) => {
-        if (c.req.header(header) !== undefined) return address(found);
-        // Without it all clients of the proxy would share one limit.
+        // Where the nearest proxy states no address, all its clients would share one limit.
+        if (clientIp({ headers: c.req.raw.headers }, { ...proxies, trust: 1 }) !== "unknown") return address(found);
         throw new RequestError({
           field: header,
           rule: "the client's address, set by the proxy, because a rule reads ip:address",
+          value: c.req.header(header),
           remedy: "Configure the proxy to set this header.",
         });
       }),

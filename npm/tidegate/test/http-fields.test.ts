@@ -330,7 +330,14 @@ describe("appendRateLimitHeaders", () => {
       appendRateLimitHeaders(headers, burst, { fields: "draft-6" });
       return [headers.get("Retry-After"), headers.get("RateLimit-Reset")];
     });
-    expect(found).toEqual([[at(3600), "1"], ["6", "6"], ["6", "6"], ["7", "1"], ["6", "6"], ["6", "6"]]);
+    expect(found).toEqual([
+      [at(3600), "1"],
+      ["6", "6"],
+      ["6", "6"],
+      ["7", "1"],
+      ["6", "6"],
+      ["6", "6"],
+    ]);
     const headers = new Headers({ "Retry-After": at(3) });
     appendRateLimitHeaders(headers, day);
     expect(headers.get("Retry-After")).toBe(at(3));
