@@ -302,6 +302,33 @@ describe("rateLimitHeaders", () => {
   });
 });
 
+test("a policy by hand without its numbers is an error that names the field, granted or denied", () => {
+  const granted = after(bucket({ capacity: 1 }), [{}], "api");
+  const denied = after(bucket({ capacity: 1 }), [{}, {}], "api");
+  const wrong = {
+    rate: [undefined, NaN, 0, -1, "5", Infinity],
+    period: [undefined, NaN, 0, -1, "60000"],
+    capacity: [undefined, NaN, -1, "5"],
+    kind: [undefined, "bucket"],
+    name: [undefined, "", "é"],
+  };
+  for (const decision of [granted, denied]) {
+    for (const [field, values] of Object.entries(wrong)) {
+      for (const value of values) {
+        const given = { ...decision, policy: { ...decision.policy, [field]: value } } as Decision;
+        for (const fields of ["draft-11", "draft-7"] as const) {
+          if (field === "name" && fields === "draft-7") continue;
+          const write = () => rateLimitHeaders(given, { fields });
+          expect(write, `${field}: ${String(value)}`).toThrow(new RegExp(`^\`(policy\\.)?${field}\` must be `));
+        }
+      }
+    }
+  }
+  expect(() =>
+    rateLimitHeaders({ ...granted, policy: { name: "api", kind: "token bucket" } as Decision["policy"] }),
+  ).toThrow("`policy.rate` must be a finite number above 0; got undefined");
+});
+
 describe("appendRateLimitHeaders", () => {
   const burst = after(bucket({ capacity: 1 }), [{}, {}], "burst");
   const day = after(fixedWindow, [{}], "day");

@@ -33,6 +33,19 @@ export interface Quota {
 /** A decision, several, or what `limitAll` returns. */
 export type Decided = Decision | readonly Decision[] | AllDecision;
 
+/** Throws where a policy that was written by hand lacks what the fields are computed from. */
+export function checkPolicy(policy: Decision["policy"]): void {
+  const { kind } = policy;
+  if (kind !== "token bucket" && kind !== "fixed window") {
+    throw new InputError("policy.kind", '"token bucket" or "fixed window"', kind);
+  }
+  for (const field of ["rate", "period", "capacity"] as const) {
+    const number: unknown = policy[field];
+    if (Number.isFinite(number) && ((number as number) > 0 || (number === 0 && field === "capacity"))) continue;
+    throw new InputError(`policy.${field}`, `a finite number ${field === "capacity" ? "from" : "above"} 0`, number);
+  }
+}
+
 /** All that was decided, as a list. */
 export function listOf(decided: Decided): readonly Decision[] {
   const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
@@ -41,6 +54,7 @@ export function listOf(decided: Decided): readonly Decision[] {
       const rule = "a decision, several of them, or what limitAll returns";
       throw new InputError("decision", rule, decision, showInstead(decision));
     }
+    checkPolicy(decision.policy);
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];
       if (number !== undefined && !Number.isFinite(number))
