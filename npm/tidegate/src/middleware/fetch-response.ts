@@ -65,11 +65,13 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
 
 /**
  * The status of what a handler threw. Next.js throws redirects and not-found pages with a digest, React Router and TanStack
- * Start responses, SvelteKit objects with a status. An `Error` with a status may be of a call to another server.
+ * Start responses, SvelteKit objects with a status, h3 2 an `HTTPError`, h3 1 (Nuxt 4) an error whose class is marked. Any
+ * other `Error` with a status may be of a call to another server.
  */
 export function statusOfThrown(error: unknown): number {
-  const { digest, status } = Object(error) as { digest?: unknown; status?: unknown };
-  if (typeof status === "number" && !(error instanceof Error)) return status;
+  const { digest, status, statusCode, name, constructor: made } = Object(error) as Partial<Record<string, unknown>>;
+  if (typeof status === "number" && (name === "HTTPError" || !(error instanceof Error))) return status;
+  if (typeof statusCode === "number" && Object(made).__h3_error__ === true) return statusCode;
   if (typeof digest !== "string") return 500;
   if (digest.startsWith("NEXT_REDIRECT")) return 303;
   return Number(/^NEXT_HTTP_ERROR_FALLBACK;(\d{3})/.exec(digest)?.[1] ?? 500);

@@ -1,5 +1,7 @@
 import { createAdaptorServer } from "@hono/node-server";
 import type { Server } from "node:net";
+import { HTTPError } from "h3";
+import { createError } from "h3v1";
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
@@ -73,6 +75,17 @@ describe("settles once", () => {
   ])("for a handler of Next.js that throws: %s has the status of its response", async (_, digest, status) => {
     const thrown = () => {
       throw Object.assign(new Error(digest), { digest });
+    };
+    expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
+  });
+
+  test.each([
+    ["h3 2", new HTTPError({ status: 404 }), 404],
+    ["h3 2, without a status", new HTTPError("broken"), 500],
+    ["h3 1", createError({ statusCode: 403 }), 403],
+  ])("for a handler that throws an error of %s, which becomes the response", async (_, error, status) => {
+    const thrown = () => {
+      throw error;
     };
     expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
   });
