@@ -8,8 +8,14 @@ import { WASM_BASE64 } from "./generated/speed-inline.ts";
 let exports: Exports | undefined;
 
 export const load = (): Exports => {
-  exports ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
-  return exports;
+  try {
+    exports ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
+    return exports;
+  } catch (cause) {
+    if (typeof WebAssembly === "undefined") throw cause;
+    const remedy = "make the node:vm context with codeGeneration: { wasm: true }, or import tidegate/pure";
+    throw new Error(`WebAssembly is not allowed here: ${remedy} (${(cause as Error).message})`, { cause });
+  }
 };
 /** The same module: it is loaded anyway, and one is compiled sooner than two. */
 export { load as loadAlgebra, load as loadDistributed };

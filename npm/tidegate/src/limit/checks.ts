@@ -64,6 +64,13 @@ export const SIGNAL: Check = {
     return typeof aborted === "boolean" && typeof addEventListener === "function";
   },
 };
+// In Jest's sandbox, or a `node:vm`, promises and bytes of other realms are not instances of its own classes.
+/** A promise of any realm. */
+export const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+/** Bytes of any realm. */
+export const isBytes = (value: unknown): value is Uint8Array =>
+  Object.prototype.toString.call(value) === "[object Uint8Array]";
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
 

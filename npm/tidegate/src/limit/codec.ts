@@ -1,4 +1,5 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
+import { isBytes } from "./checks.ts";
 import { InputError } from "./errors.ts";
 import type { State } from "./decision.ts";
 
@@ -65,7 +66,7 @@ export function encode(state: State): Bytes {
  * key. Throws an `InputError` where they are no bytes.
  */
 export function decode(bytes: Uint8Array): State {
-  if (!(bytes instanceof Uint8Array)) throw new InputError("bytes", "a Uint8Array", bytes);
+  if (!isBytes(bytes)) throw new InputError("bytes", "a Uint8Array", bytes);
   if (bytes.length !== STATE_BYTES) throw new NotAState(`a state must be ${WHAT}; got ${bytes.length} bytes`);
   return readState(new DataView(bytes.buffer, bytes.byteOffset));
 }

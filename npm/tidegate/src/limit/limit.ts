@@ -26,17 +26,17 @@ export class Limit extends Evaluator {
 
   get #handle(): number {
     if (this.#registered === undefined) {
-      this.#registered = this.register(NONE);
+      this.#registered = this.register(NONE, this.#engine);
       release(this, this.#registered);
     }
     return this.#registered;
   }
 
-  /** Registers the limit with the engine's table of that number. Returns its own number. */
-  register(table: number): number {
-    const length = this.#engine.writeKey(this.name);
+  /** Registers the limit with an engine's table of that number. Returns its own number. A store of another realm has its own engine. */
+  register(table: number, engine: Engine): number {
+    const length = engine.writeKey(this.name);
     const kind = KINDS.indexOf(this.policy.kind);
-    const made = this.#engine.wasm.limit_new(table, length, kind, ...numbersOf(this.policy));
+    const made = engine.wasm.limit_new(table, length, kind, ...numbersOf(this.policy));
     if (made < 0) throw refusal(-made, this.policy);
     return made;
   }

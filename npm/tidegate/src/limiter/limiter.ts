@@ -29,7 +29,7 @@ import {
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields } from "../limit/checks.ts";
+import { checkFields, isPromise } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
@@ -251,7 +251,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { limit, key } = this.#target("getValue", name, options);
     const state = this.#layered.getValue(limit, key, this.#time());
     const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit.policy, limit.start(key)) });
-    return (state instanceof Promise ? state.then(read) : read(state)) as Answer<S, Value>;
+    return (isPromise(state) ? state.then(read) : read(state)) as Answer<S, Value>;
   }
 
   /**
@@ -292,7 +292,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
     const settle = (decision: Decision): Decision => granted(this.store, limit.name, decision);
-    return (decided instanceof Promise ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
+    return (isPromise(decided) ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
   }
 
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
@@ -312,7 +312,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
       ...all,
       decisions: indexes.map((index) => all.decisions[index] as Decision),
     });
-    return (answer instanceof Promise ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
+    return (isPromise(answer) ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
   }
 
   #reset(operation: string, name: string, options: KeyOptions | undefined): Answer<S, void> {

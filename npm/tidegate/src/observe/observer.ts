@@ -1,4 +1,5 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
+import { isPromise } from "../limit/checks.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
 import type { BlockOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
@@ -81,7 +82,7 @@ export function observe<N extends string, S extends Store>(
     const result = (limiter[method] as unknown as (...args: readonly unknown[]) => R | Promise<R>).apply(limiter, [
       ...args,
     ]);
-    return result instanceof Promise ? result.then(reported) : reported(result);
+    return isPromise(result) ? result.then(reported) : reported(result);
   }
   const one =
     (operation: "limit" | "check" | "give" | "charge") =>

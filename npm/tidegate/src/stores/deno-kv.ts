@@ -4,7 +4,7 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable, STRING } from "../limit/checks.ts";
+import { checkTable, isBytes, STRING } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
@@ -84,7 +84,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
         }),
       ),
     decode(value: unknown) {
-      if (value instanceof Uint8Array) return decode(value);
+      if (isBytes(value)) return decode(value);
       throw new NotAState("what is stored is not bytes");
     },
     async swap(changes) {

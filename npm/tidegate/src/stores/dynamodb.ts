@@ -11,7 +11,7 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable } from "../limit/checks.ts";
+import { checkTable, isBytes } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -115,7 +115,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       return ids.map((_, i) => entryOf(Responses?.[i]?.Item));
     },
     decode(value: unknown) {
-      if (value instanceof Uint8Array) return decode(value);
+      if (isBytes(value)) return decode(value);
       throw new NotAState("the attribute `state` is not binary");
     },
     async swap(changes, until) {

@@ -1,4 +1,4 @@
-import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
+import { type Check, checkTable, integerFrom, isBytes } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
 import { doublesAt } from "../engine/algebra.ts";
@@ -38,7 +38,7 @@ export interface MemoryStats {
 export const MAX_KEYS: Check = integerFrom("a whole number from 1 to 16777216", 1, 16_777_216);
 const OPTIONS = {
   maxKeys: MAX_KEYS,
-  restore: { expects: "the bytes of a dump", accepts: (bytes: unknown) => bytes instanceof Uint8Array },
+  restore: { expects: "the bytes of a dump", accepts: isBytes },
 };
 /** One key in this many is remembered, in case the next call has the same. */
 const KEPT_ONE_IN = 16;
@@ -192,7 +192,7 @@ export class MemoryStore implements SyncStore {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
       this.#open();
-      handle = limit.register(this.#table);
+      handle = limit.register(this.#table, this.#engine);
       this.#handles.set(limit, handle);
       releaseLimit(limit, handle);
     }

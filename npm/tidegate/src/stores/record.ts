@@ -1,4 +1,5 @@
 /** What a store without expiry keeps: a state's 16 bytes, then the epoch ms (a double) from which it may be dropped. */
+import { isBytes } from "../limit/checks.ts";
 import { NotAState, readState, STATE_BYTES, writeState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
@@ -15,8 +16,8 @@ export function writeRecord(state: State, dropAt: number): Uint8Array<ArrayBuffe
 
 /** Throws a `NotAState` where the bytes are no record. */
 export function readRecord(bytes: unknown): { state: State; dropAt: number } {
-  if (!(bytes instanceof Uint8Array) || bytes.length !== RECORD_BYTES) {
-    const got = bytes instanceof Uint8Array ? `${bytes.length} bytes` : typeof bytes;
+  if (!isBytes(bytes) || bytes.length !== RECORD_BYTES) {
+    const got = isBytes(bytes) ? `${bytes.length} bytes` : typeof bytes;
     throw new NotAState(`what is stored must be a state and until when it is kept, ${RECORD_BYTES} bytes; got ${got}`);
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset);

@@ -1,5 +1,6 @@
 /** The script that runs on the server: its arguments and its replies. */
 
+import { isBytes } from "../../limit/checks.ts";
 import type { Policy } from "../../limit/config.ts";
 import type { State } from "../../limit/decision.ts";
 import type { Op } from "../contract.ts";
@@ -157,7 +158,7 @@ const LATE_MAX_BYTES = 21;
 
 /** The server's clock, ms, where the script did nothing because the deadline had passed. */
 export function readLate(reply: unknown): number | undefined {
-  const short = reply instanceof Uint8Array && reply.length <= LATE_MAX_BYTES && reply[0] === 0x6c;
+  const short = isBytes(reply) && reply.length <= LATE_MAX_BYTES && reply[0] === 0x6c;
   const text = short ? String.fromCharCode(...reply) : reply;
   const found = typeof text === "string" ? LATE.exec(text) : null;
   return found === null ? undefined : Number(found[1]);
@@ -165,7 +166,7 @@ export function readLate(reply: unknown): number | undefined {
 
 /** Reads a reply about this many keys, or throws where it is not one. */
 export function readReply(reply: unknown, keys: number): Reply {
-  const read = typeof reply === "string" ? fromText(reply) : reply instanceof Uint8Array ? fromBytes(reply) : undefined;
+  const read = typeof reply === "string" ? fromText(reply) : isBytes(reply) ? fromBytes(reply) : undefined;
   if (read === undefined || read.before.length !== keys || !Number.isFinite(read.now)) {
     throw new TypeError("the server's reply is not one of the script's");
   }
