@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, parse } from "node:path";
 import { build, type BuildOptions } from "esbuild";
@@ -78,6 +78,15 @@ describe("the package for this platform", () => {
       expect(stdout).toContain(remedy);
       expect(stdout).not.toContain("install");
     }
+  });
+
+  test("under the permission model it needs --allow-addons, and its folder no --allow-fs-write", () => {
+    const all = process.allowedNodeEnvironmentFlags;
+    const flags = [all.has("--permission") ? "--permission" : "--experimental-permission", "--no-warnings"];
+    const read = `--allow-fs-read=${realpathSync(user.folder)}`;
+    const { stdout } = run(...flags, read, "file.mjs");
+    expect(stdout).toContain("start Node.js with --allow-addons");
+    expect(run(...flags, read, "--allow-addons", "file.mjs")).toEqual({ stdout: "", stderr: "", status: 0 });
   });
 
   const bundle = async (out: string, options: BuildOptions) => {

@@ -10,6 +10,7 @@ const DIST = fileURLToPath(new URL("../../npm/tidegate/dist", import.meta.url));
 const outer = createRequire(join(DIST, "index.cjs"));
 
 type Package = typeof import("tidegate") &
+  typeof import("tidegate/file") &
   typeof import("tidegate/shared") &
   typeof import("tidegate/store") &
   typeof import("tidegate/observe") &
@@ -137,6 +138,15 @@ describe("a store of one realm and a limiter of another", () => {
     const limits = here("index.cjs").defineLimits({ api: config }, { store: restored, now: () => NOW });
     expect(limits.limit("api", { key: "ann" }).remaining).toBe(0);
   });
+});
+
+test("the error of an addon that this realm could not load keeps its remedy in the other", () => {
+  const require = (): never => {
+    throw Object.assign(new Error("addons are disabled"), { code: "ERR_DLOPEN_DISABLED" });
+  };
+  const source = { platform: "linux", arch: "x64", musl: false, require };
+  const { file } = realm()("stores/file.cjs");
+  expect(() => file("limits", {}, source)).toThrow(/addons are disabled; start Node\.js with --allow-addons/);
 });
 
 test("where WebAssembly may not be compiled, the error names the setting and the remedy", () => {

@@ -149,8 +149,10 @@ export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Err
     return { causes: [new Error(`${name} is ${version}, and tidegate is ${VERSION}: install both at one version`)] };
   } catch (error) {
     const causes: Error[] = [];
-    for (let cause: unknown = error; cause instanceof Error && causes.length < 8; cause = cause.cause) {
+    // Not by `instanceof`: in Jest's sandbox the error is of another realm.
+    for (let cause = error as Error; typeof cause?.message === "string" && causes.length < 8; ) {
       causes.push(cause);
+      cause = cause.cause as Error;
     }
     return { causes: causes.length > 0 ? causes : [new Error(String(error))] };
   }

@@ -6,7 +6,7 @@
 import { fileURLToPath } from "node:url";
 import { integerFrom } from "../limit/checks.ts";
 import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
-import { InputError, show, StoreError } from "../limit/errors.ts";
+import { InputError, messageOf, show, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
 
@@ -70,8 +70,7 @@ function attempt<Result>(operation: string, path: string, run: () => Result): Re
   try {
     return run();
   } catch (error) {
-    const what = error instanceof Error ? error.message : String(error);
-    throw new StoreError(what, { store: "file", operation, identity: path, cause: error });
+    throw new StoreError(messageOf(error), { store: "file", operation, identity: path, cause: error });
   }
 }
 
