@@ -36,9 +36,9 @@ function loader(context: Context): (file: string) => Package {
 
 /** A realm with what Jest's environment for Node.js passes in. */
 function realm(options: { wasm?: boolean } = {}): (file: string) => Package {
-  const { Buffer, TextEncoder, TextDecoder, crypto, console, performance, setTimeout, clearTimeout, process } =
+  const { Buffer, TextEncoder, TextDecoder, URL, crypto, console, performance, setTimeout, clearTimeout, process } =
     globalThis;
-  const given = { Buffer, TextEncoder, TextDecoder, crypto, console, performance, setTimeout, clearTimeout, process };
+  const given = { Buffer, TextEncoder, TextDecoder, URL, crypto, console, performance, setTimeout, clearTimeout, process };
   return loader(createContext(given, { codeGeneration: { strings: true, wasm: options.wasm ?? true } }));
 }
 

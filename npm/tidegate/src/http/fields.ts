@@ -31,7 +31,7 @@ const WRITERS: Readonly<Record<HeaderFamily, Writer>> = {
   "x-ratelimit": xRateLimit,
 };
 const FAMILIES = Object.keys(WRITERS);
-const FIELDS = `${FAMILIES.map((family) => `"${family}"`).join(", ")}, or an array of these`;
+const FIELDS = `${FAMILIES.join(", ")}, or an array of these`;
 const UNITS = ["requests", "content-bytes", "concurrent-requests"];
 
 function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {

@@ -1,6 +1,6 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { integer, quoted } from "./structured.ts";
-import { checkPolicy, windowSeconds, withinSeconds } from "./quota.ts";
+import { windowSeconds, withinSeconds } from "./quota.ts";
 
 /** The two fields of draft-11. */
 export interface GrantedFields {
@@ -20,7 +20,6 @@ const constants = new WeakMap<Decision["policy"], Constant>();
 function constantOf(policy: Decision["policy"]): Constant {
   let known = constants.get(policy);
   if (known === undefined) {
-    checkPolicy(policy);
     const name = quoted("name", policy.name);
     const quota = integer(policy.capacity);
     known = { name, quota, policy: `${name};q=${quota};w=${windowSeconds(policy)}` };

@@ -33,28 +33,14 @@ export interface Quota {
 /** A decision, several, or what `limitAll` returns. */
 export type Decided = Decision | readonly Decision[] | AllDecision;
 
-/** Throws where a policy that was written by hand lacks what the fields are computed from. */
-export function checkPolicy(policy: Decision["policy"]): void {
-  const { kind } = policy;
-  if (kind !== "token bucket" && kind !== "fixed window") {
-    throw new InputError("policy.kind", '"token bucket" or "fixed window"', kind);
-  }
-  for (const field of ["rate", "period", "capacity"] as const) {
-    const number: unknown = policy[field];
-    if (Number.isFinite(number) && ((number as number) > 0 || (number === 0 && field === "capacity"))) continue;
-    throw new InputError(`policy.${field}`, `a finite number ${field === "capacity" ? "from" : "above"} 0`, number);
-  }
-}
-
 /** All that was decided, as a list. */
 export function listOf(decided: Decided): readonly Decision[] {
   const list = Array.isArray(decided) ? decided : ((decided as AllDecision | null)?.decisions ?? [decided]);
   for (const decision of list) {
-    if (typeof decision?.ok !== "boolean" || typeof decision.policy !== "object" || decision.policy === null) {
+    if (typeof decision?.ok !== "boolean" || !decision.policy) {
       const rule = "a decision, several of them, or what limitAll returns";
       throw new InputError("decision", rule, decision, showInstead(decision));
     }
-    checkPolicy(decision.policy);
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];
       if (number !== undefined && !Number.isFinite(number))
@@ -68,10 +54,15 @@ export function listOf(decided: Decided): readonly Decision[] {
 /** Whole seconds, rounded up, at least one: a client that waits so long is never early. */
 const atLeastOne = (ms: number): number => Math.max(1, integer(Math.ceil(ms / 1000)));
 
-/** Seconds in which `capacity` tokens come: for a fixed window as many whole windows as that takes. */
-export function windowSeconds({ kind, rate, period, capacity }: Decision["policy"]): number {
-  if (kind === "fixed window") return atLeastOne(Math.max(1, Math.ceil(capacity / rate)) * period);
-  return atLeastOne((capacity * period) / rate);
+/**
+ * Seconds in which `capacity` tokens come: for a fixed window as many whole windows as that takes. Throws where a policy that
+ * was written by hand lacks a number.
+ */
+export function windowSeconds(policy: Decision["policy"]): number {
+  const { kind, rate, period, capacity } = policy;
+  const ms = kind === "fixed window" ? Math.max(1, Math.ceil(capacity / rate)) * period : (capacity * period) / rate;
+  if (!(ms >= 0)) throw new InputError("policy", "with rate, period and capacity", policy);
+  return atLeastOne(ms);
 }
 
 /**
