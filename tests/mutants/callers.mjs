@@ -112,7 +112,7 @@ export const CALLERS = [
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
   one("cli/described-limit.ts", "config: tier.limit.config", "config: rule.limit.config", cli("check")),
-  one("cli/commands/migrate.ts", 'if (storeKind(url) !== "postgres") {', "if (false) {", cli("migrate")),
+  one("cli/commands/migrate.ts", 'if (storeKind(url, ["postgres"]) !== "postgres") {', "if (false) {", cli("migrate")),
   one("cli/commands/operate.ts", "  await operation.run?.(trial, name, target, own);\n", "", cli("operate")),
   one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),
   one("cli/key-state.ts", "value < 0 ?", "value <= 0 ?", cli("operate")),

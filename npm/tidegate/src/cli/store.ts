@@ -42,7 +42,12 @@ export interface OpenStore {
 /** The stores that a URL can name. */
 export type StoreKind = "memory" | "file" | "redis" | "postgres";
 
-const RULE = "memory, file:<folder>, redis://<host>:<port>, rediss://… or postgres://<user>@<host>/<database>";
+const FORMS = {
+  memory: ["memory"],
+  file: ["file:<folder>"],
+  redis: ["redis://<host>:<port>", "rediss://…"],
+  postgres: ["postgres://<user>@<host>/<database>"],
+} as const;
 const KINDS = [
   ["memory", /^memory$/],
   ["file", /^file:./],
@@ -53,15 +58,21 @@ const KINDS = [
 /** The URL without its password. */
 export const masked = (url: string): string => url.replace(/(\/\/[^/:@]*:).*@/, "$1***@");
 
-/** The store that a URL names. Throws a {@link UsageError} where it is none. */
-export function storeKind(url: string): StoreKind {
+/**
+ * The store that a URL names. Throws a {@link UsageError} where it is none, which names the stores that the command
+ * `takes`; default all.
+ */
+export function storeKind(url: string, takes: readonly StoreKind[] = KINDS.map(([kind]) => kind)): StoreKind {
   const [kind] = KINDS.find(([, pattern]) => pattern.test(url)) ?? [];
   const isWhole = kind === "memory" || kind === "file" || URL.canParse(url);
   if (kind === "redis" && isWhole && !/^\/?\d*$/.test(new URL(url).pathname)) {
     throw new UsageError(`--store ends with the number of a database, as redis://<host>/0 does; got ${masked(url)}`);
   }
   if (kind !== undefined && isWhole) return kind;
-  throw new UsageError(`--store must be ${RULE}; got ${JSON.stringify(masked(url))}`);
+  const forms = takes.flatMap((one) => FORMS[one]);
+  const last = forms.pop();
+  const rule = forms.length === 0 ? last : `${forms.join(", ")} or ${last}`;
+  throw new UsageError(`--store must be ${rule}; got ${JSON.stringify(masked(url))}`);
 }
 
 /** The folder of `file:<folder>`; a URL where it is `file://`. */

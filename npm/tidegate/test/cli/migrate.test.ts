@@ -16,6 +16,7 @@ describe("tidegate migrate", () => {
       ["migrate", "--store", "redis://localhost"],
       "--store must be a URL that begins with postgres:// or postgresql://",
     ],
+    [["migrate", "--store", "mysql://x"], '--store must be postgres://<user>@<host>/<database>; got "mysql://x"'],
     [
       ["migrate", "--print", "--schema", ""],
       '`schema` must be a name of 1 to 63 bytes of UTF-8 without U+0000; got ""',

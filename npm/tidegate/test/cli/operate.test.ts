@@ -78,11 +78,11 @@ describe("a mistake exits with 2, before the store is opened", () => {
     [["get", "api", "k", "--store", "memory", "--policy", "p.json"], "--store must be a store that processes share"],
     [
       ["get", "api", "k", "--store", "mysql://x", "--policy", "p.json"],
-      "--store must be memory, file:<folder>, redis://",
+      "--store must be file:<folder>, redis://<host>:<port>, rediss://… or postgres://",
     ],
     [
       ["get", "api", "k", "--store", "redis://[", "--policy", "p.json"],
-      "--store must be memory, file:<folder>, redis://",
+      "--store must be file:<folder>, redis://<host>:<port>, rediss://… or postgres://",
     ],
     [
       ["get", "api", "k", "--store", "redis://u:secret@h/abc", "--policy", "p.json"],

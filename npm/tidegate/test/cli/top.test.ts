@@ -41,6 +41,10 @@ describe("a mistake exits with 2, before the store is opened", () => {
     [["top", ...STORE, "--policy", "tiers.json"], "every rule has tiers: name one of them, and its --tier"],
     [["top", ...ON, "--rate", "1"], "--rate cannot be combined with --policy: the document has it"],
     [["top", "--store", "memory", "--policy", "p.json"], "--store must be a store that processes share; got"],
+    [
+      ["top", "--store", "mysql://x", "--policy", "p.json"],
+      "--store must be redis://<host>:<port>, rediss://… or postgres://<user>@<host>/<database>; got",
+    ],
     [["top", "--store", "file:./x", "--policy", "p.json"], "a folder has hashes of keys, which cannot be listed"],
     [["top", "a b", ...NUMBERS], "`name` must be"],
     [["top", "api", ...STORE, "--rate", "0", "--period", "1s"], "`rate` must be"],

@@ -59,7 +59,7 @@ export const migrate: Command = {
       return EXIT.fine;
     }
     if (url === undefined) throw new UsageError("migrate needs --store or --print; see tidegate help migrate");
-    if (storeKind(url) !== "postgres") {
+    if (storeKind(url, ["postgres"]) !== "postgres") {
       throw new UsageError("--store must be a URL that begins with postgres:// or postgresql://");
     }
     return run(url, options, terminal);

@@ -148,7 +148,7 @@ function urlOf(args: Arguments, command: string, terminal: Terminal): string {
   const url = text(args, "store");
   if (url === undefined)
     throw new UsageError(`${command} needs --store, the store of the app; see tidegate help ${command}`);
-  const kind = storeKind(url);
+  const kind = storeKind(url, ["file", "redis", "postgres"]);
   if (kind === "memory")
     throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
   if (kind === "file" && !terminal.exists(folderOf(url)))

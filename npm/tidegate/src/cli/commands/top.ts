@@ -188,7 +188,7 @@ function everyOf(args: Arguments): number {
 function urlOf(args: Arguments): string {
   const url = text(args, "store");
   if (url === undefined) throw new UsageError("top needs --store, the store of the app; see tidegate help top");
-  const kind = storeKind(url);
+  const kind = storeKind(url, ["redis", "postgres"]);
   if (kind === "memory")
     throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
   if (kind === "file")
