@@ -293,10 +293,11 @@ const corrupt = (request: Request, what: string): StoreError =>
 function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
   const identity = requests.map(identityOf).join(", ");
+  const message = messageOf(cause);
+  // The slot of these keys is moving to another master; other slots are not affected.
+  const scope = message.startsWith("TRYAGAIN ") ? "key" : "store";
   reject(
-    cause instanceof StoreError
-      ? cause
-      : new StoreError(messageOf(cause), { store: STORE, operation, identity, cause }),
+    cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
   );
 }
 
