@@ -6,6 +6,7 @@ import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Deadline, Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
+import { KeyError } from "../turns.ts";
 import type { Link } from "./clients.ts";
 import { slotOf } from "./key.ts";
 import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT, SCRIPT_SHA1 } from "./script.ts";
@@ -69,7 +70,7 @@ export type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed
 const MOST_REQUESTS = 64;
 /** Masters whose clocks are kept; a cluster has fewer, but over years their addresses change. */
 const MOST_CLOCKS = 1000;
-const NOT_SENT = "its deadline passed before it was sent; nothing was taken";
+const NOT_SENT = "its deadline passed before it was sent, because this process was busy; nothing was taken";
 const TOO_LATE = "it reached the server after its deadline; nothing was taken";
 
 export class Pipeline {
@@ -127,7 +128,8 @@ export class Pipeline {
     const clock = this.#clockOf(slot);
     const mark = clock.mark();
     const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && mark.steady >= deadline;
-    for (const entry of all) if (isOver(entry)) fail(entry, new Error(NOT_SENT));
+    // No failure of the server, to which nothing was sent.
+    for (const entry of all) if (isOver(entry)) fail(entry, new KeyError(NOT_SENT, false));
     const entries = all.some(isOver) ? all.filter((entry) => !isOver(entry)) : all;
     if (entries.length === 0) return;
     const { keys, args } = encode(
@@ -294,8 +296,8 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
   const identity = requests.map(identityOf).join(", ");
   const message = messageOf(cause);
-  // The slot of these keys is moving to another master; other slots are not affected.
-  const scope = message.startsWith("TRYAGAIN ") ? "key" : "store";
+  // A slot that moves to another master concerns its keys alone, and so does a call that was not sent.
+  const scope = cause instanceof KeyError || message.startsWith("TRYAGAIN ") ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
   );
