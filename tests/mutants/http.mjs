@@ -120,6 +120,7 @@ export const HTTP = [
   one("http/client-ip.ts", "(client === undefined || !within(client, networks))", "client === undefined", KEYS),
   one("http/client-ip.ts", "if (address === undefined) break;", "if (address === undefined) continue;", KEYS),
   one("http/client-ip.ts", "networks === undefined || (peer !== undefined && within(peer, networks))", "true", KEYS),
+  one("http/client-ip.ts", "options.trust !== 0 && ", "", KEYS),
   one("http/client-ip.ts", "Object.hasOwn(headers, name) ?", "name in headers ?", KEYS),
   one("http/client-ip.ts", "Number(bits ?? 0) > most", "false", KEYS),
   // All middleware.

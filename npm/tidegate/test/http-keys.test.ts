@@ -66,9 +66,7 @@ describe("addressKey", () => {
     expect(addressKey("2001:db8:ffff:ffff:ff::1", { prefix: 57 })).toBe("2001:db8:ffff:ff80::/57");
     expect(addressKey("2001:db8::1", { prefix: 128 })).toBe("2001:db8::1");
     for (const prefix of [31, 129, 56.5, Number.NaN, "56" as never]) {
-      expect(() => addressKey("::1", { prefix })).toThrow(
-        "`prefix` must be a whole number of bits from 32 to 128; got",
-      );
+      expect(() => addressKey("::1", { prefix })).toThrow("`prefix` must be bits, an integer from 32 to 128; got");
     }
   });
 
@@ -254,6 +252,15 @@ describe("clientIp", () => {
     ).toBe("10.0.0.1");
   });
 
+  test("with no proxy trusted no header is read, not a platform's either", () => {
+    for (const trust of [0, []]) {
+      for (const header of ["cf-connecting-ip", "x-forwarded-for", "forwarded"]) {
+        const headers = { [header]: header === "forwarded" ? "for=6.6.6.6" : "6.6.6.6" };
+        expect(clientIp({ address: "192.0.2.1", headers }, { trust, header })).toBe("192.0.2.1");
+      }
+    }
+  });
+
   test("without an address there is one key, which is no address's", () => {
     expect(clientIp({})).toBe("unknown");
     expect(clientIp({ socket: null, headers: { "x-forwarded-for": "1.2.3.4" } })).toBe("unknown");
@@ -286,10 +293,13 @@ describe("clientIp", () => {
   });
 
   test.each([
-    [{ trust: -1 }, "`trust` must be a whole number of proxies from 0 to 100, or an array of their networks; got -1"],
+    [
+      { trust: -1 },
+      "`trust` must be a number of proxies, an integer from 0 to 100, or an array of their networks; got -1",
+    ],
     [
       { trust: true as never },
-      "`trust` must be a whole number of proxies from 0 to 100, or an array of their networks; got true",
+      "`trust` must be a number of proxies, an integer from 0 to 100, or an array of their networks; got true",
     ],
     [
       { trust: ["10.0.0.0/33"] },
@@ -304,7 +314,7 @@ describe("clientIp", () => {
       "`trust` must be a number of proxies or their networks where forwarded is read; got undefined",
     ],
     [{ header: "a b" }, '`header` must be a header\'s name, such as x-forwarded-for; got "a b"'],
-    [{ prefix: 16 }, "`prefix` must be a whole number of bits from 32 to 128; got 16"],
+    [{ prefix: 16 }, "`prefix` must be bits, an integer from 32 to 128; got 16"],
     [
       { trsut: 1 } as object,
       "`trsut` must be absent: an address has prefix, trust, header; got 1; did you mean `trust`?",

@@ -1,3 +1,4 @@
+import { checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Address, type AddressOptions, isWithin, keyOf, parseAddress } from "./address.ts";
 import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
@@ -5,8 +6,9 @@ import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
 /** Settings of {@link clientIp}. Without any, no header is read. */
 export interface ClientIpOptions extends AddressOptions {
   /**
-   * The trusted proxies: how many are in front (1 to 100), counted from this server outwards; or their addresses and
-   * networks (`"10.0.0.0/8"`, `"2001:db8::/32"`). With a number that is too high, clients choose their own address.
+   * The trusted proxies: how many are in front (0 to 100), counted from this server outwards; or their addresses and
+   * networks (`"10.0.0.0/8"`, `"2001:db8::/32"`). With 0 no header is read. With a number that is too high, clients choose
+   * their own address.
    */
   trust?: number | readonly string[] | undefined;
   /**
@@ -61,7 +63,11 @@ function trustOf(trust: ClientIpOptions["trust"]): Trust {
     return known;
   }
   if (typeof trust !== "number" || !Number.isInteger(trust) || trust < 0 || trust > 100) {
-    throw new InputError("trust", "a whole number of proxies from 0 to 100, or an array of their networks", trust);
+    throw new InputError(
+      "trust",
+      "a number of proxies, an integer from 0 to 100, or an array of their networks",
+      trust,
+    );
   }
   return { hops: trust, networks: undefined };
 }
@@ -95,16 +101,14 @@ export function clientIp(request: ClientRequest, options: ClientIpOptions = {}):
   if ((typeof request !== "object" && typeof request !== "function") || request === null) {
     throw new InputError("request", "a request, or an object with address and headers", request);
   }
-  if (typeof options !== "object" || options === null) {
-    throw new InputError("options", "an object, such as { trust: 1 }", options);
-  }
+  checkObject("options", options, "an object, such as { trust: 1 }");
   const { hops, networks } = trustOf(options.trust);
   const header = headerOf(options);
   const peer = peerOf(request);
   const list = header === "x-forwarded-for" || header === "forwarded";
   let client = peer;
   if (!list) {
-    if (networks === undefined || (peer !== undefined && within(peer, networks))) {
+    if (options.trust !== 0 && (networks === undefined || (peer !== undefined && within(peer, networks)))) {
       client = parseAddress(withoutPort(String(headerIn(request.headers, header) ?? "").trim())) ?? peer;
     }
   } else if (hops > 0) {
