@@ -38,7 +38,18 @@ function loader(context: Context): (file: string) => Package {
 function realm(options: { wasm?: boolean } = {}): (file: string) => Package {
   const { Buffer, TextEncoder, TextDecoder, URL, crypto, console, performance, setTimeout, clearTimeout, process } =
     globalThis;
-  const given = { Buffer, TextEncoder, TextDecoder, URL, crypto, console, performance, setTimeout, clearTimeout, process };
+  const given = {
+    Buffer,
+    TextEncoder,
+    TextDecoder,
+    URL,
+    crypto,
+    console,
+    performance,
+    setTimeout,
+    clearTimeout,
+    process,
+  };
   return loader(createContext(given, { codeGeneration: { strings: true, wasm: options.wasm ?? true } }));
 }
 
@@ -104,6 +115,7 @@ describe("a store of one realm and a limiter of another", () => {
       const rows = {
         get: async (id: string) => states.get(id) ?? null,
         set: async (id: string, state: { value: number; ts: number }) => void states.set(id, state),
+        delete: async (id: string) => void states.delete(id),
       };
       const store = inside("stores.cjs").transactional({ name: "map", transaction: (run) => run(rows), ...own });
       const config = { kind: "token bucket", rate: 1, period: 60_000 } as const;

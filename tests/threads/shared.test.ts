@@ -110,7 +110,7 @@ describe("shared() without its addon", () => {
 
   test("refuses a size out of range, and a size that differs from the table's", async () => {
     const { shared } = await fresh();
-    expect(() => shared({ maxKeys: 0 })).toThrow("`maxKeys` must be a whole number from 1 to 16777216; got 0");
+    expect(() => shared({ maxKeys: 0 })).toThrow("`maxKeys` must be an integer from 1 to 16777216; got 0");
     const store = shared();
     expect(() => shared({ maxKeys: store.stats().maxKeys + 1 })).toThrow("`maxKeys` must be");
   });
