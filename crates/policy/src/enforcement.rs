@@ -60,22 +60,10 @@ pub(crate) const MAX_BLOCKED_NAME: usize = MAX_NAME_BYTES - ".denials".len();
 /// Under these names beside the rule's own, denials and blocks are counted.
 const COUNTS: [&str; 2] = [".denials", ".blocks"];
 
-/// Reads `true` or `false`, by default `false`.
-pub(crate) fn flag(fields: &Fields<'_>, field: &str, report: &mut Report<'_>) -> bool {
-    match fields.get(field) {
-        None => false,
-        Some(Tree::Bool(flag)) => *flag,
-        Some(other) => {
-            report.wrong(field, "true or false", Some(other));
-            false
-        }
-    }
-}
-
 impl Enforcement {
     /// Reads the fields `shadow`, `onStoreError` and `block` of a rule with this name.
     pub(crate) fn read(fields: &Fields<'_>, name: Option<&str>, report: &mut Report<'_>) -> Enforcement {
-        let shadow = flag(fields, "shadow", report);
+        let shadow = fields.flag("shadow", report);
         let on_store_error = fields.get("onStoreError").and_then(|tree| OnStoreError::read(tree, report));
         let block = fields.get("block").and_then(|tree| Block::read(tree, report));
         if let (Some(_), Some(name)) = (fields.get("block"), name)

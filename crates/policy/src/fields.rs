@@ -79,6 +79,18 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|(name, _)| *name == field).map(|(_, value)| *value)
     }
 
+    /// `true` or `false`, by default `false`.
+    pub(crate) fn flag(&self, field: &str, report: &mut Report<'_>) -> bool {
+        match self.get(field) {
+            None => false,
+            Some(Tree::Bool(flag)) => *flag,
+            Some(other) => {
+                report.wrong(&self.at(field), "true or false", Some(other));
+                false
+            }
+        }
+    }
+
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Tree)> {
         self.entries.iter().copied()
     }

@@ -3,7 +3,7 @@
 use crate::algorithm;
 use crate::cost::{Cost, config_fields};
 use crate::descriptor::Descriptor;
-use crate::enforcement::{Enforcement, flag};
+use crate::enforcement::Enforcement;
 use crate::fields::Fields;
 use crate::limit::Limit;
 use crate::problem::{Part, Report};
@@ -90,7 +90,7 @@ impl Rule {
         };
         let keys = keys(fields.get("limit_keys"), report);
         let matches = fields.get("match").map_or_else(Vec::new, |tree| matches(tree, report));
-        let reserve = flag(&fields, "reserve", report);
+        let reserve = fields.flag("reserve", report);
         let enforcement = Enforcement::read(&fields, name.as_deref(), report);
         let kind = algorithm::kind(fields.get("algorithm"), report);
         // With an unknown algorithm the config is still checked, as the kind that has every field.

@@ -2,7 +2,7 @@
 
 use crate::engine::with;
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
-use tidegate_table::wire::{UNDECIDED, WRITES, policy, refuse, write_decision};
+use tidegate_table::wire::{UNDECIDED, policy, refuse, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Takes `count` of the leased tokens (`leased`), or denies, under this policy, given as for
@@ -40,7 +40,7 @@ pub fn lease_spend(
             Spending::Denied(decision) => write_decision(&decision, &mut engine.numbers),
             Spending::Granted(decision, left) => {
                 engine.numbers[5] = left;
-                write_decision(&decision, &mut engine.numbers) | WRITES
+                write_decision(&decision, &mut engine.numbers)
             }
         }
     })

@@ -104,7 +104,7 @@ export class RedisStore implements AsyncStore {
     const { op, limit, key } = call;
     if (op !== "take" && op !== "check") return undefined;
     const now = integer(passed);
-    const never = this.#never(call, now);
+    const never = limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
     if (never !== undefined || this.#denials.none) return never;
     return this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
   }
@@ -189,13 +189,6 @@ export class RedisStore implements AsyncStore {
       this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
     },
   };
-
-  /** The denial of a request for more than there ever is. */
-  #never(call: Call, now: number | undefined): Decision | undefined {
-    // Before the clock is read, as most calls are not such.
-    if (call.count <= call.limit.policy.capacity && !call.reserve) return undefined;
-    return call.limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
-  }
 
   #remember({ redisKey, shard }: Request, { decision, before }: Answer, sentAt: number, passed: boolean): void {
     if (shard !== undefined) return;
