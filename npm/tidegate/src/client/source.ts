@@ -1,5 +1,5 @@
 import { algebra } from "../engine/algebra.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { type Config, startNumber } from "../limit/config.ts";
 import type { Decision, Op, State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
@@ -44,9 +44,7 @@ const LIMIT_OF = fieldTable("limiter", "name", "key");
 
 /** Checks the limit once; the returned function makes a source for each key. */
 export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => number): (key?: string) => Source {
-  if (typeof limit !== "object" || limit === null) {
-    throw new InputError("limit", "a config with kind, rate and period, or { limiter, name, key }", limit);
-  }
+  checkObject("limit", limit, "a config with kind, rate and period, or { limiter, name, key }");
   if (!("limiter" in limit)) return privateSources(limit, now);
   checkFields(limit, LIMIT_OF, "a limit");
   const { limiter, name, key } = limit;

@@ -1,12 +1,12 @@
 // Written here: these lines are a tenth of the size of ipaddr.js, which the tests compare them with, and pages and Workers
 // load them.
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link addressKey}. */
 export interface AddressOptions {
   /**
-   * Bits of an IPv6 address that make one client: a whole number, 32 to 128; default 56, what a provider commonly
+   * Bits of an IPv6 address that make one client: an integer, 32 to 128; default 56, what a provider commonly
    * assigns to one household. IPv4 addresses are clients of their own.
    */
   prefix?: number | undefined;
@@ -107,13 +107,11 @@ const OPTIONS = fieldTable("prefix", "trust", "header");
 
 /** The key of an address: itself, or an IPv6 one's network with its length. */
 export function keyOf(address: Address, options: AddressOptions): string {
-  if (typeof options !== "object" || options === null) {
-    throw new InputError("options", "an object, such as { prefix: 56 }", options);
-  }
+  checkObject("options", options, "an object, such as { prefix: 56 }");
   checkFields(options, OPTIONS, "an address");
   const { prefix = 56 } = options;
   if (typeof prefix !== "number" || !Number.isInteger(prefix) || prefix < 32 || prefix > 128) {
-    throw new InputError("prefix", "a whole number of bits from 32 to 128", prefix);
+    throw new InputError("prefix", "bits, an integer from 32 to 128", prefix);
   }
   if (address.length === 4) return address.join(".");
   const text = textOf(address.map((byte, i) => byte & maskOf(i, prefix)));

@@ -1,4 +1,4 @@
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, checkObject, fieldTable } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { Decision } from "../limit/decision.ts";
 import { granted, type GrantedFields } from "./granted.ts";
@@ -158,10 +158,8 @@ export type HeaderTarget =
       setHeader(name: string, value: string): unknown;
     };
 
-function checkOptions(options: unknown): void {
-  if (typeof options === "object" && options !== null) return;
-  throw new InputError("options", 'an object, such as { fields: "draft-11" }', options);
-}
+const checkOptions = (options: unknown): void =>
+  checkObject("options", options, 'an object, such as { fields: "draft-11" }');
 
 function checkTarget(target: HeaderTarget): void {
   const { getHeader, setHeader, get, set } = (target ?? {}) as Partial<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { Decision } from "../limit/decision.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
@@ -87,9 +87,7 @@ export function problem(
 const OPTIONS = fieldTable("never", "fields", "unit", "partitionKey", "jitter");
 
 function checkOptions(options: unknown): void {
-  if (typeof options !== "object" || options === null) {
-    throw new InputError("options", "an object, such as { never: 413 }", options);
-  }
+  checkObject("options", options, "an object, such as { never: 413 }");
   checkFields(options, OPTIONS, "a problem");
   const { never } = options as { never?: unknown };
   if (never !== undefined && (typeof never !== "number" || TITLES[never] === undefined)) {

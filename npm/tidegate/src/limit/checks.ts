@@ -80,6 +80,11 @@ export function check<T>(field: string, value: T, { expects, accepts }: Check): 
   throw new InputError(field, expects, value);
 }
 
+/** Throws an `InputError` unless the value is an object. */
+export function checkObject(field: string, value: unknown, expects: string): asserts value is object {
+  if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
+}
+
 /** Throws where `options` is no object or a list, has a field outside the table, or a value that its row does not accept. */
 export function checkTable(
   what: string,

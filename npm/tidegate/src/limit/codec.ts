@@ -1,5 +1,5 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
-import { isBytes } from "./checks.ts";
+import { isBytes, checkObject } from "./checks.ts";
 import { InputError } from "./errors.ts";
 import type { State } from "./decision.ts";
 
@@ -19,7 +19,7 @@ function finite(value: number, ts: number, got: string): State {
 
 /** The state that a caller passes, checked. */
 function given(state: State): State {
-  if (typeof state !== "object" || state === null) throw new InputError("state", "{ value, ts }", state);
+  checkObject("state", state, "{ value, ts }");
   const { value, ts } = state;
   for (const [field, number] of [
     ["value", value],

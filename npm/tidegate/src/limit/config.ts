@@ -1,6 +1,6 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
-import { check, durationFrom, msOf, notAField } from "./checks.ts";
+import { check, durationFrom, msOf, notAField, checkObject } from "./checks.ts";
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
@@ -97,9 +97,7 @@ export function readConfig(
   name: string,
   config: unknown,
 ): { policy: Policy; settings: { onStoreError: OnStoreError | undefined; timeout: number | undefined } } {
-  if (typeof config !== "object" || config === null) {
-    throw new InputError("config", "an object with kind, rate and period", config);
-  }
+  checkObject("config", config, "an object with kind, rate and period");
   const read = { ...config } as Record<string, unknown>;
   const kind = KINDS.find((known) => known === read["kind"]);
   if (kind === undefined) {

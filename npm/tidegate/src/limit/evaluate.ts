@@ -1,5 +1,5 @@
 import { algebra } from "../engine/algebra.ts";
-import { checkFields, fieldTable } from "./checks.ts";
+import { checkFields, fieldTable, checkObject } from "./checks.ts";
 import { cached } from "./cached.ts";
 import { type Config, numberError, startNumber } from "./config.ts";
 import type { State } from "./decision.ts";
@@ -44,7 +44,7 @@ export function checkState(state: unknown): State | null {
  */
 export function evaluate(state: State | null, config: Config, options: EvaluateOptions): Evaluation {
   const limit = evaluators.of("evaluate", config);
-  if (typeof options !== "object" || options === null) throw new InputError("options", "an object with now", options);
+  checkObject("options", options, "an object with now");
   checkFields(options, OPTIONS, "evaluate");
   const { now, count, reserve } = options;
   const read = checkState(state);

@@ -1,4 +1,4 @@
-import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING } from "./checks.ts";
+import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING, checkObject } from "./checks.ts";
 import type { Duration } from "./duration.ts";
 import { InputError } from "./errors.ts";
 import { fraction as fractionOf } from "./hash.ts";
@@ -45,7 +45,7 @@ export function jitter(
 ): number | undefined {
   checkJitter(options);
   const { key, fraction = 0.5, most = MOST } = options;
-  if (typeof decision !== "object" || decision === null) throw new InputError("decision", "a decision", decision);
+  checkObject("decision", decision, "a decision");
   const { retryAt, retryAfter } = decision;
   if (retryAt === undefined || retryAfter === undefined) return undefined;
   for (const [field, time] of [

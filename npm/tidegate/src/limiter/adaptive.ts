@@ -16,10 +16,10 @@ import {
   functionThat,
   msOf,
   numberFrom,
+  checkObject,
 } from "../limit/checks.ts";
 import type { TokenBucketConfig } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
-import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link adaptiveRate}. */
 export interface AdaptiveOptions {
@@ -140,7 +140,7 @@ export class AdaptiveRate {
     this.#sent.add(request);
     this.#tokens += count;
     return (ended = {}) => {
-      if (typeof ended !== "object" || ended === null) throw new InputError("ended", "an object with failed", ended);
+      checkObject("ended", ended, "an object with failed");
       checkTable("an ended request", ended, { failed: FLAG });
       const { failed = false } = ended;
       const now = this.#set.now();

@@ -29,7 +29,7 @@ import {
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields, isPromise } from "../limit/checks.ts";
+import { checkFields, isPromise, checkObject } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
@@ -65,7 +65,7 @@ class Limits {
 
   constructor(configs: Readonly<Record<string, Config>>) {
     const expected = "an object of limits by name";
-    if (typeof configs !== "object" || configs === null) throw new InputError("limits", expected, configs);
+    checkObject("limits", configs, expected);
     this.names = Object.freeze(Object.keys(configs));
     // A Map or a promise has none, so every call would fail instead.
     const kind = this.names.length > 0 ? PLAIN : Object.prototype.toString.call(configs);

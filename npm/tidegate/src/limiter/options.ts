@@ -3,7 +3,7 @@ import { checkVersion } from "../limit/version.ts";
 import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
-import { checkFields, fieldTable, unknownField } from "../limit/checks.ts";
+import { checkFields, fieldTable, unknownField, checkObject } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
 import { InputError, show, showObject } from "../limit/errors.ts";
@@ -118,7 +118,7 @@ const MAX_LISTED = 20;
 const OPTIONS = "an object, such as { key, count }";
 
 export function checkOptions(options: unknown, rule: string = OPTIONS): asserts options is object {
-  if (typeof options !== "object" || options === null) throw new InputError("options", rule, options);
+  checkObject("options", options, rule);
 }
 
 export function checkCall(op: Op, options: unknown): void {
@@ -178,7 +178,7 @@ export function checkRequests(requests: unknown): void {
 
 export function checkRequest(request: unknown): void {
   const rule = "an object, such as { name, key }";
-  if (typeof request !== "object" || request === null) throw new InputError("request", rule, request);
+  checkObject("request", request, rule);
   checkFields(request, REQUEST, "a request");
 }
 

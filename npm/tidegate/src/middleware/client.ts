@@ -1,6 +1,7 @@
 import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
 import { withoutPort } from "../http/forwarded.ts";
+import { checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** What is read of a request by default: its peer, its headers, its URL. */
@@ -18,9 +19,7 @@ export function clientKey(
   options: ClientIpOptions | undefined,
   setting: string | undefined,
 ): (incoming: Incoming) => string {
-  if (options !== undefined && (typeof options !== "object" || options === null)) {
-    throw new InputError("client", "an object, such as { trust: 1 }", options);
-  }
+  if (options !== undefined) checkObject("client", options, "an object, such as { trust: 1 }");
   clientIp({ address: "192.0.2.1" }, options); // throws for a wrong option now, not at the first request
   const addressed = (incoming: Incoming): string => {
     const key = clientIp(incoming, options);

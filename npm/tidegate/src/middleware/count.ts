@@ -1,6 +1,6 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { headerIn } from "../http/client-ip.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "./pending.ts";
@@ -33,7 +33,7 @@ const RULE = `a number of tokens from 0 to ${MAX_COUNT}, a function, or { header
 export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => Pending<number> {
   if (typeof count === "function") return count;
   if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return () => count;
-  if (typeof count !== "object" || count === null) throw new InputError("count", RULE, count);
+  checkObject("count", count, RULE);
   const stated = statedCount(count);
   return (_, incoming) => stated(incoming);
 }

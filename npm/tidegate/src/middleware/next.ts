@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
-import { checkHandler, checkObject, type Denial, type Options } from "./options.ts";
+import { checkHandler, optionsOf, type Denial, type Options } from "./options.ts";
 import type { Pending } from "./pending.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
@@ -80,7 +80,7 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
   options: ActionOptions<A, NoInfer<N>, D>,
   action: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T | D> {
-  const { requestHeaders, ...rest } = checkObject(options);
+  const { requestHeaders, ...rest } = optionsOf(options);
   const given = rest as Options<ActionCall<A>, N, (call: ActionCall<A>, denial: Denial) => Pending<D>>;
   checkAddressable(given);
   checkHandler("action", action);
@@ -113,7 +113,7 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
 
 /** Throws where a limit would need the client's address and no header is named that has it. */
 function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
-  const { client, limits } = checkObject(options);
+  const { client, limits } = optionsOf(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;
   const rules: readonly Rule<R, N>[] =
     limits === undefined ? [options as unknown as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];

@@ -148,11 +148,11 @@ export interface CheckedOptions<R> {
 }
 
 /** Returns options that are an object; throws otherwise. */
-export const checkObject = <T>(options: T): T => check("options", options, OBJECT);
+export const optionsOf = <T>(options: T): T => check("options", options, OBJECT);
 
 /** Checks the options when the middleware is made; throws an `InputError` that names the option. */
 export function checkGateOptions<R, N extends string, D>(options: Options<R, N, D>): CheckedOptions<R> {
-  const known = checkObject(options).limits === undefined ? SINGLE : SEVERAL;
+  const known = optionsOf(options).limits === undefined ? SINGLE : SEVERAL;
   refuseForeign(options, known);
   if (known === SEVERAL) {
     for (const field of RULE_FIELDS) {

@@ -1,6 +1,6 @@
 import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { callLimits } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
@@ -52,7 +52,7 @@ export function compile<R, N extends string>(
   names: readonly N[] | undefined,
   address: (incoming: Incoming) => string,
 ): CompiledRule<R, N> {
-  if (typeof rule !== "object" || rule === null) throw new InputError("limits", "rules with a name", rule);
+  checkObject("limits", rule, "rules with a name");
   refuseForeign(rule, RULE);
   checkFields(rule, RULE, "a rule");
   const { name, key, count = 1, reserve, config } = rule as Omit<NamedRule<R, N>, "config"> & Partial<InlineRule<R>>;

@@ -1,3 +1,4 @@
+import { checkObject } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
@@ -58,9 +59,7 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
  */
 export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observer {
   checkMeter(meter);
-  if (typeof options !== "object" || options === null) {
-    throw new InputError("options", "an object, such as { store }", options);
-  }
+  checkObject("options", options, "an object, such as { store }");
   const { store } = options;
   if (store !== undefined && typeof store?.stats !== "function") {
     throw new InputError("store", "a store with stats(), such as memory()", store);

@@ -1,5 +1,5 @@
 import type { Config } from "../limit/config.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";
@@ -53,7 +53,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   #rules: RuleSet;
 
   constructor(document: unknown, options: PoliciesOptions<R, S>) {
-    if (typeof options !== "object" || options === null) throw new InputError("options", "an object", options);
+    checkObject("options", options, "an object");
     checkFields(options, OPTIONS, "definePolicies");
     const { claims, ...rest } = options;
     if (claims !== undefined && typeof claims !== "function") {
@@ -144,7 +144,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
    * ```
    */
   limit(request: PolicyRequest): Answer<S, AllDecision> | undefined {
-    if (typeof request !== "object" || request === null) throw new InputError("request", "an object", request);
+    checkObject("request", request, "an object");
     const { address, headers, url, claims } = request;
     if (url !== undefined && typeof url !== "string") throw new InputError("url", "a string, or absent", url);
     const clientKey = (): string => {

@@ -1,5 +1,5 @@
 import { addressKey } from "../http/address.ts";
-import { checkFields, fieldTable } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
@@ -69,9 +69,7 @@ export function policyTarget(
   target: PolicyTarget,
 ): LimitRequest<string> & { readonly config: Config } {
   checkRules(policies);
-  if (typeof target !== "object" || target === null) {
-    throw new InputError("target", "an object, such as { name, key }", target);
-  }
+  checkObject("target", target, "an object, such as { name, key }");
   checkFields(target, FIELDS, "target");
   const { name, key, tier } = target;
   const full = keyOfValues(name, policies.limitKeysOf(name), key);
