@@ -66,7 +66,7 @@ describe("the command line", () => {
     [[], "serve needs one file of policies; see tidegate-serve --help"],
     [["none.json"], /^cannot read none\.json: ENOENT/],
     [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
-    [["policies.json", "--port", "70000"], '--port must be a whole number from 0 to 65535; got "70000"'],
+    [["policies.json", "--port", "70000"], '--port must be an integer from 0 to 65535; got "70000"'],
     [["policies.json", "--timeout", "1"], '--timeout must be a time such as 250ms, 10s or 1m; got "1"'],
     [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be at most 24d; got "600h"'],
     [

@@ -73,23 +73,23 @@ pub const BOUNDS: [Bound; 11] = [
         above_min: true,
         ..row(Field::Rate, "rate", "a finite number of tokens above 0 and up to 1099511627776", 0.0, LARGEST, false)
     },
-    row(Field::Period, "period", "a whole number of ms from 1 to 1099511627776", 1.0, LARGEST, true),
+    row(Field::Period, "period", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
     row(Field::Capacity, "capacity", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
     row(Field::MaxReserved, "maxReserved", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
     row(
         Field::Start,
         "start",
-        "\"first request\", or a whole number of ms from -4503599627370496 to 4503599627370496",
+        "\"first request\", or an integer of ms from -4503599627370496 to 4503599627370496",
         -MAX_NOW_MS,
         MAX_NOW_MS,
         true,
     ),
-    row(Field::Shards, "shards", "a whole number from 1 to 65536", 1.0, 65_536.0, true),
+    row(Field::Shards, "shards", "an integer from 1 to 65536", 1.0, 65_536.0, true),
     row(Field::Count, "count", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
     row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, MAX_NOW_MS, false),
     row(Field::Value, "value", "a finite number of tokens", f64::MIN, f64::MAX, false),
     row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
-    row(Field::For, "for", "a whole number of ms from 1 to 1099511627776", 1.0, LARGEST, true),
+    row(Field::For, "for", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
 ];
 
 static ROWS: [Bound; 11] = BOUNDS;

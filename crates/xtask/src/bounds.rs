@@ -28,7 +28,7 @@ fn source() -> Result<String> {
     writeln!(out, "export interface Bound {{")?;
     writeln!(out, "  readonly expects: string;\n  readonly min: number;\n  readonly max: number;")?;
     writeln!(out, "  /** Whether `min` itself is out of range. */\n  readonly aboveMin: boolean;")?;
-    writeln!(out, "  /** Whether only whole numbers are legal. */\n  readonly whole: boolean;\n}}\n")?;
+    writeln!(out, "  /** Whether only integers are legal. */\n  readonly whole: boolean;\n}}\n")?;
     writeln!(out, "/** The same with the ranges, which few need: a bundle that does without leaves them out. */")?;
     writeln!(out, "export const BOUNDS: Readonly<Record<Field, Bound>> = {{")?;
     for Bound { name, expects, min, max, above_min, whole, .. } in &BOUNDS {

@@ -72,7 +72,7 @@ function maxKeysOf(written: string | undefined): number | undefined {
   if (written.trim() === "" || Number.isNaN(value))
     throw new UsageError(`--max-keys must be a number; got ${JSON.stringify(written)}`);
   if (!(Number.isInteger(value) && value >= 1 && value < 2 ** 32))
-    throw new UsageError(`--max-keys must be a whole number from 1 to 4294967295; got ${value}`);
+    throw new UsageError(`--max-keys must be an integer from 1 to 4294967295; got ${value}`);
   return value;
 }
 

@@ -31,7 +31,7 @@ describe("tidegate-replay", () => {
 
   test.each([
     [[], "replay needs a log, or - for the standard input"],
-    [["a.log", "--max-keys", "0"], "--max-keys must be a whole number from 1 to 4294967295; got 0"],
+    [["a.log", "--max-keys", "0"], "--max-keys must be an integer from 1 to 4294967295; got 0"],
     [["a.log", "--max-keys", "many"], '--max-keys must be a number; got "many"'],
     [["a.log", "--format", "xml"], '--format must be common, json or csv; got "xml"'],
     [["a.log", "--key", "none", "--key", "ip"], "--key none cannot be combined with other keys"],

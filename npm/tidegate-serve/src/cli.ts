@@ -59,7 +59,7 @@ type Values = ReturnType<typeof parse>["values"];
 function integer(name: string, written: string, least: number, most: number): number {
   const value = Number(written);
   if (/^\d+$/.test(written) && value >= least && value <= most) return value;
-  throw new UsageError(`--${name} must be a whole number from ${least} to ${most}; got ${JSON.stringify(written)}`);
+  throw new UsageError(`--${name} must be an integer from ${least} to ${most}; got ${JSON.stringify(written)}`);
 }
 
 const UNITS: Readonly<Record<string, number>> = {

@@ -20,7 +20,7 @@ describe("a wrong argument is an InputError that names it", () => {
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
     ["purge(null)", () => store.purge(any(null)), `${options}null`],
-    ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be a whole number from 1 to"],
+    ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be an integer from 1 to"],
     ["purge({ now: NaN })", () => store.purge({ now: Number.NaN }), "`now` must be"],
     ['purge({ now: "" })', () => store.purge({ now: any("") }), "`now` must be"],
     [

@@ -117,8 +117,8 @@ describe("the clients that people have", () => {
   });
   test("settings out of range: errors that name them", () => {
     const pool = fixture.pool();
-    expect(() => postgres(pool, { statements: 0 })).toThrow("`statements` must be a whole number from 1 to 100; got 0");
-    expect(() => postgres(pool, { batch: 1.5 })).toThrow("`batch` must be a whole number from 1 to 10000; got 1.5");
+    expect(() => postgres(pool, { statements: 0 })).toThrow("`statements` must be an integer from 1 to 100; got 0");
+    expect(() => postgres(pool, { batch: 1.5 })).toThrow("`batch` must be an integer from 1 to 10000; got 1.5");
     expect(() => postgres(pool, { statementTimeout: Number.NaN })).toThrow("`statementTimeout` must be");
     expect(() => postgres(pool, { statementTimeout: "soon" as never })).toThrow("`statementTimeout` must be");
     expect(() => postgres(pool, { statementTimeout: "5s" })).not.toThrow();

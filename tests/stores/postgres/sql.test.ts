@@ -77,13 +77,13 @@ test("in SQL too, an argument that is wrong is an error that names it, before an
     [{}, Number.POSITIVE_INFINITY, "take", '"count" must be'],
     [{ rate: 0 }, 1, "take", '"rate" must be'],
     [{ rate: Number.NaN }, 1, "take", '"rate" must be'],
-    [{ period: 1.5 }, 1, "take", '"period" must be a whole number of ms'],
+    [{ period: 1.5 }, 1, "take", '"period" must be an integer of ms'],
     [{ capacity: -1 }, 1, "take", '"capacity" must be'],
     [{ capacity: Number.NaN }, 1, "take", '"capacity" must be'],
     [{ maxReserved: Number.NaN }, 1, "take", '"max_reserved" must be'],
     [{}, 1, "steal", "\"op\" must be 'take', 'check', 'give', 'charge' or 'block'; got 'steal'"],
-    [{}, 0, "block", "the length of a block must be a whole number of ms from 1 to 1099511627776; got 0"],
-    [{}, 1.5, "block", "the length of a block must be a whole number of ms"],
+    [{}, 0, "block", "the length of a block must be an integer of ms from 1 to 1099511627776; got 0"],
+    [{}, 1.5, "block", "the length of a block must be an integer of ms"],
   ];
   for (const [change, count, op, message] of bad) {
     await expect(decide(op as Op, "bad", "k", { ...bucket, ...change } as Config, count, false, null)).rejects.toThrow(

@@ -68,7 +68,7 @@ test("purge deletes the rows of every limit that have been full for an hour, in 
   expect(await store.purge({ now: now + HOUR + 1000 })).toBe(96 - due + 95);
   expect(await rowsOf("purges")).toBe(96);
   expect(await store.purge({ now: 2 ** 52 })).toBe(0);
-  await expect(store.purge({ slice: 0 })).rejects.toThrow("`slice` must be a whole number from 1 to 1000000; got 0");
+  await expect(store.purge({ slice: 0 })).rejects.toThrow("`slice` must be an integer from 1 to 1000000; got 0");
 });
 
 test("new keys for ever leave a small table: calls that make rows delete old ones", async () => {

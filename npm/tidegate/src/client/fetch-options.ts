@@ -60,7 +60,7 @@ const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
   limit: ANY,
   key: { expects: '"origin", or a function', accepts: (key) => key === "origin" || typeof key === "function" },
   count: orFunction(TOKENS),
-  retries: integerFrom("a whole number from 0", 0),
+  retries: integerFrom("an integer from 0", 0),
   idempotent: FUNCTION,
   deadline: SHARED.maxWait,
   jitter: FRACTION,

@@ -58,11 +58,11 @@ export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_QUEUED = 10_000;
 
 export const TOKENS: Check = numberFrom(EXPECTS.count, 0, MAX_COUNT);
-export const PRIORITY: Check = integerFrom(`a whole number from 0 to ${LEVELS - 1}`, 0, LEVELS - 1);
+export const PRIORITY: Check = integerFrom(`an integer from 0 to ${LEVELS - 1}`, 0, LEVELS - 1);
 /** The options that throttled functions and a limited `fetch` share. */
 export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "clock", Check>> = {
   maxQueued: {
-    expects: "a whole number from 1, or Infinity",
+    expects: "an integer from 1, or Infinity",
     accepts: (calls) => calls === Number.POSITIVE_INFINITY || (Number.isInteger(calls) && (calls as number) >= 1),
   },
   maxWait: durationFrom(0),

@@ -1,6 +1,6 @@
 import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 
-export const PLACES: Check = integerFrom("a whole number from 1, or a semaphore", 1);
+export const PLACES: Check = integerFrom("an integer from 1, or a semaphore", 1);
 
 /** A bound on how many run concurrently, shared by its holders. Made by {@link semaphore}. */
 export class Semaphore {

@@ -11,7 +11,7 @@ import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
 
 const SYNC_MOST = 2 ** 31 - 1;
-const SYNC = integerFrom(`"always", or a whole number of ms from 1 to ${SYNC_MOST}`, 1, SYNC_MOST);
+const SYNC = integerFrom(`"always", or an integer of ms from 1 to ${SYNC_MOST}`, 1, SYNC_MOST);
 const OPTIONS = {
   maxKeys: MAX_KEYS,
   sync: { ...SYNC, accepts: (sync: unknown) => sync === "always" || SYNC.accepts(sync) },
@@ -26,13 +26,13 @@ export interface FileStats extends MemoryStats {
 /** Settings of {@link file}. */
 export interface FileOptions {
   /**
-   * Most states held: a whole number, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each,
+   * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each,
    * from the start. When there is no room, the fullest state of a sample is evicted; `stats().evicted` counts those that
    * were not full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
   /**
-   * What a power cut, or a crash of the system, may take away: at most the grants of the last so many ms, a whole number
+   * What a power cut, or a crash of the system, may take away: at most the grants of the last so many ms, an integer
    * from 1 to 2^31 - 1; default 1000. `"always"` syncs each write before it is answered: nothing is lost, and a call that writes
    * takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */

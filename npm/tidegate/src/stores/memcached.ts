@@ -37,7 +37,7 @@ const OPTIONS = {
     expects: "1 to 64 characters of A-Z a-z 0-9 _ . -",
     accepts: (prefix: unknown) => typeof prefix === "string" && /^[\w.-]{1,64}$/.test(prefix),
   },
-  stepTimeout: integerFrom(`a whole number of ms from 1 to ${TIMEOUT_MOST}`, 1, TIMEOUT_MOST),
+  stepTimeout: integerFrom(`an integer of ms from 1 to ${TIMEOUT_MOST}`, 1, TIMEOUT_MOST),
 };
 
 /**

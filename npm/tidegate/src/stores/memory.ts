@@ -13,7 +13,7 @@ import type { Call, SyncStore } from "./contract.ts";
 /** Settings of {@link memory}. */
 export interface MemoryOptions {
   /**
-   * Most states held: a whole number, 1 to 16,777,216; default 1,000,000 (about 45 MB when full). When there is no
+   * Most states held: an integer, 1 to 16,777,216; default 1,000,000 (about 45 MB when full). When there is no
    * room, the fullest state of a sample is evicted; `stats().evicted` counts those that were not full: each grants its
    * key at most one `capacity` more.
    */
@@ -35,7 +35,7 @@ export interface MemoryStats {
   bytes: number;
 }
 
-export const MAX_KEYS: Check = integerFrom("a whole number from 1 to 16777216", 1, 16_777_216);
+export const MAX_KEYS: Check = integerFrom("an integer from 1 to 16777216", 1, 16_777_216);
 const OPTIONS = {
   maxKeys: MAX_KEYS,
   restore: { expects: "the bytes of a dump", accepts: isBytes },

@@ -59,8 +59,8 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
 const CONNECT_TIMEOUT = 10_000;
 const OPTIONS = {
   schema: SCHEMA,
-  statements: integerFrom("a whole number from 1 to 100", 1, 100),
-  batch: integerFrom("a whole number from 1 to 10000", 1, 10_000),
+  statements: integerFrom("an integer from 1 to 100", 1, 100),
+  batch: integerFrom("an integer from 1 to 10000", 1, 10_000),
   statementTimeout: durationFrom(1, 2 ** 31 - 1, true),
   prepare: FLAG,
   lease: ANY,

@@ -28,7 +28,7 @@ const OPTIONS = { maxKeys: MAX_KEYS };
 
 /** Settings of {@link shared}. */
 export interface SharedOptions {
-  /** Most states held: a whole number, 1 to 16,777,216; default 1,000,000. The first call in the process decides. */
+  /** Most states held: an integer, 1 to 16,777,216; default 1,000,000. The first call in the process decides. */
   maxKeys?: number | undefined;
 }
 

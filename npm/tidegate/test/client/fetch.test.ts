@@ -370,7 +370,7 @@ test("drain refuses new requests to every origin; drain and idle resolve once al
 });
 
 test.each([
-  [{ retries: -1 }, "`retries` must be a whole number from 0; got -1"],
+  [{ retries: -1 }, "`retries` must be an integer from 0; got -1"],
   [{ jitter: 2 }, "`jitter` must be a number from 0 to 1; got 2"],
   [{ slowBelow: "1" }, '`slowBelow` must be a number from 0 to 1; got "1"'],
   [{ key: "account" }, '`key` must be "origin", or a function; got "account"'],

@@ -48,6 +48,6 @@ describe("concurrent", () => {
   });
 
   test("refuses an invalid number of places", () => {
-    expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be a whole number from 1");
+    expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be an integer from 1");
   });
 });

@@ -8,11 +8,11 @@ JavaScript hosts run those. A vector without `call` fails for its config alone."
 const TOKENS: &str = "a finite number of tokens from 0 to 1099511627776";
 const FIELDS: [(&str, &str); 8] = [
     ("rate", "a finite number of tokens above 0 and up to 1099511627776"),
-    ("period", "a whole number of ms from 1 to 1099511627776"),
+    ("period", "an integer of ms from 1 to 1099511627776"),
     ("capacity", TOKENS),
     ("maxReserved", TOKENS),
-    ("start", "\"first request\", or a whole number of ms from -4503599627370496 to 4503599627370496"),
-    ("shards", "a whole number from 1 to 65536"),
+    ("start", "\"first request\", or an integer of ms from -4503599627370496 to 4503599627370496"),
+    ("shards", "an integer from 1 to 65536"),
     ("count", TOKENS),
     ("now", "a number of ms since the Unix epoch from 0 to 4503599627370496"),
 ];

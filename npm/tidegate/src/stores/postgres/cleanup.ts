@@ -14,7 +14,7 @@ export interface PurgeOptions {
   now?: number | undefined;
 }
 
-const OPTIONS = { slice: integerFrom("a whole number from 1 to 1000000", 1, 1_000_000), now: ANY };
+const OPTIONS = { slice: integerFrom("an integer from 1 to 1000000", 1, 1_000_000), now: ANY };
 /** One in so many calls that make a row cleans up, and looks at so many rows: four for each row that is made. */
 const ONE_IN = 128;
 const SLICE = 512;

@@ -58,15 +58,15 @@ DECLARE
     WHEN (rate > 0 AND rate <= 1099511627776) IS NOT TRUE
       THEN '"rate" must be a finite number of tokens above 0 and up to 1099511627776; got ' || coalesce(rate::text, 'NULL')
     WHEN (period >= 1 AND period <= 1099511627776 AND floor(period) = period) IS NOT TRUE
-      THEN '"period" must be a whole number of ms from 1 to 1099511627776; got ' || coalesce(period::text, 'NULL')
+      THEN '"period" must be an integer of ms from 1 to 1099511627776; got ' || coalesce(period::text, 'NULL')
     WHEN NOT (capacity >= 0 AND capacity <= 1099511627776)
       THEN '"capacity" must be a finite number of tokens from 0 to 1099511627776; got ' || capacity
     WHEN op = 'block' AND (count >= 1 AND count <= 1099511627776 AND floor(count) = count) IS NOT TRUE
-      THEN 'the length of a block must be a whole number of ms from 1 to 1099511627776; got ' || coalesce(count::text, 'NULL')
+      THEN 'the length of a block must be an integer of ms from 1 to 1099511627776; got ' || coalesce(count::text, 'NULL')
     WHEN (count >= 0 AND count <= 1099511627776) IS NOT TRUE
       THEN '"count" must be a finite number of tokens from 0 to 1099511627776; got ' || coalesce(count::text, 'NULL')
     WHEN NOT (start = 'Infinity' OR abs(start) <= 4503599627370496 AND floor(start) = start)
-      THEN '"start" must be ''Infinity'' (the first request), or a whole number of ms from -4503599627370496 to 4503599627370496; got ' || start
+      THEN '"start" must be ''Infinity'' (the first request), or an integer of ms from -4503599627370496 to 4503599627370496; got ' || start
     WHEN NOT (max_reserved >= 0 AND max_reserved <= 1099511627776)
       THEN '"max_reserved" must be a finite number of tokens from 0 to 1099511627776; got ' || max_reserved
     ELSE '"name" must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got ' || quote_nullable(name)
