@@ -11,7 +11,7 @@ const [FETCH, FIELDS, THROTTLE] = [
 const EXTREMES = client("fetch-extremes");
 const OBJECTS = client("object-streams");
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
-const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/server-clock.test.ts"];
+const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/clock-offset.test.ts"];
 const cli = (name) => `cli/${name}.test.ts`;
 
 /** A mutant of the console, which its own tests find. */
@@ -94,9 +94,9 @@ export const CALLERS = [
   one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
   one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
-  one("react/server-clock.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
+  one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one(
-    "react/server-clock.ts",
+    "react/clock-offset.ts",
     "    this.#error = Number.POSITIVE_INFINITY;\n    return true;",
     "    return true;",
     CLOCK,

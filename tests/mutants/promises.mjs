@@ -241,7 +241,7 @@ export const PROMISES = [
   ),
   source(
     "a component renders only when a field that it reads changes",
-    "react/observer.ts",
+    "react/view-observer.ts",
     "if (Object.is(view[field], this.#view[field])) continue;",
     "",
   ),

@@ -9,7 +9,7 @@ import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
-import { Observer } from "./observer.ts";
+import { ViewObserver } from "./view-observer.ts";
 import { type Learned, type RemoteLimits, type ServerState, STATE } from "./remote.ts";
 import { decide, type View, type Wish } from "./view.ts";
 
@@ -89,7 +89,7 @@ export function useRateLimit(name: string, options: UseRateLimitOptions): RateLi
   // `initial` is new at every render where it was written in place; the first one is what both sides rendered.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above; and a wish is its two fields.
   const [observer, rest] = useMemo(
-    () => [new Observer({ from, name, wish, tick, initial }), actions(from, name, wish)] as const,
+    () => [new ViewObserver({ from, name, wish, tick, initial }), actions(from, name, wish)] as const,
     [from, name, wish.count, wish.reserve, tick],
   );
   const view = useSyncExternalStore(observer.subscribe, observer.view, observer.first);
@@ -116,7 +116,7 @@ function actions(from: RemoteLimits, name: string, usual: Wish): Actions {
 }
 
 /** The view behind getters: what is read counts as shown. */
-function reading(observer: Observer, view: View, rest: Actions): RateLimit {
+function reading(observer: ViewObserver, view: View, rest: Actions): RateLimit {
   return {
     get ok() {
       return observer.read(view, "ok");

@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { project } from "../limit/evaluate.ts";
-import { ServerClock } from "./server-clock.ts";
+import { ClockOffset } from "./clock-offset.ts";
 
 /** A limit's state on the server: `{ ...(await limits.getValue(name, { key })), now: Date.now() }`. */
 export interface ServerState extends State {
@@ -39,7 +39,7 @@ const OVERTAKEN_MS = 60_000;
 /** Limits that a server keeps, as this page has them. Made by {@link remoteLimits}; one for a page. */
 export class RemoteLimits {
   readonly #load: (name: string) => ServerState | Promise<ServerState>;
-  readonly #clock: ServerClock = new ServerClock();
+  readonly #clock: ClockOffset = new ClockOffset();
   readonly #entries = new Map<string, Entry>();
   #watchers = 0;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { evaluate, SECOND } from "../../src/index.ts";
-import { Observer } from "../../src/react/observer.ts";
+import { ViewObserver } from "../../src/react/view-observer.ts";
 import { RemoteLimits, type ServerState } from "../../src/react/remote.ts";
 import type { View } from "../../src/react/view.ts";
 import { passTime, settled, setWall, useClocks } from "./clocks.ts";
@@ -34,7 +34,7 @@ function show(
   fields: readonly (keyof View)[],
   { count = 1, tick = 1000, initial = undefined as ServerState | undefined } = {},
 ) {
-  const observer = new Observer({ from, name: "message", wish: { count, reserve: false }, tick, initial });
+  const observer = new ViewObserver({ from, name: "message", wish: { count, reserve: false }, tick, initial });
   const read = () => fields.map((field) => observer.read(observer.view(), field));
   const shown = [read()];
   const stop = observer.subscribe(() => {

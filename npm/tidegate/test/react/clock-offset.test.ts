@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ServerClock } from "../../src/react/server-clock.ts";
+import { ClockOffset } from "../../src/react/clock-offset.ts";
 import { LOCAL, passTime, setWall, useClocks } from "./clocks.ts";
 
 beforeEach(useClocks);
 afterEach(() => void vi.useRealTimers());
 
 /** A request to a server whose clock is `ahead`, with these times there and back. */
-function exchange(clock: ServerClock, { ahead, there, back }: { ahead: number; there: number; back: number }): void {
+function exchange(clock: ClockOffset, { ahead, there, back }: { ahead: number; there: number; back: number }): void {
   passTime(there);
   const server = Date.now() + ahead;
   passTime(back);
@@ -15,13 +15,13 @@ function exchange(clock: ServerClock, { ahead, there, back }: { ahead: number; t
 
 describe("the server's clock", () => {
   test("is this machine's clock before any measurement", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     expect(clock.now()).toBe(LOCAL);
     expect(clock.error()).toBe(Number.POSITIVE_INFINITY);
   });
 
   test("is off by at most half the smallest round trip, whatever the others were", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     exchange(clock, { ahead: 60_000, there: 900, back: 100 });
     expect(clock.now() - Date.now()).toBe(60_400);
     exchange(clock, { ahead: 60_000, there: 30, back: 10 });
@@ -32,7 +32,7 @@ describe("the server's clock", () => {
   });
 
   test("a new measurement replaces an old one, since clocks drift", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     exchange(clock, { ahead: 0, there: 5, back: 5 });
     passTime(3_600_000);
     exchange(clock, { ahead: 300, there: 100, back: 100 });
@@ -40,7 +40,7 @@ describe("the server's clock", () => {
   });
 
   test("a response to another request is a lower bound", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     clock.heard(LOCAL - 5000);
     expect(clock.now()).toBe(LOCAL - 5000);
     clock.heard(LOCAL - 2000);
@@ -52,7 +52,7 @@ describe("the server's clock", () => {
   });
 
   test("runs on while the machine sleeps, and reports the sleep once", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     exchange(clock, { ahead: 1000, there: 1, back: 1 });
     expect(clock.jumped()).toBe(false);
     setWall(Date.now() + 3_600_000); // performance.now did not advance
@@ -62,7 +62,7 @@ describe("the server's clock", () => {
   });
 
   test("after the wall clock was set, the next measurement counts, however slow", () => {
-    const clock = new ServerClock();
+    const clock = new ClockOffset();
     exchange(clock, { ahead: 0, there: 1, back: 1 });
     setWall(Date.now() - 7_200_000);
     expect(clock.jumped()).toBe(true);

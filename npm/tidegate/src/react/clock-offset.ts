@@ -9,7 +9,7 @@ const DRIFT = 1e-4;
  *
  * It goes by `Date.now`, which runs on while the machine sleeps; `performance.now` may stand still, but cannot be set.
  */
-export class ServerClock {
+export class ClockOffset {
   #offset: number | undefined;
   /** Most that the offset was off by, in ms, when it was measured; infinite where no round trip has measured it. */
   #error = Number.POSITIVE_INFINITY;

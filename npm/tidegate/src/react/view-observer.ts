@@ -17,7 +17,7 @@ export interface Watched {
  * What one component shows of one limit, with a timer for its next change. The timer exists only while the component is
  * mounted, so never on a server.
  */
-export class Observer {
+export class ViewObserver {
   readonly #watched: Watched;
   /** The fields that were read: a change of any other is none. */
   readonly #fields = new Set<keyof View>();
