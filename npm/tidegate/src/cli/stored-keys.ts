@@ -4,7 +4,7 @@ import type { State } from "../limit/decision.ts";
 import { type PostgresClient, senderOf, statement } from "../stores/postgres/client.ts";
 import { quoted } from "../stores/postgres/migration.ts";
 import { linkTo, type RedisLike } from "../stores/redis/clients.ts";
-import { identityOf } from "../stores/redis/key.ts";
+import { nameAndKeyOf } from "../stores/redis/key.ts";
 
 /** A key of one limit, and its two numbers. */
 export interface StoredKey {
@@ -52,7 +52,7 @@ export async function* redisKeys(client: RedisLike, prefix = "tidegate:"): Pages
     cursor = new TextDecoder().decode(next);
     const page: StoredKey[] = [];
     for (let i = 0; i < found.length; i += 2) {
-      const identity = identityOf(whole, new TextDecoder().decode(found[i]));
+      const identity = nameAndKeyOf(whole, new TextDecoder().decode(found[i]));
       const state = stateIn(found[i + 1] as Uint8Array);
       if (identity !== undefined && state !== undefined) page.push({ ...identity, state });
     }

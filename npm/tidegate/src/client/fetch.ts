@@ -108,8 +108,8 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
     }
   }
 
-  const identityOf = ({ url, headers }: Facts): string => JSON.stringify([url.href, [...headers()].sort()]);
-  const sharing = singleFlight(send, { key: (_input, _init, facts) => identityOf(facts) });
+  const requestKeyOf = ({ url, headers }: Facts): string => JSON.stringify([url.href, [...headers()].sort()]);
+  const sharing = singleFlight(send, { key: (_input, _init, facts) => requestKeyOf(facts) });
   return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
     const facts = factsOf(input, init);
     const shares = share && facts.method === "GET" && facts.signal === undefined;

@@ -163,11 +163,11 @@ function queryOf(client: MysqlLike): Query {
   if (typeof promise !== "function" && typeof query !== "function") {
     throw new InputError("client", "a pool or a connection of mysql2 or mariadb", client, showInstead(client));
   }
-  const sender = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
+  const promised = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
     query(options: object, values: readonly unknown[]): PromiseLike<unknown>;
   };
   return async (sql, values) => {
-    const result = await sender.query({ sql, ...FORM }, values);
+    const result = await promised.query({ sql, ...FORM }, values);
     if (!Array.isArray(result)) throw notRowsAndFields();
     return result[0];
   };

@@ -2,7 +2,7 @@
 
 import { InputError, showInstead } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
-import { requesterOf, sender } from "./upstash.ts";
+import { requesterOf, commandSender } from "./upstash.ts";
 
 /** ioredis and what is shaped like it: `Redis` (also with Sentinel) and `Cluster`. */
 export interface IoredisLike {
@@ -95,7 +95,7 @@ export function linkTo(client: RedisLike): Link {
   }
   const requester = requesterOf(at);
   if (requester !== undefined) {
-    const send = sender(requester);
+    const send = commandSender(requester);
     const run: Link["run"] = (whole, script, keys, args) => send(command(whole, script, keys, args));
     return { ...server, form: "text", keyPrefix: "", run };
   }

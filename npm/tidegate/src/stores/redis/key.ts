@@ -12,14 +12,14 @@ export function redisKeyOf(
   tag: string | undefined,
 ): string {
   let identity = shard === undefined ? name : `${name}/${shard}`;
-  if (key !== undefined) identity += wellFormed(key) ? `:${key}` : `;${units(key)}`;
+  if (key !== undefined) identity += isWellFormed(key) ? `:${key}` : `;${units(key)}`;
   if (tag !== undefined) return `${prefix}{${quoted(tag)}}${identity}`;
   // A brace in a caller's key must not choose the slot: an empty tag makes the server hash the whole key.
   return identity.includes("{") ? `${prefix}{}${identity}` : prefix + identity;
 }
 
 /** The name and key that {@link redisKeyOf} wrote, without a shard; `undefined` where it is another key. */
-export function identityOf(prefix: string, redisKey: string): { name: string; key: string | undefined } | undefined {
+export function nameAndKeyOf(prefix: string, redisKey: string): { name: string; key: string | undefined } | undefined {
   if (!redisKey.startsWith(prefix)) return undefined;
   const identity = redisKey.slice(prefix.length).replace(/^\{[^}]*\}/, "");
   const [, name, delimiter, rest = ""] = /^([^:;/]+)(?:([:;])(.*))?$/s.exec(identity) ?? [];
@@ -31,7 +31,7 @@ export function identityOf(prefix: string, redisKey: string): { name: string; ke
 
 /** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */
 // In ES2024, and long before in every host that this runs on.
-const wellFormed = (key: string): boolean => (key as string & { isWellFormed(): boolean }).isWellFormed();
+const isWellFormed = (key: string): boolean => (key as string & { isWellFormed(): boolean }).isWellFormed();
 
 function units(key: string): string {
   let hex = "";
@@ -43,7 +43,7 @@ function units(key: string): string {
 function quoted(tag: string): string {
   if (tag === "") return "%";
   const text = tag.replace(/[%{}]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
-  return wellFormed(text) ? text : `%;${units(tag)}`;
+  return isWellFormed(text) ? text : `%;${units(tag)}`;
 }
 
 const SLOTS = 16_384;

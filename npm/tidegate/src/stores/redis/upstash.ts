@@ -29,7 +29,7 @@ interface Batch {
 }
 
 /** Sends a command, and returns its result. */
-export function sender(requester: Requester): (command: string[]) => Promise<unknown> {
+export function commandSender(requester: Requester): (command: string[]) => Promise<unknown> {
   // A request whose reply was lost may have been carried out. The client's `retry: false` means one retry.
   const once = Object.create(requester, { retry: { value: { attempts: 0 } } }) as Requester;
   let open: Batch | undefined;
