@@ -9,7 +9,12 @@ const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.t
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
 const swap = of("swap.ts", ...unit("swap", "swap-time"));
-const settle = (find, replace) => ({ file: "npm/tidegate/src/limit/settle.ts", find, replace, tests: unit("swap") });
+const combined = (find, replace) => ({
+  file: "npm/tidegate/src/limit/combined.ts",
+  find,
+  replace,
+  tests: unit("swap"),
+});
 const steps = of("steps.ts", ...unit("swap", "transactional", "connecting"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
@@ -84,8 +89,8 @@ export const STORES = [
   steps("(shard === undefined ? 1 : limit.policy.shards)", "1"),
   steps('error instanceof NotAState || error instanceof KeyError ? "key" : "store"', '"store"'),
   steps("new Promise((resolve) => resolve(connect()))", "Promise.resolve(connect())"),
-  settle("!ok && defined.length < times.length", "false"),
-  settle("Math.max(...defined)", "Math.min(...defined)"),
+  combined("!ok && defined.length < times.length", "false"),
+  combined("Math.max(...defined)", "Math.min(...defined)"),
   steps("this.#states.delete(limit.identity(key, each))", "this.#states.delete(limit.identity(key, 0))"),
 
   turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),

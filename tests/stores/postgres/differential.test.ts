@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Config } from "tidegate";
 import { type Call, type Decision, Limit, type Op, type State } from "tidegate/store";
-import { settle } from "../../../npm/tidegate/src/limit/settle.ts";
+import { combined } from "../../../npm/tidegate/src/limit/combined.ts";
 import { take, withServer } from "./fixture.ts";
 
 /** Steps in all; more on demand: `TIDEGATE_STEPS=1000000 npx vitest run --project stores differential`. */
@@ -63,7 +63,7 @@ class Model {
 
   decideAll(calls: readonly Call[], now: number) {
     const plans = calls.map((call) => this.plan(call, now));
-    const decision = settle(
+    const decision = combined(
       plans.map((plan) => plan.decision),
       now,
     );

@@ -1,7 +1,7 @@
 import type { AllDecision, Decision } from "./decision.ts";
 
 /** One answer for several decisions: denied where one of them is. `retryAt` is the latest of those that decide it. */
-export function settle(decisions: Decision[], now: number): AllDecision {
+export function combined(decisions: Decision[], now: number): AllDecision {
   const ok = decisions.every((decision) => decision.ok);
   const times = decisions.filter((decision) => decision.ok === ok).map((decision) => decision.retryAt);
   const defined = times.filter((time) => time !== undefined);

@@ -1,7 +1,7 @@
 /** What a limiter decides in place of a store that failed. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
+import { combined } from "../limit/combined.ts";
 import { Limit } from "../limit/limit.ts";
-import { settle } from "../limit/settle.ts";
 import type { Call, OnStoreError } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 
@@ -91,7 +91,7 @@ export class Fallback {
       const { value } = isLocal(call) ? locals.next() : rest.next();
       return { ...(value as Decision), degraded: true, cause };
     });
-    return { ...settle(decisions, now), degraded: true, cause };
+    return { ...combined(decisions, now), degraded: true, cause };
   }
 
   /** How calls on these limits are decided, for the log. */

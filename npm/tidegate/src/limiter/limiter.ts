@@ -291,8 +291,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const call: Call = { op, limit, key: checkKey(options), count: checkCount(count), reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
-    const settle = (decision: Decision): Decision => granted(this.store, limit.name, decision);
-    return (isPromise(decided) ? decided.then(settle) : settle(decided)) as Answer<S, Decision>;
+    const orThrow = (decision: Decision): Decision => granted(this.store, limit.name, decision);
+    return (isPromise(decided) ? decided.then(orThrow) : orThrow(decided)) as Answer<S, Decision>;
   }
 
   #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {

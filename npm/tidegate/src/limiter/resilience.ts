@@ -65,7 +65,7 @@ const OP_OF = Object.keys(OPS) as readonly Op[];
 /** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
 
-const identityOf = (targets: readonly Target[]): string =>
+const identitiesOf = (targets: readonly Target[]): string =>
   targets.map(({ limit, key }) => limit.identity(key)).join(",");
 
 /** The deadline passed: the server is down, or a connection is open on the client's side alone. */
@@ -96,7 +96,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
   const detailsOf = (operation: string, targets: readonly Target[]): StoreErrorDetails => ({
     store: store.name,
     operation,
-    identity: identityOf(targets),
+    identity: identitiesOf(targets),
   });
   const lateness = (timeout: number, operation: string, targets: readonly Target[]): NoAnswer =>
     new NoAnswer(`no answer within ${timeout} ms`, detailsOf(operation, targets));

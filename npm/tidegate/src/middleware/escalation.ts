@@ -6,7 +6,7 @@ import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
-import { settle } from "../limit/settle.ts";
+import { combined } from "../limit/combined.ts";
 import { follow, isPending, type Pending, together } from "./pending.ts";
 
 /** Blocks a key that is denied again and again, for longer each time. */
@@ -113,6 +113,6 @@ export function escalated<D extends Decision | AllDecision>(
   );
   return follow(together(counted), (decisions) => ({
     ...decided,
-    ...settle(decisions, (decisions[0] as Decision).now),
+    ...combined(decisions, (decisions[0] as Decision).now),
   })) as Pending<D>;
 }

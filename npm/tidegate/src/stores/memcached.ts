@@ -11,7 +11,7 @@ import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
 import { connectedBy, failure, storeOf } from "./steps.ts";
-import { settle } from "../limit/settle.ts";
+import { combined } from "../limit/combined.ts";
 import { type Change, Swaps, type Write } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
@@ -127,7 +127,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
         throw new InputError("requests", rule, calls, `${calls.length}`);
       }
       const decision = await store.decide(call, now, deadline);
-      return settle([decision], decision.now);
+      return combined([decision], decision.now);
     },
   });
 }

@@ -27,7 +27,7 @@ import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from ".
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
 import { connectingBy } from "./steps.ts";
-import { settle } from "../limit/settle.ts";
+import { combined } from "../limit/combined.ts";
 import { layers } from "../limiter/layers.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
@@ -126,7 +126,7 @@ export class PostgresStore implements AsyncStore {
   }
 
   async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
-    if (calls.length === 0) return settle([], now ?? Date.now());
+    if (calls.length === 0) return combined([], now ?? Date.now());
     return this.#request({ kind: "all", calls }, now, deadline);
   }
 

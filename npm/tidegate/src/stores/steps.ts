@@ -4,7 +4,7 @@ import { NotAState } from "../limit/codec.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import { settle } from "../limit/settle.ts";
+import { combined } from "../limit/combined.ts";
 import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
@@ -66,7 +66,7 @@ export class Steps {
     const plans: Plan[] = [];
     for (const call of calls) plans.push(await this.#plan(call));
     const decisions = plans.map(({ decision }) => decision);
-    const all = settle(decisions, this.#now);
+    const all = combined(decisions, this.#now);
     if (all.ok) for (const [i, call] of calls.entries()) await this.#write(call, (plans[i] as Plan).writes);
     return all;
   }

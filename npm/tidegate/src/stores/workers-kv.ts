@@ -12,7 +12,7 @@ import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { settle } from "../limit/settle.ts";
+import { combined } from "../limit/combined.ts";
 
 /** What is used of a KV namespace, by shape. */
 export interface KvNamespaceLike {
@@ -182,7 +182,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       for (const call of calls) refuse(call, call.reserve);
       const all = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
       const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Cached, now));
-      const answer = settle(checks, now);
+      const answer = combined(checks, now);
       if (!answer.ok || calls[0]?.op === "check") return answer;
       for (const [i, call] of calls.entries()) change(call, all[i] as Cached, now);
       await Promise.all(calls.map((call, i) => write(call.limit, call.key, all[i] as Cached, now)));

@@ -4,7 +4,7 @@ import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
-import { settle } from "../../limit/settle.ts";
+import { combined } from "../../limit/combined.ts";
 import { type Lender, refill, wait } from "./refill.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
@@ -99,10 +99,10 @@ export class Leases {
       if (decisions.length === calls.length) {
         const at = decisions.reduce((latest, decision) => Math.max(latest, decision.now), 0);
         const taken = calls[0]?.op === "take" && decisions.every((decision) => decision.ok);
-        if (!taken) return settle(decisions, at);
+        if (!taken) return combined(decisions, at);
         const spent = held.map((lease, i) => lease.spend((calls[i] as Call).count, now) as Decision);
         for (const lease of held) if (lease.isLow) refill(this.#store, lease);
-        return settle(spent, at);
+        return combined(spent, at);
       }
     }
     await this.#settle(leases.filter((lease) => lease !== undefined));

@@ -3,7 +3,7 @@ import { generalizedUtf8 } from "../../engine/utf8.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
-import { settle } from "../../limit/settle.ts";
+import { combined } from "../../limit/combined.ts";
 import type { Statement } from "./client.ts";
 import type { PendingRequest } from "./request.ts";
 
@@ -183,7 +183,7 @@ function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<str
       states[row] = state;
     }
   }
-  pending.resolve(pending.request.kind === "one" ? (decisions[0] as Decision) : settle(decisions, now));
+  pending.resolve(pending.request.kind === "one" ? (decisions[0] as Decision) : combined(decisions, now));
 }
 
 /** Reads rows: checks, and the two numbers. */

@@ -10,7 +10,7 @@ import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
 import { layers } from "../../limiter/layers.ts";
-import { settle } from "../../limit/settle.ts";
+import { combined } from "../../limit/combined.ts";
 import { type Link, linkTo, type RedisLike } from "./clients.ts";
 import { Denials } from "./denials.ts";
 import { redisKeyOf, slotOf } from "./key.ts";
@@ -124,7 +124,7 @@ export class RedisStore implements AsyncStore {
     const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
       this.#pipeline.send({ requests, deadline, resolve, reject }, integer(passed)),
     );
-    return settle(
+    return combined(
       answers.map(({ decision }) => decision),
       (answers[0] as Answer).now,
     );
