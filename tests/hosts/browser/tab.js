@@ -36,3 +36,15 @@ export const paced = (calls, key) => {
 };
 export const left = async (key) => Math.floor((await limits.getValue("shared", { key })).value);
 export const fallbacks = () => causes;
+/** Deletes the database; a connection that stays open would hold that up. */
+export const emptied = () =>
+  new Promise((resolve, reject) => {
+    const request = indexedDB.deleteDatabase("tidegate");
+    request.onsuccess = () => resolve("deleted");
+    request.onerror = () => reject(request.error);
+  });
+/** A first call, which opens the database that is deleted meanwhile. */
+export const takeWhileEmptied = async (key) => {
+  const answers = limits.limit("shared", { key });
+  return [await emptied(), granted([await answers])];
+};

@@ -49,6 +49,15 @@ for (const [name, launch] of browsers) {
         expect(await evaluate(await open(await browser.newContext()), "left('kept')")).toBe(100);
       });
 
+      test("a database that is deleted while a tab opens it is deleted, and opened again", async () => {
+        const context = await browser.newContext();
+        const tabs = await Promise.all([open(context), open(context)]);
+        expect(await evaluate(tabs[0] as Page, "takeWhileEmptied('gone')")).toEqual(["deleted", 1]);
+        for (const tab of tabs) expect(await evaluate(tab, "take(1, 'gone')")).toBe(1);
+        expect(await evaluate(tabs[0] as Page, "fallbacks()")).toEqual([]);
+        await context.close();
+      });
+
       test("calls that three tabs throttle by one limit are spaced as one", async () => {
         const context = await browser.newContext();
         const tabs = await Promise.all([open(context), open(context), open(context)]);

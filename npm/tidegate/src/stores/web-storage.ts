@@ -48,14 +48,17 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
       const { indexedDB } = globalThis as { indexedDB?: IDBFactory };
       if (indexedDB === undefined) throw new Error("there is no IndexedDB");
       const found = await open(indexedDB, name);
+      let isOpen = true;
       const forget = (): void => {
         found.close();
+        isOpen = false;
         database = undefined;
       };
-      // It is deleted or replaced: the next call opens it again.
+      // It is deleted or replaced: the next call opens it again. Before the sweep, which that would wait for otherwise.
       found.onversionchange = forget;
       found.onclose = forget;
-      return found;
+      await sweep(found);
+      return isOpen ? found : opening();
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       onFallback(new Error(`tidegate: limits are this tab's own, in memory: ${why}`, { cause }));
@@ -63,13 +66,17 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     }
   }
 
+  const opening = (): Promise<IDBDatabase | undefined> => {
+    database ??= opened();
+    return database;
+  };
+
   const stored = storeOf(NAME, async (_targets, now = Date.now(), deadline, body) => {
-    const states = (await database) as IDBDatabase;
+    const states = (await opening()) as IDBDatabase;
     return transact(states, deadline, (transaction) => body(new Steps(transaction, NAME, now)));
   });
   async function use<T>(call: (store: Store) => T | Promise<T>): Promise<T> {
-    database ??= opened();
-    if ((await database) !== undefined) return call(stored);
+    if ((await opening()) !== undefined) return call(stored);
     local ??= memory();
     return call(local);
   }
@@ -94,15 +101,14 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Opens the database, creates it where it is absent, and deletes the states that are full. */
-async function open(indexedDB: IDBFactory, name: string): Promise<IDBDatabase> {
+/** Opens the database, and creates it where it is absent. */
+function open(indexedDB: IDBFactory, name: string): Promise<IDBDatabase> {
   const request = indexedDB.open(name, 1);
   request.onupgradeneeded = () => request.result.createObjectStore(STATES);
-  const database = await settled(request);
-  await sweep(database);
-  return database;
+  return settled(request);
 }
 
+/** Deletes the states that are full. */
 function sweep(database: IDBDatabase): Promise<void> {
   const now = Date.now();
   return new Promise((resolve, reject) => {
