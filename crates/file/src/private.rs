@@ -51,7 +51,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the permissions of other users from existing files, such as those of an older version or a restored backup.
+/// Sets the mode of existing files to 600: those of an older version or a restored backup may be open to other users.
 #[cfg(unix)]
 pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
         let path = folder.join(name);
         let Ok(found) = fs::metadata(&path) else { continue };
         let mode = found.permissions().mode() & 0o777;
-        if mode & 0o077 == 0 && mode & 0o600 == 0o600 {
+        if mode == 0o600 {
             continue;
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(|error| {

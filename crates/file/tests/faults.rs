@@ -224,16 +224,26 @@ fn after_a_power_cut_the_last_snapshot_is_restored() {
 }
 
 #[test]
-fn a_write_is_followed_by_a_snapshot() {
+fn a_write_is_followed_by_a_snapshot_and_without_one_none_is_made() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(20)) }).expect("a store");
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
+    let snapshot = folder.0.join("snapshot.mdb");
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !folder.0.join("snapshot.mdb").exists() {
-        assert!(Instant::now() < deadline, "no snapshot: {:?}", store.stats());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let made = || {
+        while !snapshot.exists() {
+            assert!(Instant::now() < deadline, "no snapshot: {:?}", store.stats());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    // Of the settings, which opening writes.
+    made();
+    fs::remove_file(&snapshot).expect("a file");
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
+    made();
     assert_eq!(store.stats().expect("stats").sync_error, None);
+    fs::remove_file(&snapshot).expect("a file");
+    drop(store);
+    assert!(!snapshot.exists());
 }
 
 #[test]
