@@ -65,23 +65,33 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Trace(cause) => Some(cause),
-            Error::Input { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
+// Without a source: the message has the cause.
+impl std::error::Error for Error {}
 
 /// Text of a log for display: on one line, without control characters, shortened.
 pub(crate) fn shown(text: &[u8]) -> String {
     const MOST: usize = 160;
-    let text = String::from_utf8_lossy(text.get(..text.len().min(MOST * 4)).unwrap_or(text)).into_owned();
-    let mut kept: String = text.chars().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().count() > MOST {
+    let text = String::from_utf8_lossy(text);
+    let mut left = text.chars();
+    let mut kept: String = left.by_ref().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if left.next().is_some() {
         kept.push('…');
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_up_to_160_characters_and_a_longer_one_is_marked_as_shortened() {
+        for one in ["a", "\u{e9}", "\u{1f600}", "\u{fffd}"] {
+            assert_eq!(shown(one.repeat(159).as_bytes()), one.repeat(159));
+            assert_eq!(shown(one.repeat(160).as_bytes()), one.repeat(160));
+            assert_eq!(shown(one.repeat(161).as_bytes()), format!("{}…", one.repeat(160)));
+            assert_eq!(shown(one.repeat(1000).as_bytes()), format!("{}…", one.repeat(160)));
+        }
+        assert_eq!(shown(b"a\tb\x1b\xff"), "a\u{fffd}b\u{fffd}\u{fffd}");
+    }
 }

@@ -98,6 +98,35 @@ fn keys_are_any_field_or_several_and_costs_a_column() {
 }
 
 #[test]
+fn every_field_of_the_common_and_combined_formats_is_a_key() {
+    let common = r#"10.0.0.1 id ann lee [14/Nov/2023:22:13:20 +0000] "GET /a?x=\"y\" HTTP/1.1" 200 312"#;
+    let combined = format!(r#"{common} "https://a.example/ \"b\"" "Agent 7""#);
+    let by = |key: &str, line: &str| {
+        let log = format!("{line}\n").repeat(2);
+        report(log, json!({ "limits": ["rate=1 period=1s"], "key": [key] })).limits[0].worst[0].key.clone()
+    };
+    for (key, value) in [
+        ("host", "10.0.0.1"),
+        ("ip", "10.0.0.1"),
+        ("remote_addr", "10.0.0.1"),
+        ("ident", "id"),
+        ("user", "ann lee"),
+        ("remote_user", "ann lee"),
+        ("time", "14/Nov/2023:22:13:20 +0000"),
+        ("request", r#"GET /a?x=\"y\" HTTP/1.1"#),
+        ("status", "200"),
+        ("bytes", "312"),
+        ("method", "GET"),
+        ("path", r#"/a?x=\"y\""#),
+        ("protocol", "HTTP/1.1"),
+    ] {
+        assert_eq!((by(key, common), by(key, &combined)), (value.to_owned(), value.to_owned()), "{key}");
+    }
+    assert_eq!(by("referer", &combined), r#"https://a.example/ \"b\""#);
+    assert_eq!(by("user_agent", &combined), "Agent 7");
+}
+
+#[test]
 fn a_field_in_json_is_found_by_its_path_in_any_case() {
     let outcome = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
     assert_eq!((outcome.read.requests, outcome.read.bad), (1, 3));
