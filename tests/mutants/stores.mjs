@@ -171,6 +171,15 @@ export const STORES = [
     'connectedBy(() => connection.connect(keyOf(prefix, "")), ',
     "(",
   ),
+  of("memcached.ts", ...server("memcached/connecting"))(
+    '() => connection.connect(keyOf(prefix, ""))',
+    "async () => {}",
+  ),
+  of("table.ts", ...server("mysql/connecting"))('() => read([""])', "async () => {}"),
+  of("memcached/client.ts", ...server("memcached/connecting"))(
+    "connect: (key) => client.gets(key)",
+    "connect: async () => {}",
+  ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
   postgres("client.ts", "clients")(

@@ -40,21 +40,34 @@ export function connectingSuite(target: () => number, open: (port: number) => Co
     // Not waited for: some clients close when a reply has come that never will.
     void Promise.resolve(cold.close()).catch(() => {});
   });
-  const call = () =>
-    defineLimits(limits, { store: cold.store, timeout, log: false }).limit("cold", { key: `${proxy.port}` });
+  /** Calls of one limiter. */
+  function caller() {
+    const limiter = defineLimits(limits, { store: cold.store, timeout, log: false });
+    return () => limiter.limit("cold", { key: `${proxy.port}` });
+  }
 
-  test("the first call waits for the connection, and that is not its timeout", async () => {
-    const first = call();
-    await vi.advanceTimersByTimeAsync(1900);
+  test("calls made while the client connects wait for it, which is not their timeout, and are then decided", async () => {
+    const call = caller();
+    let settled = 0;
+    const counted = () => call().finally(() => settled++);
+    const first = counted();
+    await vi.advanceTimersByTimeAsync(500);
+    const second = counted();
+    await vi.advanceTimersByTimeAsync(1400);
+    expect(settled).toBe(0);
     release();
-    const { cause, ok, remaining } = await first;
-    expect([cause, ok, remaining]).toEqual([undefined, true, 9]);
+    const decisions = await Promise.all([first, second]);
+    expect(decisions.map(({ cause, ok }) => [cause, ok])).toEqual([
+      [undefined, true],
+      [undefined, true],
+    ]);
+    expect(decisions.map(({ remaining }) => remaining).sort()).toEqual([8, 9]);
     expect(cold.store.connecting).toBeUndefined();
   });
 
   test("a server that does not answer is waited for 2 s, and then for the call's timeout", async () => {
     let decided = false;
-    const first = call().finally(() => {
+    const first = caller()().finally(() => {
       decided = true;
     });
     await vi.advanceTimersByTimeAsync(2000);
