@@ -156,6 +156,14 @@ fn bad_lines_are_counted_and_the_first_are_shown() {
 }
 
 #[test]
+fn a_row_of_csv_may_have_long_fields_and_many_of_them() {
+    let (names, values) = ((0..5000).map(|i| format!("c{i},")).collect::<String>(), ",".repeat(5000));
+    let log = format!("time,{names}note,ip\n1700000000,{values}\"{}\",10.0.0.1\n", "x".repeat(100_000));
+    let outcome = report(log, limit());
+    assert_eq!((outcome.read.requests, outcome.read.bad), (1, 0), "{:?}", outcome.read.first_bad);
+}
+
+#[test]
 fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
     let row = "1700000000,x,10.0.0.1\n";
     let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));
