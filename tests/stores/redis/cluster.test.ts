@@ -153,7 +153,9 @@ test("while a slot moves, calls on several of its keys fail alone, and take noth
   const slot = slotOf("{moving}");
   await target.cluster("SETSLOT", slot, "IMPORTING", ids[from] as string);
   await source.cluster("SETSLOT", slot, "MIGRATING", ids[to] as string);
-  onTestFinished(() => Promise.all(probes.map((probe) => probe.cluster("SETSLOT", slot, "NODE", ids[from] as string))));
+  onTestFinished(async () => {
+    await Promise.all(probes.map((probe) => probe.cluster("SETSLOT", slot, "NODE", ids[from] as string)));
+  });
   await source.migrate("127.0.0.1", cluster.nodes[to]?.port as number, "tidegate:{moving}one", 0, 5000);
 
   const denied = await Promise.all(Array.from({ length: 8 }, () => limits.limitAll(pair)));
@@ -164,7 +166,7 @@ test("while a slot moves, calls on several of its keys fail alone, and take noth
   }
   const key = Array.from({ length: 1000 }, (_, n) => `${n}`).find(
     (one) => store.nodeOf?.(new Limit("beside", common), one) === `127.0.0.1:${port}`,
-  );
+  ) as string;
   expect(await limits.limit("beside", { key })).toMatchObject({ ok: true, remaining: 99 });
   // Each key alone is where the slot's keys have moved to, or still there.
   expect(await limits.limit("one")).toMatchObject({ ok: true, remaining: 98 });
