@@ -164,6 +164,16 @@ fn a_row_of_csv_may_have_long_fields_and_many_of_them() {
 }
 
 #[test]
+fn a_row_of_csv_has_at_most_65536_columns_and_as_many_bytes_as_a_line() {
+    let row = |columns: usize| format!("1700000000{}\n", ",".repeat(columns - 1));
+    let lines = |bytes: usize| format!("1700000000,\"{}\"\n", "x\n".repeat(bytes / 2));
+    let log = ["time,ip\n1700000000,a\n", &row(65_536), &row(65_537), &lines(1_000_000), &lines(1_100_000)].concat();
+    let why: Vec<_> = report(log, limit()).read.first_bad.into_iter().map(|bad| bad.why).collect();
+    let (key, long) = ("a key of 1000000 bytes; a limiter takes 1024", "a row that is too long: is a quote missing?");
+    assert_eq!(why[..4], ["65536 columns, not 2", "more than 65536 columns", key, long]);
+}
+
+#[test]
 fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
     let row = "1700000000,x,10.0.0.1\n";
     let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));

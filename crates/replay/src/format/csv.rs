@@ -87,11 +87,11 @@ impl Splitter {
                 self.found += ended;
                 match result {
                     ReadRecordResult::InputEmpty => break,
-                    ReadRecordResult::OutputFull if self.text.len() > MAX_LINE_BYTES => {
+                    ReadRecordResult::OutputFull if self.text.len() >= MAX_LINE_BYTES => {
                         return Err("a row that is too long: is a quote missing?".to_owned());
                     }
                     ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
-                    ReadRecordResult::OutputEndsFull if self.ends.len() > 65_536 => {
+                    ReadRecordResult::OutputEndsFull if self.ends.len() >= 65_536 => {
                         return Err("more than 65536 columns".to_owned());
                     }
                     ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
