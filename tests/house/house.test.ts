@@ -4,6 +4,7 @@ import { layers } from "./rules/layers.ts";
 import { clocks } from "./rules/clocks.ts";
 import { mutants } from "./rules/mutants.ts";
 import { linear } from "./rules/patterns.ts";
+import { retries } from "./rules/retries.ts";
 import { sizes } from "./rules/sizes.ts";
 import { tables } from "./rules/tables.ts";
 import { updates } from "./rules/updates.ts";
@@ -17,16 +18,24 @@ test("there is a tree to look at", () => {
   expect(files.size).toBeGreaterThan(500);
 });
 
-describe.each([...sizes, ...layers, ...clocks, ...words, ...wording, ...tables, ...updates, ...linear, ...mutants])(
-  "$name",
-  ({ check, broken }) => {
-    test("holds", () => expect(check(files)).toEqual([]));
+describe.each([
+  ...sizes,
+  ...layers,
+  ...clocks,
+  ...words,
+  ...wording,
+  ...tables,
+  ...updates,
+  ...linear,
+  ...mutants,
+  ...retries,
+])("$name", ({ check, broken }) => {
+  test("holds", () => expect(check(files)).toEqual([]));
 
-    test.each(broken.map((change, i) => [i, change] as const))("reports a tree that breaks it: %i", (_, change) => {
-      const [path = ""] = Object.keys(change);
-      const reports = check(changed(files, change));
-      expect(reports).not.toEqual([]);
-      expect(reports.join("\n")).toContain(path);
-    });
-  },
-);
+  test.each(broken.map((change, i) => [i, change] as const))("reports a tree that breaks it: %i", (_, change) => {
+    const [path = ""] = Object.keys(change);
+    const reports = check(changed(files, change));
+    expect(reports).not.toEqual([]);
+    expect(reports.join("\n")).toContain(path);
+  });
+});
