@@ -2,7 +2,7 @@
 import { InputError } from "../limit/errors.ts";
 
 /** The greatest Integer of RFC 9651: 15 digits. */
-export const MAX_INTEGER = 999_999_999_999_999;
+const MAX_INTEGER = 999_999_999_999_999;
 
 /** A number as a non-negative Integer, held in range. */
 export const integer = (number: number): number => Math.min(Math.max(Math.trunc(number), 0), MAX_INTEGER);

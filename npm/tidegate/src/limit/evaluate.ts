@@ -20,7 +20,7 @@ const OPTIONS = fieldTable("now", "count", "reserve");
 const evaluators = /* @__PURE__ */ cached((name, config) => new Evaluator(name, config, algebra()));
 
 /** Reads a state's two numbers once, or names what is wrong with them. */
-export function checkState(state: unknown): State | null {
+function checkState(state: unknown): State | null {
   if (state === null) return null;
   if (typeof state !== "object") throw new InputError("state", "{ value, ts }, or null for a fresh key", state);
   const { value, ts } = state as State;
