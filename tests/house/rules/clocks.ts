@@ -16,12 +16,12 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   ["Date.now", /^limiter\/(limiter|adaptive|fallback|lease\/\w+)\.ts$/],
   [
     "Date.now",
-    /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/server-clock)\.ts$/,
+    /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/clock-offset)\.ts$/,
   ],
   // Durations, which no correction of the host's clock may change.
-  ["performance.now", /^(limit\/steady|react\/(server-clock|remote))\.ts$/],
+  ["performance.now", /^(limit\/steady|react\/(clock-offset|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
-  ["setTimeout", /^(limit\/steady|limiter\/budget|client\/clock|react\/observer)\.ts$/],
+  ["setTimeout", /^(limit\/steady|limiter\/budget|client\/clock|react\/view-observer)\.ts$/],
   // What differs between the retries of two clients; the values of generated tests.
   ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];
