@@ -196,6 +196,23 @@ describe("a server that fails", () => {
     await expect.poll(() => decides(store, limit), { timeout: PATIENCE }).toBe(true);
   });
 
+  test("where this process was too busy to send many, the server has not failed", async () => {
+    const bucket = { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1e9 } as const;
+    const lines: string[] = [];
+    const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
+    const limits = defineLimits(
+      { hasty: { ...bucket, timeout: 50 }, patient: { ...bucket, timeout: PATIENCE } },
+      { store: fixture.store(), log },
+    );
+    expect((await limits.limit("patient")).degraded).toBeUndefined();
+    const late = Promise.all(Array.from({ length: 20 }, (_, i) => limits.limit("hasty", { key: `${i}` })));
+    const until = performance.now() + 60;
+    while (performance.now() < until);
+    expect((await late).map(({ degraded }) => degraded)).toEqual(Array(20).fill(true));
+    expect((await limits.limit("patient")).degraded).toBeUndefined();
+    expect(lines).toEqual([expect.stringMatching(/process was busy; nothing was taken; calls on this key are denied/)]);
+  });
+
   test("no connection left: an error that says so, and recovery when there is one", async () => {
     await sql("CREATE ROLE limited LOGIN");
     const held: Client[] = [];

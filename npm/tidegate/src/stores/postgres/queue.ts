@@ -39,6 +39,7 @@ export class Queue {
   }
 
   add(pending: PendingRequest): void {
+    pending.undelayed = this.#out === 0;
     if (this.#locked.size === 0 || !this.#joinLocked(pending)) this.#waiting.push(pending);
     if (this.#out < this.#options.statements) this.#schedule();
   }
@@ -70,7 +71,10 @@ export class Queue {
   }
 
   async #execute({ kind, batch }: Selection, wait?: number): Promise<void> {
-    for (const { ids } of batch) for (const id of ids) this.#busy.add(id);
+    for (const pending of batch) {
+      pending.undelayed = false;
+      for (const id of pending.ids) this.#busy.add(id);
+    }
     this.#out++;
     this.#outRequests += batch.length;
     try {
