@@ -135,6 +135,23 @@ fn a_field_in_json_is_found_by_its_path_in_any_case() {
 }
 
 #[test]
+fn every_json_value_that_is_no_list_or_object_is_a_key() {
+    for (value, key) in [
+        ("\"ann\"", "ann"),
+        (r#""a\u0062c""#, "abc"),
+        ("true", "true"),
+        ("false", "false"),
+        ("7", "7"),
+        ("-7", "-7"),
+        ("2.5", "2.5"),
+    ] {
+        let line = format!("{{\"time\":1700000000,\"a\":{{\"x\":[1],\"b\":{{\"x\":1,\"key\":{value}}}}}}}\n");
+        let outcome = report(line.repeat(2), json!({ "limits": ["rate=1 period=1s"], "key": ["a.b.key"] }));
+        assert_eq!(outcome.limits[0].worst[0].key, key);
+    }
+}
+
+#[test]
 fn a_line_whose_time_is_not_a_time_is_bad() {
     let outcome = report("time,ip\n1700000000,a\nyesterday,a\n", limit());
     assert_eq!(outcome.read.first_bad[0].why, "not a time: \"yesterday\"");
