@@ -46,7 +46,7 @@ function fail(message) {
 
 const wanted = process.env.PORT ?? String(DEFAULT_PORT);
 if (!/^\d{1,5}$/.test(wanted) || Number(wanted) > 65_535) {
-  fail(`PORT must be a whole number from 0 (any free port) to 65535; got ${JSON.stringify(wanted)}`);
+  fail(`PORT must be an integer from 0 (any free port) to 65535; got ${JSON.stringify(wanted)}`);
 }
 
 server.on("error", (error) => {

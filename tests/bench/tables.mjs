@@ -15,7 +15,7 @@ export function options(usual, more = {}) {
   });
   const rounds = Number(values.rounds ?? (values.quick ? 1 : usual));
   if (!Number.isInteger(rounds) || rounds < 1)
-    throw new Error(`--rounds must be a whole number from 1; got ${values.rounds}`);
+    throw new Error(`--rounds must be an integer from 1; got ${values.rounds}`);
   return { ...values, rounds };
 }
 

@@ -180,7 +180,7 @@ describe("the server", () => {
 
   test("refuses an invalid PORT", async () => {
     await expect(serve({ PORT: "70000" })).rejects.toThrow(
-      'ended with 1:\n\nPORT must be a whole number from 0 (any free port) to 65535; got "70000"',
+      'ended with 1:\n\nPORT must be an integer from 0 (any free port) to 65535; got "70000"',
     );
   });
 

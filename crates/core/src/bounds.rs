@@ -155,7 +155,7 @@ mod tests {
                 let from = if b.above_min { format!("above {}", b.min) } else { format!("from {}", b.min) };
                 assert!(b.expects.contains(&from), "{}", b.expects);
             }
-            assert_eq!(b.expects.contains("whole"), b.whole);
+            assert_eq!(b.expects.contains("an integer"), b.whole);
         }
     }
 

@@ -13,7 +13,7 @@ const DEFAULT_ROUNDS: usize = 7;
 fn main() {
     let rounds = std::env::args().nth(1).map_or(Ok(DEFAULT_ROUNDS), |given| given.parse());
     let Ok(rounds @ 1..) = rounds else {
-        eprintln!("rounds must be a whole number from 1");
+        eprintln!("rounds must be an integer from 1");
         std::process::exit(2);
     };
     println!("tidegate-bench {}, medians of {rounds} interleaved rounds (least to most)", env!("CARGO_PKG_VERSION"));
