@@ -1,5 +1,16 @@
 import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { remove, temporaryFolder } from "../support/folders.ts";
@@ -44,14 +55,65 @@ export interface Installed {
   remove(): void;
 }
 
+/** Every file at or below a path of the repository. */
+function filesOf(path: string): string[] {
+  if (!statSync(join(root, path)).isDirectory()) return [path];
+  return readdirSync(join(root, path)).flatMap((name) => filesOf(`${path}/${name}`));
+}
+
+/** The digest of what is packed, and of what packs it. */
+function buildDigest(): string {
+  const packages = readdirSync(join(root, "npm")).filter((name) => existsSync(join(root, "npm", name, "package.json")));
+  const parts = packages.flatMap((name) =>
+    readdirSync(join(root, "npm", name))
+      .filter((part) => /^(package\.json|README\.md|dist|.*\.node)$/.test(part))
+      .map((part) => `npm/${name}/${part}`),
+  );
+  const hash = createHash("sha256");
+  for (const file of ["LICENSE", "Cargo.lock", "package-lock.json", "npm/scripts", ...parts].flatMap(filesOf)) {
+    hash.update(`\0${file}\0`).update(readFileSync(join(root, file)));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+const REPORT = "packed.json";
+
+/** A project as npm leaves it after it has installed the tarball. Made once for each build: npm takes seconds for it. */
+function installedByNpm(wanted: boolean): string {
+  const cache = join(root, "node_modules", ".cache", "tidegate");
+  const digest = buildDigest();
+  const place = join(cache, `user-${wanted ? "addons-" : ""}${digest}`);
+  if (existsSync(place)) return place;
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "packing-"));
+  const args = ["npm/scripts/packages.mjs", folder, "--as-built", "--json", ...(wanted ? [] : ["--no-addons"])];
+  const report = output(process.execPath, args, { cwd: root });
+  writeFileSync(join(folder, REPORT), report);
+  const { filename } = (JSON.parse(report) as Packed[]).find(({ name }) => name === "tidegate") as Packed;
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
+  const flags = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
+  output("npm", ["install", ...flags, join(folder, filename)], { cwd: folder });
+  try {
+    renameSync(folder, place);
+  } catch {
+    // Another test was faster.
+    remove(folder);
+  }
+  for (const name of readdirSync(cache)) {
+    if (name.startsWith("user-") && !name.endsWith(digest)) remove(join(cache, name));
+  }
+  return place;
+}
+
 /**
- * Packs the build and installs the package alone: no network, no install scripts. Its optional
+ * A project of a user who installed the package alone: no network, no install scripts. Its optional
  * dependencies are absent, as on a system without an addon.
  */
 export function install({ addons: wanted = false } = {}): Installed {
   const folder = temporaryFolder("packed");
-  const args = ["npm/scripts/packages.mjs", folder, "--as-built", "--json", ...(wanted ? [] : ["--no-addons"])];
-  const all = JSON.parse(output(process.execPath, args, { cwd: root })) as Packed[];
+  // Links of `.bin` stay relative.
+  cpSync(installedByNpm(wanted), folder, { recursive: true, verbatimSymlinks: true });
+  const all = JSON.parse(readFileSync(join(folder, REPORT), "utf8")) as Packed[];
   const pathOf = ({ filename }: Packed) => join(folder, filename);
   const packed = all.find(({ name }) => name === "tidegate") as Packed;
   const beside = (of: string) => {
@@ -72,8 +134,6 @@ export function install({ addons: wanted = false } = {}): Installed {
     writeFileSync(join(folder, path), text);
     return join(folder, path);
   };
-  write("package.json", JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
-  output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball], { cwd: folder });
   return { tarball, packed, ...tools, addons, folder, write, remove: () => remove(folder) };
 }
 
