@@ -11,6 +11,12 @@ export type { Evaluation } from "./evaluator.ts";
 
 const release = /* @__PURE__ */ releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
+/** What an engine registers a limit with. Not `Engine`, which needs the types of WebAssembly. */
+interface Registry {
+  writeKey(key: string | undefined): number;
+  readonly wasm: { limit_new(...numbers: number[]): number };
+}
+
 /** A limit of a store: an {@link Evaluator} whose keys have window grids of their own. */
 export class Limit extends Evaluator {
   readonly #engine: Engine;
@@ -33,7 +39,7 @@ export class Limit extends Evaluator {
   }
 
   /** Registers the limit with an engine's table of that number. Returns its own number. A store of another realm has its own engine. */
-  register(table: number, engine: Engine): number {
+  register(table: number, engine: Registry): number {
     const length = engine.writeKey(this.name);
     const kind = KINDS.indexOf(this.policy.kind);
     const made = engine.wasm.limit_new(table, length, kind, ...numbersOf(this.policy));
