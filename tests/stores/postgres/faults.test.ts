@@ -6,6 +6,7 @@ import { defineLimits, isStoreError } from "tidegate";
 import { Limit } from "tidegate/store";
 import { postgres, type PostgresStore } from "tidegate/postgres";
 import { Deadline } from "../../support/deadline.ts";
+import { busyIsNoOutage } from "../busy.ts";
 import { stock, take, withServer } from "./fixture.ts";
 
 const TIMEOUT = 100;
@@ -197,20 +198,7 @@ describe("a server that fails", () => {
   });
 
   test("where this process was too busy to send many, the server has not failed", async () => {
-    const bucket = { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1e9 } as const;
-    const lines: string[] = [];
-    const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
-    const limits = defineLimits(
-      { hasty: { ...bucket, timeout: 50 }, patient: { ...bucket, timeout: PATIENCE } },
-      { store: fixture.store(), log },
-    );
-    expect((await limits.limit("patient")).degraded).toBeUndefined();
-    const late = Promise.all(Array.from({ length: 20 }, (_, i) => limits.limit("hasty", { key: `${i}` })));
-    const until = performance.now() + 60;
-    while (performance.now() < until);
-    expect((await late).map(({ degraded }) => degraded)).toEqual(Array(20).fill(true));
-    expect((await limits.limit("patient")).degraded).toBeUndefined();
-    expect(lines).toEqual([expect.stringMatching(/process was busy; nothing was taken; calls on this key are denied/)]);
+    await busyIsNoOutage(fixture.store());
   });
 
   test("no connection left: an error that says so, and recovery when there is one", async () => {

@@ -7,6 +7,7 @@ import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
+import { busyIsNoOutage } from "../busy.ts";
 import { connectingSuite } from "../connecting.ts";
 import { clustered, type Open, single } from "./clients.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
@@ -91,17 +92,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
 
   test("where this process was too busy to send many, the server has not failed", async () => {
     const server = await started();
-    const named = { hasty: { ...limits.api, timeout: 50 }, patient: { ...limits.api, timeout: PATIENCE } };
-    const lines: string[] = [];
-    const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
-    const limiter = defineLimits(named, { store: redis(await opened(make(server.port))), log });
-    expect((await limiter.limit("patient")).degraded).toBeUndefined();
-    const late = Promise.all(Array.from({ length: 20 }, (_, i) => limiter.limit("hasty", { key: `${i}` })));
-    const until = performance.now() + 60;
-    while (performance.now() < until);
-    expect((await late).map(({ degraded }) => degraded)).toEqual(Array(20).fill(true));
-    expect((await limiter.limit("patient")).degraded).toBeUndefined();
-    expect(lines).toEqual([expect.stringMatching(/process was busy; nothing was taken; calls on this key are denied/)]);
+    await busyIsNoOutage(redis(await opened(make(server.port))));
   });
 });
 

@@ -47,6 +47,10 @@ export class KeyError extends Error {
   }
 }
 
+/** Of a call that this process was too busy to send: no failure of the server, to which nothing was sent. */
+export const tooBusy = (): KeyError =>
+  new KeyError("its deadline passed before it was sent, because this process was busy; nothing was taken", false);
+
 export const notSent = (): Error =>
   new KeyError("the call was not sent: its deadline passed while earlier calls ran", false);
 

@@ -3,7 +3,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
-import { KeyError } from "../turns.ts";
+import { tooBusy } from "../turns.ts";
 
 /** One call, several all or nothing, a reset, or the two numbers. */
 export type Request =
@@ -19,7 +19,6 @@ type Reply = Decision | AllDecision | State | undefined;
 /** ms before a deadline at which the store acts on it: at the deadline itself the limiter has answered the caller. */
 const BEFORE_DEADLINE = 2;
 const MOST_BEFORE_DEADLINE = 20;
-const BUSY = "its deadline passed before it was sent, because this process was busy; nothing was taken";
 
 /** That many ms where so many are left: more than the event loop is usually behind. */
 export function beforeDeadline(rest: number): number {
@@ -103,9 +102,9 @@ export class PendingRequest {
   /** Rejects because of its deadline. */
   expire(): void {
     const { what, cause } = this.#reason ?? {};
+    const busy = this.undelayed ? tooBusy() : undefined;
     if (what !== undefined) this.fail(what, cause, "key");
-    // No failure of the server, to which nothing was sent.
-    else if (this.undelayed) this.fail(BUSY, new KeyError(BUSY, false), "key");
+    else if (busy !== undefined) this.fail(busy.message, busy, "key");
     else this.fail("its deadline passed, and nothing was taken");
   }
 

@@ -6,7 +6,7 @@ import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Deadline, Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
-import { KeyError } from "../turns.ts";
+import { KeyError, tooBusy } from "../turns.ts";
 import type { Link } from "./clients.ts";
 import { slotOf } from "./key.ts";
 import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT, SCRIPT_SHA1 } from "./script.ts";
@@ -70,7 +70,6 @@ export type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed
 const MOST_REQUESTS = 64;
 /** Masters whose clocks are kept; a cluster has fewer, but over years their addresses change. */
 const MOST_CLOCKS = 1000;
-const NOT_SENT = "its deadline passed before it was sent, because this process was busy; nothing was taken";
 const TOO_LATE = "it reached the server after its deadline; nothing was taken";
 
 export class Pipeline {
@@ -128,8 +127,7 @@ export class Pipeline {
     const clock = this.#clockOf(slot);
     const mark = clock.mark();
     const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && mark.steady >= deadline;
-    // No failure of the server, to which nothing was sent.
-    for (const entry of all) if (isOver(entry)) fail(entry, new KeyError(NOT_SENT, false));
+    for (const entry of all) if (isOver(entry)) fail(entry, tooBusy());
     const entries = all.some(isOver) ? all.filter((entry) => !isOver(entry)) : all;
     if (entries.length === 0) return;
     const { keys, args } = encode(

@@ -104,7 +104,9 @@ export class RedisStore implements AsyncStore {
     const { op, limit, key } = call;
     if (op !== "take" && op !== "check") return undefined;
     const now = integer(passed);
-    const never = limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
+    // Only what may be denied for ever needs the clock, which is not read for each call.
+    const isUsual = call.count <= limit.policy.capacity && !call.reserve;
+    const never = isUsual ? undefined : limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
     if (never !== undefined || this.#denials.none) return never;
     return this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
   }
