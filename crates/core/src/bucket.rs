@@ -80,6 +80,16 @@ impl Bucket {
         if behind { Some(self.full_as_of(fresh_from)) } else { None }
     }
 
+    /// The latest instant of a store's dropped states, ms, for [`absent`](Bucket::absent), once the store has dropped a
+    /// state of the instant `at` too: the later of the two. An instant of a broken clock, more than [`MAX_SKEW_MS`]
+    /// ahead of `now`, does not count.
+    #[must_use]
+    #[inline]
+    pub fn fresh_from(before: f64, at: f64, now: f64) -> f64 {
+        let broken = |at| at - now > MAX_SKEW_MS;
+        if !broken(at) && (at > before || broken(before)) { at } else { before }
+    }
+
     /// Not inlined: it is rare, and a copy of `refill` at each caller would slow down the other calls.
     #[cold]
     #[inline(never)]

@@ -4,7 +4,7 @@ use crate::row::{self, Key};
 use heed::types::Bytes;
 use heed::{Database, RoTxn, RwTxn, WithoutTls};
 use std::ops::Bound::{Excluded, Unbounded};
-use tidegate_core::{Decision, MAX_SKEW_MS};
+use tidegate_core::{Bucket, Decision};
 use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
@@ -129,13 +129,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Drops a state and stores its instant. An instant of a broken clock is ignored, and a stored one is replaced.
+    /// Drops a state and stores its instant, where that is the latest.
     fn drop_state(&mut self, key: &Key, at: f64, now: f64) -> Result<(), Fault> {
         self.rows.delete(&mut self.txn, key)?;
-        let broken = |at| at - now > MAX_SKEW_MS;
         let before = fresh_from(self.rows, &self.txn)?;
-        if !broken(at) && (at > before || broken(before)) {
-            self.rows.put(&mut self.txn, FRESH_FROM, &row::sealed(FRESH_FROM, &at.to_le_bytes()))?;
+        let latest = Bucket::fresh_from(before, at, now);
+        if latest != before {
+            self.rows.put(&mut self.txn, FRESH_FROM, &row::sealed(FRESH_FROM, &latest.to_le_bytes()))?;
         }
         Ok(())
     }

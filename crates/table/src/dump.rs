@@ -60,20 +60,26 @@ impl Table {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
         let states = bytes.len().saturating_sub(HEADER * 8) / 32;
-        let fresh_from = f64::from_bits(word(4));
+        let mut fresh_from = f64::from_bits(word(4));
         let whole = word(3) == states as u64 && bytes.len() == HEADER * 8 + states * 32;
         if words.first() != Some(&MAGIC) || !whole || !fresh_from.is_finite() {
             return Err(CorruptDump);
         }
         let mut table = Table::new(max_keys, [word(1), word(2)]);
+        let mut latest: f64 = 0.0;
         for state in 0..states {
             let at = HEADER + state * 4;
             let entry = Entry::from_words([word(at), word(at + 1), word(at + 2), word(at + 3)]);
+            latest = latest.max(entry.state().ts());
             if !entry.is_sound() || !matches!(table.read(entry.digest()), Ok(Stored::Absent { .. })) {
                 return Err(CorruptDump);
             }
             // At time 0 no state is full; later calls drop those that are.
             table.insert(entry.digest(), entry, 0.0);
+        }
+        if table.keys < states {
+            // There was no room for some. Their instants count too, and none is later than the latest of all.
+            fresh_from = fresh_from.max(latest);
         }
         for segment in &mut table.segments {
             segment.set_fresh_from(fresh_from);

@@ -8,7 +8,7 @@ use crate::call::{Call, Stored};
 use crate::limit::Digest;
 use crate::packed::Entry;
 use alloc::vec::Vec;
-use tidegate_core::{Bucket, Decision, MAX_SKEW_MS};
+use tidegate_core::{Bucket, Decision};
 
 /// The place of a digest, or the place at which to insert it.
 pub(crate) enum Place {
@@ -70,12 +70,9 @@ impl Segment {
         self.fresh_from = at;
     }
 
-    /// Records the instant of a dropped state. An instant of a broken clock is ignored, and a recorded one is replaced.
+    /// Records the instant of a dropped state.
     fn dropped(&mut self, at: f64, now: f64) {
-        let broken = |at| at - now > MAX_SKEW_MS;
-        if !broken(at) && (at > self.fresh_from || broken(self.fresh_from)) {
-            self.fresh_from = at;
-        }
+        self.fresh_from = Bucket::fresh_from(self.fresh_from, at, now);
     }
 
     #[inline]

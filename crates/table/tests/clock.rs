@@ -173,3 +173,22 @@ fn a_dump_keeps_what_its_clock_has_dropped() {
         assert!(table.decide(&limit, Some(b"hot"), Call { count: 50.0, ..Call::at(NOW + 2.0 * MINUTE) }).ok);
     }
 }
+
+#[test]
+fn a_state_that_a_smaller_table_has_no_room_for_earns_nothing_twice() {
+    let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
+    let mut table = Table::new(1000, SECRET);
+    let drained = |now| Call { count: 60.0, ..Call::at(now) };
+    assert!(table.decide(&limit, Some(b"first"), drained(NOW)).ok);
+    assert!(table.decide(&limit, Some(b"second"), drained(NOW + MINUTE / 2.0)).ok);
+    let mut restored = Table::restore(1, &table.dump()).unwrap();
+    assert_eq!((restored.stats().keys, restored.stats().evicted), (1, 1));
+    // The clock is set back: the key that had no room starts full, as of the latest instant in the dump.
+    let back = NOW - MINUTE;
+    let fresh =
+        [&b"first"[..], b"second"].into_iter().find(|key| restored.value(&limit, Some(key), back).value() > 0.0);
+    let mut takes = |count, now| restored.decide(&limit, fresh, Call { count, ..Call::at(now) }).ok;
+    assert!(takes(60.0, back));
+    assert!(!takes(1.0, NOW), "the minute that had filled it was over in the dump");
+    assert!(takes(1.0, NOW + MINUTE));
+}
