@@ -310,3 +310,16 @@ fn a_failing_spool_ends_the_replay_with_its_message() {
     replay.push(JSON.as_bytes()).unwrap();
     assert_eq!(replay.finish().unwrap_err().to_string(), "no space in the folder");
 }
+
+#[test]
+fn a_document_may_name_any_number_of_fields_and_a_line_may_lack_most_of_them() {
+    let rule = |at: u32| {
+        json!({ "name": format!("r{at}"), "limit_keys": ["ip:address"], "match": { format!("header:h{at}"): "1" },
+            "algorithm": "token_bucket", "algorithm_config": { "rate": 1, "period": "1s" } })
+    };
+    let policy = json!({ "rules": (0..90).map(rule).collect::<Vec<_>>() });
+    let line = |at: u32| format!(r#"{{"time":1700000000,"ip":"10.0.0.1","H{at}":1}}"#) + "\n";
+    let log: String = (0..90).chain([0, 70, 89, 100]).map(line).collect();
+    let report = report(log, json!({ "policy": policy.to_string() }));
+    assert_eq!((report.read.requests, report.read.bad, report.denied), (94, 0, 3), "{report:?}");
+}

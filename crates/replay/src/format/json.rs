@@ -15,38 +15,68 @@ type Path = Vec<String>;
 
 pub(crate) struct Splitter {
     slots: Vec<Slot>,
+    /// The slots' paths, as far as they are known.
     paths: Vec<Option<Path>>,
+    /// All known paths.
+    known: Names,
 }
 
 impl Splitter {
     pub(crate) fn new(wanted: &Wanted) -> Splitter {
-        Splitter { slots: wanted.slots.clone(), paths: vec![None; wanted.slots.len()] }
+        let slots = wanted.slots.clone();
+        Splitter { paths: vec![None; slots.len()], slots, known: Names::default() }
     }
 
     pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
         let mut reader = serde_json::Deserializer::from_slice(line);
-        let pick = Pick { paths: &self.paths, active: u64::MAX, depth: 0, fields };
-        let read = reader.deserialize_map(pick).and_then(|()| reader.end());
+        let read = reader.deserialize_map(Pick { names: &self.known, fields }).and_then(|()| reader.end());
         read.map_err(|error| format!("not a JSON object: {error}"))?;
-        for slot in 0..self.slots.len() {
-            if fields.get(slot).is_none() {
-                self.look(slot, line, fields);
-            }
+        if (0..self.slots.len()).any(|slot| fields.get(slot).is_none()) {
+            self.look(line, fields);
         }
         Ok(Split::Whole)
     }
 
-    /// Searches for fields without a known path, and stores their paths.
+    /// Searches the line for the fields that their paths did not lead to, and stores the paths of those it has.
     #[cold]
-    fn look(&mut self, slot: usize, line: &[u8], fields: &mut Fields) {
+    fn look(&mut self, line: &[u8], fields: &mut Fields) {
         let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return };
-        for name in &self.slots[slot].names {
-            if let Some((path, value)) = find(&object, name) {
+        let mut learnt = false;
+        for (slot, wanted) in self.slots.iter().enumerate() {
+            if fields.get(slot).is_none()
+                && let Some((path, value)) = wanted.names.iter().find_map(|name| find(&object, name))
+            {
                 fields.set(slot, text(value).as_bytes());
                 self.paths[slot] = Some(path);
-                return;
+                learnt = true;
             }
         }
+        if learnt {
+            self.known = Names::default();
+            for (slot, path) in self.paths.iter().enumerate() {
+                if let Some(path) = path {
+                    self.known.add(path, slot);
+                }
+            }
+        }
+    }
+}
+
+/// The names of an object that are on the way to a field, and the slots of the fields that end here.
+#[derive(Default)]
+struct Names {
+    slots: Vec<usize>,
+    inner: Vec<(String, Names)>,
+}
+
+impl Names {
+    fn add(&mut self, path: &[String], slot: usize) {
+        let Some((name, rest)) = path.split_first() else { return self.slots.push(slot) };
+        let at = self.inner.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.inner.push((name.clone(), Names::default()));
+            self.inner.len() - 1
+        });
+        self.inner[at].1.add(rest, slot);
     }
 }
 
@@ -69,15 +99,29 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Picks the fields of an object whose paths were found. `active` has a bit for each slot whose path leads here.
-struct Pick<'a> {
-    paths: &'a [Option<Path>],
-    active: u64,
-    depth: usize,
-    fields: &'a mut Fields,
+/// Reads a value on the way to fields, and skips all else in it.
+struct Pick<'n, 'f> {
+    names: &'n Names,
+    fields: &'f mut Fields,
 }
 
-impl<'de> Visitor<'de> for Pick<'_> {
+impl Pick<'_, '_> {
+    fn set(self, text: &[u8]) {
+        for slot in &self.names.slots {
+            self.fields.set(*slot, text);
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Pick<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pick<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,12 +129,10 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Pick { paths, active, depth, fields } = self;
-        while let Some(hits) = map.next_key_seed(Name { paths, active, depth })? {
-            if hits == 0 {
-                map.next_value::<IgnoredAny>()?;
-            } else {
-                map.next_value_seed(Pick { paths, active: hits, depth: depth + 1, fields: &mut *fields })?;
+        while let Some(names) = map.next_key_seed(Name(self.names))? {
+            match names {
+                Some(names) => map.next_value_seed(Pick { names, fields: &mut *self.fields })?,
+                None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         Ok(())
@@ -131,50 +173,25 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-impl Pick<'_> {
-    fn set(self, text: &[u8]) {
-        for (slot, path) in self.paths.iter().enumerate().take(64) {
-            if self.active >> slot & 1 == 1 && path.as_ref().is_some_and(|path| path.len() == self.depth) {
-                self.fields.set(slot, text);
-            }
-        }
-    }
-}
+/// A name within an object, and where it leads.
+struct Name<'n>(&'n Names);
 
-impl<'de> DeserializeSeed<'de> for Pick<'_> {
-    type Value = ();
+impl<'de, 'n> DeserializeSeed<'de> for Name<'n> {
+    type Value = Option<&'n Names>;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
-        value.deserialize_any(self)
-    }
-}
-
-/// A name within an object: which slots' paths go on with it.
-struct Name<'a> {
-    paths: &'a [Option<Path>],
-    active: u64,
-    depth: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = u64;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, name: D) -> Result<u64, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(self, name: D) -> Result<Self::Value, D::Error> {
         name.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Name<'_> {
-    type Value = u64;
+impl<'n> Visitor<'_> for Name<'n> {
+    type Value = Option<&'n Names>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<u64, E> {
-        let goes =
-            |path: &Option<Path>| path.as_ref().and_then(|path| path.get(self.depth)).is_some_and(|part| part == name);
-        let hits = self.paths.iter().enumerate().take(64).filter(|(_, path)| goes(path));
-        Ok(hits.fold(0, |hits, (slot, _)| hits | 1 << slot) & self.active)
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.inner.iter().find(|(known, _)| known == name).map(|(_, names)| names))
     }
 }
