@@ -131,5 +131,9 @@ export const CALLERS = [
   // deadline has passed are sent, a clock that swings mints tokens.
   simulated("npm/tidegate/src/limiter/resilience.ts", 'isStoreError(error) && error.scope === "key"', "false"),
   simulated("npm/tidegate/src/stores/postgres/request.ts", "if (pending.deadline > now) return true;", "return true;"),
-  simulated("crates/table/src/segment.rs", "            self.fresh_from = at;\n", ""),
+  simulated(
+    "crates/table/src/segment.rs",
+    "        self.fresh_from = Bucket::fresh_from(self.fresh_from, at, now);\n",
+    "        let _ = (at, now);\n",
+  ),
 ];

@@ -83,6 +83,14 @@ impl Bucket {
     /// The latest instant of a store's dropped states, ms, for [`absent`](Bucket::absent), once the store has dropped a
     /// state of the instant `at` too: the later of the two. An instant of a broken clock, more than [`MAX_SKEW_MS`]
     /// ahead of `now`, does not count.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, MAX_SKEW_MS};
+    ///
+    /// let now = 1.7e12;
+    /// assert_eq!(Bucket::fresh_from(now - 60_000.0, now - 1000.0, now), now - 1000.0);
+    /// assert_eq!(Bucket::fresh_from(now - 60_000.0, now + 2.0 * MAX_SKEW_MS, now), now - 60_000.0);
+    /// ```
     #[must_use]
     #[inline]
     pub fn fresh_from(before: f64, at: f64, now: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use crate::law::{CLOCK_END, MAX_SKEW_MS, bucket, cases, limits, powers};
 use proptest::prelude::*;
-use tidegate_core::State;
+use tidegate_core::{Bucket, State};
 use tidegate_oracle::exact::{Exact, rational};
 use tidegate_oracle::tolerance::Tolerance;
 
@@ -83,4 +83,21 @@ fn a_swinging_clock_reaches_the_bound() {
     }
     granted += f64::from(u8::from(bucket.take(None, 1.7e12 + 60_000.0, 10.0, false).decision.ok)) * 10.0;
     assert_eq!(granted, 10.0 + 10.0 * 10.0);
+}
+
+#[test]
+fn the_latest_instant_of_dropped_states_is_of_no_broken_clock() {
+    let now = 1.7e12;
+    let (ahead, broken) = (now + MAX_SKEW_MS, now + MAX_SKEW_MS + 1.0);
+    for (before, at, latest) in [
+        (0.0, now, now),
+        (now, now - 1.0, now),
+        (now, ahead, ahead),
+        (ahead, now, ahead),
+        (now, broken, now),
+        (broken, now, now),
+        (broken, broken, broken),
+    ] {
+        assert_eq!(Bucket::fresh_from(before, at, now), latest, "{before} and {at}");
+    }
 }
