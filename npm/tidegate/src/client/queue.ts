@@ -1,3 +1,4 @@
+import { isPromise } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { RateLimitError } from "../limit/errors.ts";
 import { Alarm, type Clock } from "./clock.ts";
@@ -125,7 +126,7 @@ export class Queue {
       this.#refuse(call, error);
       return;
     }
-    if (reserved instanceof Promise) {
+    if (isPromise(reserved)) {
       reserved.then(
         (decision) => this.#reserved(call, decision),
         (error) => this.#refuse(call, error),

@@ -1,5 +1,6 @@
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
+import { isPromise } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { inMs } from "../limit/duration.ts";
@@ -48,7 +49,7 @@ export class Reserve {
     const need = Math.min(count, -this.#spare);
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);
-    if (!(answer instanceof Promise)) return this.#add(answer, need);
+    if (!isPromise(answer)) return this.#add(answer, need);
     this.#requested += need;
     return answer.then(
       (decision) => {
@@ -106,7 +107,7 @@ export class Reserve {
   giveBack(): void {
     if (this.#giving !== undefined || this.#requested > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
     const value = this.#source.value();
-    if (!(value instanceof Promise)) {
+    if (!isPromise(value)) {
       this.#give(value);
       return;
     }
@@ -130,7 +131,7 @@ export class Reserve {
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
     const after = room > 0 ? this.#source.give(Math.min(count, room)) : value;
-    if (after instanceof Promise) return after.then((state) => this.#slots.rebase(state, whole));
+    if (isPromise(after)) return after.then((state) => this.#slots.rebase(state, whole));
     this.#slots.rebase(after, whole);
   }
 }

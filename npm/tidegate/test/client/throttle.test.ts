@@ -4,6 +4,7 @@ import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/
 import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
+import { promisingThere } from "../realm.ts";
 
 // Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
@@ -28,10 +29,14 @@ const limitOn = (store: Store | undefined, config: Parameters<typeof defineLimit
   return { limiter, name: "api" } as const;
 };
 
-describe.each<[string, () => Store | undefined]>([
-  ["in memory", () => undefined],
-  ["over a store that answers with promises", later],
-])("throttle, %s", (_, make) => {
+type LimitOn = typeof limitOn;
+const limitThere: LimitOn = (...args) => ({ ...limitOn(...args), limiter: promisingThere(limitOn(...args).limiter) });
+
+describe.each<[string, () => Store | undefined, LimitOn]>([
+  ["in memory", () => undefined, limitOn],
+  ["over a store that answers with promises", later, limitOn],
+  ["over a limiter whose promises are of another realm", later, limitThere],
+])("throttle, %s", (_, make, limitOn) => {
   test("calls run in order, spaced exactly, and resolve with what the function returns", async () => {
     const { clock, ran, fn } = noted();
     const throttled = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
