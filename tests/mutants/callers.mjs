@@ -53,7 +53,7 @@ export const CALLERS = [
   one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),
   one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
   one("client/fetch.ts", "      restraint.hold(at);\n", "", FETCH),
-  one("client/fetch.ts", "      await response.body?.cancel();\n", "", FETCH),
+  one("client/fetch.ts", "      void discard(response);\n", "", FETCH),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),

@@ -102,9 +102,8 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
       const priority = attempt === 0 ? DEFAULT_PRIORITY : RETRY_PRIORITY;
       const { response, at } = await queue.run({ count, priority, signal, notAfter }, () => exchange(attempt));
       if (at === undefined || attempt >= retries || (notAfter !== undefined && at > notAfter)) return response;
+      void discard(response);
       options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() });
-      // An unread body would hold its connection.
-      await response.body?.cancel();
     }
   }
 
@@ -155,6 +154,19 @@ const isIdempotent = ({ method, headers }: Facts): boolean =>
 
 /** A `Request` with a body can be sent once, so all attempts but the last send copies. */
 const copyOf = (input: Input): Input => (isRequest(input) && input.body !== null ? input.clone() : input);
+
+/**
+ * Ends a body that is not read, which would hold its connection. One that is broken or locked, or never ends, must not cost
+ * the retry. A body of node-fetch is a stream of Node.js, which has no `cancel`.
+ */
+async function discard(response: Response): Promise<void> {
+  const body = response.body as { cancel?(): unknown; destroy?(): unknown } | null | undefined;
+  try {
+    await (body?.cancel === undefined ? body?.destroy?.() : body.cancel());
+  } catch {
+    // It holds no connection.
+  }
+}
 
 /**
  * Whether the server denied the request for its rate, or is overloaded: 429, 503; and 403 with nothing left or a wait

@@ -1,0 +1,59 @@
+/** The bodies that a retry leaves unread, and those that are sent twice. */
+import { Readable } from "node:stream";
+import { expect, test, vi } from "vitest";
+import { createFetch } from "../../src/client/index.ts";
+import { SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+// Load on the machine makes these tests slow; none waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
+
+const START = 1_772_366_400_000;
+const URL_ = "https://api.example.com/things";
+
+/** A response like node-fetch's, whose body is a stream of Node.js. */
+const like = (body: unknown): Response => ({ status: 429, headers: new Headers(), body }) as Response;
+
+test.each<[string, () => Response]>([
+  [
+    "has broken",
+    () => new Response(new ReadableStream({ start: (own) => own.error(new Error("reset")) }), { status: 429 }),
+  ],
+  ["breaks as it is cancelled", () => like(new ReadableStream({ cancel: () => Promise.reject(new Error("reset")) }))],
+  [
+    "throws as it is cancelled",
+    () =>
+      like({
+        cancel: () => {
+          throw new Error("reset");
+        },
+      }),
+  ],
+  ["is never cancelled to the end", () => like(new ReadableStream({ cancel: () => new Promise(() => undefined) }))],
+  [
+    "is being read by another",
+    () => {
+      const response = new Response("denied", { status: 429 });
+      response.body?.getReader();
+      return response;
+    },
+  ],
+  ["is absent, as in React Native", () => like(undefined)],
+])("a denial is retried whose body %s", async (_, denial) => {
+  const clock = fakeClock(START);
+  let sent = 0;
+  const fetch = createFetch({ clock, fetch: async () => (++sent === 1 ? denial() : new Response("ok")) });
+  const answered = fetch(URL_).then((response) => response.text());
+  await clock.pass(60 * SECOND);
+  expect([await answered, sent]).toEqual(["ok", 2]);
+});
+
+test("a stream of Node.js, as node-fetch's bodies are, is destroyed, which frees its connection", async () => {
+  const clock = fakeClock(START);
+  const body = Readable.from(["denied"]);
+  let sent = 0;
+  const fetch = createFetch({ clock, fetch: async () => (++sent === 1 ? like(body) : new Response("ok")) });
+  const answered = fetch(URL_).then((response) => response.text());
+  await clock.pass(60 * SECOND);
+  expect([await answered, body.destroyed]).toEqual(["ok", true]);
+});
