@@ -25,6 +25,7 @@ import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
 import { shared } from "../src/stores/shared.ts";
 import { workersKv } from "../src/stores/workers-kv.ts";
+import { there } from "./realm.ts";
 
 const any = (value?: unknown): never => value as never;
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
@@ -147,6 +148,11 @@ describe("a call", () => {
     [
       "a promise",
       call(Promise.resolve({ key: "user 7" })),
+      "`options` must be an object, such as { key, count }; got a promise; `await` it first",
+    ],
+    [
+      "a promise of another realm",
+      call(there("Promise.resolve()")),
       "`options` must be an object, such as { key, count }; got a promise; `await` it first",
     ],
     ["a number as the key", call({ key: 7 }), `${KEY}7`],

@@ -3,7 +3,7 @@ import { checkVersion } from "../limit/version.ts";
 import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
-import { checkFields, fieldTable, unknownField, checkObject } from "../limit/checks.ts";
+import { checkFields, fieldTable, isPromise, unknownField, checkObject } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
 import { InputError, show, showObject } from "../limit/errors.ts";
@@ -140,7 +140,7 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
   const { key } = options;
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, or a list: without their key all callers would share one limit.
-    if (options instanceof Promise || Array.isArray(options)) {
+    if (isPromise(options) || Array.isArray(options)) {
       throw new InputError("options", OPTIONS, options, showObject(options));
     }
     return key;

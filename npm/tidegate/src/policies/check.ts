@@ -1,5 +1,6 @@
 import { load } from "#policy-host";
 import { check } from "../engine/generated/policy.js";
+import { isPromise } from "../limit/checks.ts";
 import { InputError, showObject } from "../limit/errors.ts";
 import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";
@@ -46,7 +47,7 @@ const wrong = (expected: string, got: string): PolicyProblem => ({
 function mistaken(document: unknown): PolicyProblem | undefined {
   const expected = "an object, or the JSON text of one";
   if (ArrayBuffer.isView(document)) return wrong(expected, 'bytes; read the file as text: readFileSync(path, "utf8")');
-  return document instanceof Promise ? wrong(expected, showObject(document)) : undefined;
+  return isPromise(document) ? wrong(expected, showObject(document)) : undefined;
 }
 
 /** The rules or the mistakes of a document, or of its text. */

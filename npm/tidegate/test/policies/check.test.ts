@@ -1,4 +1,3 @@
-import { runInNewContext } from "node:vm";
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
@@ -7,6 +6,7 @@ import { isInputError } from "../../src/index.ts";
 import { checkPolicies, definePolicies, PolicyError } from "../../src/policies/index.ts";
 import { repeated } from "../../src/policies/repeated.ts";
 import { INVALID, PLANS, VALID } from "./documents.ts";
+import { there } from "../realm.ts";
 
 const schemaFile = new URL("../../src/engine/generated/policy.schema.json", import.meta.url);
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as object;
@@ -145,6 +145,7 @@ describe("duplicate fields", () => {
 test.each([
   ["the bytes of a file", Buffer.from("{}"), 'bytes; read the file as text: readFileSync(path, "utf8")'],
   ["a promise", Promise.resolve({}), "a promise; `await` it first"],
+  ["a promise of another realm", there<object>("Promise.resolve({})"), "a promise; `await` it first"],
 ])("%s in place of a document is one mistake with the remedy", (_, document, got) => {
   const message = `\`document\` must be an object, or the JSON text of one; got ${got}`;
   expect(checkPolicies(document).map((problem) => problem.message)).toEqual([message]);
@@ -154,7 +155,7 @@ test("an object without a prototype, or of another realm, is a document", () => 
   const rule = { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1 } };
   const bare = (value: object) => Object.assign(Object.create(null), value);
   expect(checkPolicies(bare({ rules: [bare(rule)] }))).toEqual([]);
-  const foreign = runInNewContext("JSON.parse")(JSON.stringify({ rules: [rule] }));
+  const foreign = there<typeof JSON.parse>("JSON.parse")(JSON.stringify({ rules: [rule] }));
   expect(foreign).not.toBeInstanceOf(Object);
   expect(checkPolicies(foreign)).toEqual([]);
 });

@@ -244,6 +244,8 @@ describe("invalid arguments", () => {
     expect(policies.names).toEqual(["api"]);
     expect(() => definePolicies({ rules: [rule({ limit_keys: ["jwt:sub"] })] })).toThrow(/rule "api" reads jwt:sub/);
     expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
+    const verifying = Promise.resolve({ plan: "enterprise" });
+    expect(() => policies.limit({ claims: verifying })).toThrow("got a promise; `await` it first");
   });
 
   test("a log of its own has the failures of the store", async () => {
