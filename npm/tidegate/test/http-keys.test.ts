@@ -300,11 +300,11 @@ describe("clientIp", () => {
     ],
     [
       { trust: ["10.0.0.0/33"] },
-      '`trust` must be addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4; got "10.0.0.0/33"',
+      '`trust` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "10.0.0.0/33"',
     ],
     [
       { trust: ["proxy.local"] },
-      '`trust` must be addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4; got "proxy.local"',
+      '`trust` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "proxy.local"',
     ],
     [
       { header: "forwarded" },

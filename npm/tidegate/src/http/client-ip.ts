@@ -33,11 +33,15 @@ function networksOf(trust: readonly string[]): Networks {
   return trust.map((text) => {
     const [, written, bits] = (typeof text === "string" && /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text)) || [];
     const address = written === undefined ? undefined : parseAddress(written);
-    const most = address?.length === 4 ? 32 : 128;
-    if (address === undefined || Number(bits ?? 0) > most) {
-      throw new InputError("trust", 'addresses and networks such as "10.0.0.0/8", IPv4 ones as IPv4', text);
+    const most = written?.includes(":") ? 128 : 32;
+    // `::ffff:10.0.0.0/104` is 10.0.0.0/8: the address that it embeds begins there.
+    const before = address === undefined ? 0 : most - address.length * 8;
+    const length = Number(bits ?? most);
+    if (address === undefined || length < before || length > most) {
+      const rule = 'addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits';
+      throw new InputError("trust", rule, text);
     }
-    return { address, bits: Number(bits ?? most) };
+    return { address, bits: length - before };
   });
 }
 

@@ -1,0 +1,26 @@
+/** The networks of `trust`: how IPv4 ones are written, and that a list is read as it is now. */
+import { expect, test } from "vitest";
+import { clientIp } from "../src/http/index.ts";
+
+const from = (address: string) => ({ address, headers: { "x-forwarded-for": "1.2.3.4" } });
+const trusts = (network: string, peer: string): boolean => clientIp(from(peer), { trust: [network] }) === "1.2.3.4";
+
+test("an IPv4 network within IPv6 is the IPv4 network, whichever way its addresses are written", () => {
+  for (const network of ["::ffff:10.0.0.0/104", "::FFFF:a00:0/104", "64:ff9b::10.0.0.0/104"]) {
+    for (const inside of ["10.255.0.1", "::ffff:10.255.0.1"]) expect(trusts(network, inside), network).toBe(true);
+    for (const outside of ["11.0.0.1", "2001:db8::1"]) expect(trusts(network, outside), network).toBe(false);
+  }
+  expect(trusts("::ffff:0:0/96", "203.0.113.9")).toBe(true);
+  expect(trusts("::ffff:10.0.0.1/128", "10.0.0.1")).toBe(true);
+  expect(trusts("::ffff:10.0.0.1", "10.0.0.1")).toBe(true);
+  expect(trusts("::ffff:10.0.0.1", "10.0.0.2")).toBe(false);
+});
+
+test.each(["::ffff:10.0.0.0/8", "64:ff9b::/32", "::ffff:0:0/95", "::ffff:10.0.0.0/129"])(
+  "%s, which is no IPv4 network within IPv6, is refused",
+  (network) => {
+    expect(() => trusts(network, "10.0.0.1")).toThrow(
+      `\`trust\` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "${network}"`,
+    );
+  },
+);
