@@ -5,6 +5,7 @@ const http = (...names) => names.map((name) => `http-${name}.test.ts`);
 const middleware = (...names) => names.map((name) => `middleware/${name}.test.ts`);
 const FIELDS = http("several", "fields", "granted");
 const [GRANTED, KEYS, FORWARDED] = [http("granted"), http("keys"), http("forwarded", "keys")];
+const TRUST = http("trust");
 const GATE = middleware("decided", "gate");
 const [EXPRESS, FASTIFY, HONO, KOA] = ["express", "fastify", "hono", "koa"].map((name) => middleware(name));
 const [NODE, FETCH, NEST] = ["node", "fetch", "nest"].map((name) => middleware(name));
@@ -122,7 +123,11 @@ export const HTTP = [
   one("http/client-ip.ts", "networks === undefined || (peer !== undefined && within(peer, networks))", "true", KEYS),
   one("http/client-ip.ts", "options.trust !== 0 && ", "", KEYS),
   one("http/client-ip.ts", "Object.hasOwn(headers, name) ?", "name in headers ?", KEYS),
-  one("http/client-ip.ts", "Number(bits ?? 0) > most", "false", KEYS),
+  one("http/client-ip.ts", "length > most", "false", KEYS, TRUST),
+  one("http/client-ip.ts", "length < before", "false", TRUST),
+  one("http/client-ip.ts", "length - before", "length", TRUST),
+  one("http/client-ip.ts", "text === list[i]", "true", TRUST),
+  one("http/client-ip.ts", "texts.length === list.length", "texts.length > 0", TRUST),
   // All middleware.
   one("middleware/gate.ts", "if (decided.has(once)) return undefined;", "", EXPRESS),
   one("middleware/gate.ts", "!this.decision.ok && !this.#gate.options.shadow", "!this.decision.ok", GATE, EXPRESS),

@@ -24,3 +24,17 @@ test.each(["::ffff:10.0.0.0/8", "64:ff9b::/32", "::ffff:0:0/95", "::ffff:10.0.0.
     );
   },
 );
+
+test("a list of networks that is changed counts as it is now", () => {
+  const trust = ["10.0.0.0/8"];
+  const keys = (): string[] => ["10.0.0.1", "192.0.2.1"].map((peer) => clientIp(from(peer), { trust }));
+  expect(keys()).toEqual(["1.2.3.4", "192.0.2.1"]);
+  trust[0] = "192.0.2.0/24";
+  expect(keys()).toEqual(["10.0.0.1", "1.2.3.4"]);
+  trust.push("10.0.0.0/8");
+  expect(keys()).toEqual(["1.2.3.4", "1.2.3.4"]);
+  trust.length = 0;
+  expect(keys()).toEqual(["10.0.0.1", "192.0.2.1"]);
+  trust.push("proxy.local");
+  expect(keys).toThrow('`trust` must be addresses and networks such as "10.0.0.0/8"');
+});

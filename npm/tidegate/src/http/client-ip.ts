@@ -53,19 +53,20 @@ interface Trust {
   readonly networks: Networks | undefined;
 }
 
-const checked = new WeakMap<readonly string[], Trust>();
+/** By list, its networks and the texts that they were read from: the list may change. */
+const read = new WeakMap<readonly string[], { readonly texts: readonly string[]; readonly networks: Networks }>();
+
+function networksIn(list: readonly string[]): Networks {
+  const before = read.get(list);
+  if (before?.texts.length === list.length && before.texts.every((text, i) => text === list[i])) return before.networks;
+  const networks = networksOf(list);
+  read.set(list, { texts: [...list], networks });
+  return networks;
+}
 
 function trustOf(trust: ClientIpOptions["trust"]): Trust {
   if (trust === undefined) return { hops: 0, networks: undefined };
-  if (Array.isArray(trust)) {
-    const list = trust as readonly string[];
-    let known = checked.get(list);
-    if (known === undefined) {
-      known = { hops: Number.POSITIVE_INFINITY, networks: networksOf(list) };
-      checked.set(list, known);
-    }
-    return known;
-  }
+  if (Array.isArray(trust)) return { hops: Number.POSITIVE_INFINITY, networks: networksIn(trust) };
   if (typeof trust !== "number" || !Number.isInteger(trust) || trust < 0 || trust > 100) {
     throw new InputError(
       "trust",
