@@ -35,5 +35,14 @@ for (const [name, launch] of browsers) {
         /^Error: WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`/,
       );
     });
+
+    test(`${name}: without it, a fetch that waits reports that before it sends, not once the server has little left`, async () => {
+      const strict = await open(`/strict.html?csp=${encodeURIComponent(INLINE)}`);
+      const { sent, result } = JSON.parse(
+        await strict.evaluate<string>(`import("/fetches.js").then((m) => m.first())`),
+      );
+      expect(result).toMatch(/^Error: WebAssembly is not allowed here/);
+      expect(sent).toBe(0);
+    });
   });
 }

@@ -1,3 +1,4 @@
+import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
@@ -31,6 +32,8 @@ export class Restraint implements Pace {
 
   constructor(slowBelow: number) {
     this.#slowBelow = slowBelow;
+    // Where a page's policy forbids WebAssembly, its first request fails, not one that is sent once little is left.
+    if (slowBelow > 0) algebra();
   }
 
   at(now: number): number {
