@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { appendRateLimitHeaders, rateLimitHeaders } from "../src/http/index.ts";
 import { type Config, type Decision, defineLimits } from "../src/index.ts";
+import { there } from "./realm.ts";
 
 const written = (decided: Decision): Record<string, string> => {
   const fields = new Map<string, string>();
@@ -70,4 +71,11 @@ test("where both limiters have one name, the item with fewer tokens left stays",
     for (const decision of order) appendRateLimitHeaders(headers, decision);
     expect(headers.get("ratelimit")).toMatch(/^"a";r=1;t=\d+$/);
   }
+});
+
+test("a partition key is bytes of any realm, and nothing else", () => {
+  const decided = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }).limit("api");
+  const policyOf = (partitionKey: Uint8Array) => rateLimitHeaders(decided, { partitionKey })["RateLimit-Policy"];
+  expect(policyOf(there("Uint8Array.of(0, 255, 16)"))).toBe(policyOf(Uint8Array.of(0, 255, 16)));
+  expect(() => policyOf([0, 255, 16] as never)).toThrow("`partitionKey` must be a Uint8Array");
 });
