@@ -1,4 +1,4 @@
-import { check, FLAG, msOf, STRING } from "../limit/checks.ts";
+import { check, classOf, FLAG, msOf, STRING } from "../limit/checks.ts";
 import { MOST, jitter as spread } from "../limit/jitter.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init } from "./fetch-options.ts";
@@ -130,11 +130,13 @@ interface Facts {
 const isRequest = (input: Input): input is Request =>
   typeof input === "object" && "url" in input && typeof input.clone === "function";
 
+const REPLAYABLE = ["ArrayBuffer", "Blob", "File", "FormData", "URLSearchParams"];
+
 /** A stream can be read once; any other body is read anew each time. */
 function isReplayable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string") return true;
-  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return true;
-  return [globalThis.Blob, globalThis.FormData, globalThis.URLSearchParams].some((kind) => body instanceof kind);
+  // By name: jsdom and other realms have classes of their own.
+  return ArrayBuffer.isView(body) || REPLAYABLE.includes(classOf(body));
 }
 
 function factsOf(input: Input, init: Init | undefined): Facts {

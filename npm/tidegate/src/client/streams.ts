@@ -1,5 +1,5 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, classOf, FUNCTION, isBytes, numberFrom } from "../limit/checks.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { CLOCK, type Clock, systemClock } from "./clock.ts";
@@ -80,9 +80,9 @@ function flowOf(limit: ConfigOrLimit, clock: Clock) {
 }
 
 function bytesOf(chunk: unknown): Uint8Array {
-  if (chunk instanceof Uint8Array) return chunk;
+  if (isBytes(chunk)) return chunk;
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+  if (["ArrayBuffer", "SharedArrayBuffer"].includes(classOf(chunk))) return new Uint8Array(chunk as ArrayBuffer);
   throw new InputError("chunk", "bytes: text goes through a TextEncoderStream before", chunk);
 }
 

@@ -68,6 +68,8 @@ export const SIGNAL: Check = {
 /** A promise of any realm. */
 export const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
   typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+/** The class of an object of any realm, such as `"Uint8Array"`. */
+export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice("[object ".length, -1);
 /** Bytes of any realm. */
 export const isBytes = (value: unknown): value is Uint8Array =>
   Object.prototype.toString.call(value) === "[object Uint8Array]";

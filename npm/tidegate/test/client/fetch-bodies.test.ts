@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { createFetch } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+import { there } from "../realm.ts";
 
 // Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
@@ -56,4 +57,17 @@ test("a stream of Node.js, as node-fetch's bodies are, is destroyed, which frees
   const answered = fetch(URL_).then((response) => response.text());
   await clock.pass(60 * SECOND);
   expect([await answered, body.destroyed]).toEqual(["ok", true]);
+});
+
+test.each<[string, unknown]>([
+  ["an ArrayBuffer", there("new ArrayBuffer(3)")],
+  ["bytes", there("new Uint8Array(3)")],
+  ...["Blob", "FormData", "URLSearchParams"].map((kind): [string, object] => [kind, { [Symbol.toStringTag]: kind }]),
+])("a body of another realm or of jsdom is sent twice where ours is: %s", async (_, body) => {
+  const clock = fakeClock(START);
+  let sent = 0;
+  const fetch = createFetch({ clock, fetch: async () => (++sent === 1 ? like(null) : new Response("ok")) });
+  const answered = fetch(URL_, { method: "PUT", body: body as Blob });
+  await clock.pass(60 * SECOND);
+  expect([(await answered).status, sent]).toEqual([200, 2]);
 });

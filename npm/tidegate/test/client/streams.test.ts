@@ -5,6 +5,7 @@ import { limitStream } from "../../src/client/index.ts";
 import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
+import { there } from "../realm.ts";
 
 // Load on the machine makes these tests slow; none waits for real time.
 vi.setConfig({ testTimeout: 60_000 });
@@ -178,4 +179,22 @@ test("a web stream whose reader cancels leaves no timer", async () => {
   await reader.cancel("enough");
   await clock.pass(0);
   expect([await written, clock.timers]).toEqual(["cancelled", 0]);
+});
+
+test("chunks of another realm pass, whatever kind of bytes they are", async () => {
+  const kinds = [
+    "new ArrayBuffer(3)",
+    "new SharedArrayBuffer(3)",
+    "new Uint8Array(3)",
+    "new DataView(new ArrayBuffer(3))",
+  ];
+  const chunks = kinds.map((kind) => there<Uint8Array>(kind));
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const out = await new Response(source.pipeThrough(limitStream({ bytesPerSecond: 1e6 }))).arrayBuffer();
+  expect(out.byteLength).toBe(12);
 });
