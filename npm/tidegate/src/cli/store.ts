@@ -55,8 +55,11 @@ const KINDS = [
   ["postgres", /^postgres(ql)?:\/\/./],
 ] as const;
 
-/** The URL without its password. */
-export const masked = (url: string): string => url.replace(/(\/\/[^/:@]*:).*@/, "$1***@");
+/** The URL without its password: of its user, and in its query. An error also shows what is no URL, by mistake. */
+export const masked = (url: string): string =>
+  url
+    .replace(/(\/\/[^/:@]*:|^[^/:@]*:(?!\/\/)).*@/, "$1***@")
+    .replace(/((?:^|[?&\s])[^=?&#\s]*password=)(?:'[^']*'|[^&#\s]*)/gi, "$1***");
 
 /**
  * The store that a URL names. Throws a {@link UsageError} where it is none, which names the stores that the command

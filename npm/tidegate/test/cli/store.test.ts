@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { masked } from "../../src/cli/store.ts";
+import { tidegate } from "./terminal.ts";
+
+test.each([
+  ["redis://u:s3cret@h:6379/0", "redis://u:***@h:6379/0"],
+  ["redis://:s3cret@h", "redis://:***@h"],
+  ["postgres://u:s3cret/@h@h/db", "postgres://u:***@h/db"],
+  ["postgres://h/db?user=u&password=s3cret&sslmode=require", "postgres://h/db?user=u&password=***&sslmode=require"],
+  ["postgres://h/db?sslpassword=s3cret#x", "postgres://h/db?sslpassword=***#x"],
+  ["postgres://u:s3cret@h/db?Password=s3cret", "postgres://u:***@h/db?Password=***"],
+  ["redis://h?password=s3cret@:/&db=1", "redis://h?password=***&db=1"],
+  // Mistakes, which an error shows.
+  ["postgres:u:s3cret@h/db", "postgres:***@h/db"],
+  ["u:s3cret@h", "u:***@h"],
+  ["host=h password=s3cret dbname=db", "host=h password=*** dbname=db"],
+  ["host=h password='s3cret s3cret' dbname=db", "host=h password=*** dbname=db"],
+  // Without a password.
+  ["postgres://u@h:5432/db?sslmode=require", "postgres://u@h:5432/db?sslmode=require"],
+  ["postgres://h/db?passfile=/etc/pass&user=a@b", "postgres://h/db?passfile=/etc/pass&user=a@b"],
+])("%s is printed as %s", (url, shown) => expect(masked(url)).toBe(shown));
+
+test.each([
+  ["migrate", "--store", "postgres://u@127.0.0.1:1/db?password=s3cret"],
+  ["migrate", "--store", "mysql://h/db?password=s3cret"],
+  ["get", "api", "k", "--rate", "1", "--period", "1s", "--store", "redis://127.0.0.1:1?password=s3cret"],
+  ["get", "api", "k", "--rate", "1", "--period", "1s", "--store", "redis://127.0.0.1/x?password=s3cret"],
+])("no error shows a password: %s %s %s", async (...argv) => {
+  const { code, out, err } = await tidegate(argv);
+  expect(code).toBeGreaterThan(0);
+  expect(out + err).not.toContain("s3cret");
+});
