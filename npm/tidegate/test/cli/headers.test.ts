@@ -81,8 +81,12 @@ describe("tidegate headers", () => {
     [[...LIMIT, "--ts", "5"], "--ts is the time of --value"],
     [
       [...LIMIT, "--fields", "draft-12"],
-      '`--fields` must be one of draft-11, draft-7, draft-6, x-ratelimit; got "draft-12"',
+      '`--fields` must be one of draft-11, draft-7, draft-6, x-ratelimit, and is repeated for several; got "draft-12"',
     ],
+    [[...LIMIT, "--fields", "draft-7,draft-6"], 'and is repeated for several; got "draft-7,draft-6"'],
+    [[...LIMIT, "--decision", "else.json"], "--name cannot be combined with --decision: the decision has it"],
+    [["headers", "--decision", "else.json", "--reserve"], "--reserve cannot be combined with --decision"],
+    [[...LIMIT, "--tier", "pro"], "--tier is of a document's rule: it needs --policy"],
     [["headers", "--decision", "gone.json"], "cannot read gone.json: no such file"],
     [["headers", "--decision", "broken.json"], "broken.json is not JSON"],
     [["headers", "--decision", "else.json"], "`decision` must be a decision"],

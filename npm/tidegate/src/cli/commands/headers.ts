@@ -46,18 +46,23 @@ The call:
   --now <ms>               epoch ms; default now
 
   --decision <file>        a decision as JSON in place of all of these (- reads the standard input)
-  --fields <family>        only this one, or these: ${FAMILIES.join(", ")}
+  --fields <family>        only this one; repeated, only these: ${FAMILIES.join(", ")}
   --json                   the same as JSON
 
 Example:
   tidegate headers --rate 10 --period 1m --capacity 20 --value 0 --now 1700000000000`;
 
-const callOptions = ["value", "ts", "count", "now"] as const;
+/** The options that describe a limit, its state and a call. */
+const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value", "ts", "count", "now"] as const;
 
 /** The limit that the options describe: one of a document's, or one by its numbers. */
 function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
   const name = text(args, "name");
-  if (text(args, "policy") === undefined) return numbersLimit(args, "headers", name ?? "default");
+  if (text(args, "policy") === undefined) {
+    const alone = ["rule", "tier"].find((option) => args.values[option] !== undefined);
+    if (alone !== undefined) throw new UsageError(`--${alone} is of a document's rule: it needs --policy`);
+    return numbersLimit(args, "headers", name ?? "default");
+  }
   if (name !== undefined) throw new UsageError("--name cannot be combined with --policy: the document has it");
   const rule = text(args, "rule");
   if (rule === undefined) throw new UsageError("--policy needs --rule, the name of one of its rules");
@@ -81,7 +86,8 @@ function decide(args: Arguments, terminal: Terminal): Decision {
 function familiesOf(args: Arguments): readonly HeaderFamily[] {
   const families = texts(args, "fields") as HeaderFamily[];
   for (const family of families) {
-    if (!FAMILIES.includes(family)) throw new InputError("--fields", `one of ${FAMILIES.join(", ")}`, family);
+    if (FAMILIES.includes(family)) continue;
+    throw new InputError("--fields", `one of ${FAMILIES.join(", ")}, and is repeated for several`, family);
   }
   return families.length === 0 ? FAMILIES : families;
 }
@@ -92,11 +98,7 @@ export const headers: Command = {
   summary: "print the header fields that a decision gives, of each family",
   help: HELP,
   options: {
-    ...Object.fromEntries(
-      ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, ...callOptions].map(
-        (name) => [name, { type: "string" }] as const,
-      ),
-    ),
+    ...Object.fromEntries(DESCRIBING.map((name) => [name, { type: "string" }] as const)),
     reserve: { type: "boolean" },
     decision: { type: "string" },
     fields: { type: "string", multiple: true },
@@ -106,6 +108,9 @@ export const headers: Command = {
     const families = familiesOf(args);
     const file = text(args, "decision");
     if (args.positionals.length > 0) throw new UsageError(`headers takes no ${JSON.stringify(args.positionals[0])}`);
+    const beside = [...DESCRIBING, "reserve"].find((option) => args.values[option] !== undefined);
+    if (file !== undefined && beside !== undefined)
+      throw new UsageError(`--${beside} cannot be combined with --decision: the decision has it`);
     const decision = file === undefined ? decide(args, terminal) : (readJson(terminal, file) as Decision);
     const fields = Object.fromEntries(
       families.map((family) => [family, rateLimitHeaders(decision, { fields: family })]),
