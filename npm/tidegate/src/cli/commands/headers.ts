@@ -46,7 +46,7 @@ The call:
   --now <ms>               epoch ms; default now
 
   --decision <file>        a decision as JSON in place of all of these (- reads the standard input)
-  --fields <family>        only this one; repeated, only these: ${FAMILIES.join(", ")}
+  --fields <family>        only this; repeated, these: ${FAMILIES.join(", ")}
   --json                   the same as JSON
 
 Example:
