@@ -24,6 +24,7 @@ import { mongodb } from "../src/stores/mongodb.ts";
 import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
 import { shared } from "../src/stores/shared.ts";
+import { sqlite } from "../src/stores/sqlite.ts";
 import { workersKv } from "../src/stores/workers-kv.ts";
 import { there } from "./realm.ts";
 
@@ -271,6 +272,12 @@ describe("a client", () => {
       "MongoDB: a database",
       () => mongodb(any({ collection() {} })),
       "`client` must be a client of the driver mongodb: new MongoClient(url); got an object with collection",
+    ],
+    [
+      "SQLite: Drizzle's database",
+      () => sqlite(any({ query: {}, $client: {} })),
+      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
+        "got a database of Drizzle; pass its `$client`",
     ],
     [
       "Convex: all of ctx",

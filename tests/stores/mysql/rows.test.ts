@@ -177,12 +177,10 @@ test("connects and creates the table before the first call's timeout begins", as
   expect(store.connecting).toBeUndefined();
 });
 
-test("Drizzle's $client is a client", async () => {
-  const limiter = defineLimits(limits, {
-    timeout: 60_000,
-    store: mysql(drizzle(fixture.server.uri).$client),
-    log: false,
-  });
+test("Drizzle's $client is a client, and its database an error that says so", async () => {
+  const db = drizzle(fixture.server.uri);
+  expect(() => mysql(db as never)).toThrow("got a database of Drizzle; pass its `$client`");
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(db.$client), log: false });
   expect((await limiter.limit("login", { key: "drizzle" })).degraded).toBeUndefined();
 });
 

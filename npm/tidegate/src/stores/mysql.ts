@@ -5,9 +5,8 @@
  * @module
  */
 import { generalizedUtf8 } from "../engine/utf8.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
-import { type TableOptions, tableStore } from "./table.ts";
+import { notAClient, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./turns.ts";
 
 /** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
@@ -161,7 +160,7 @@ const FORM = {
 function queryOf(client: MysqlLike): Query {
   const { promise, query } = Object(client) as Record<string, unknown>;
   if (typeof promise !== "function" && typeof query !== "function") {
-    throw new InputError("client", "a pool or a connection of mysql2 or mariadb", client, showInstead(client));
+    throw notAClient("a pool or a connection of mysql2 or mariadb", client);
   }
   const promised = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
     query(options: object, values: readonly unknown[]): PromiseLike<unknown>;

@@ -5,10 +5,10 @@
  * @module
  */
 import { during } from "#workers";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { messageOf } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { type TableOptions, tableStore } from "./table.ts";
+import { notAClient, type TableOptions, tableStore } from "./table.ts";
 
 /** A client with synchronous statements: `DatabaseSync` of `node:sqlite`, better-sqlite3, `Database` of `bun:sqlite`. */
 export interface SyncSqlite {
@@ -126,7 +126,7 @@ function connectionTo(client: SqliteLike): Connection {
   }
   if (typeof prepare !== "function") {
     const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
-    throw new InputError("client", rule, client, showInstead(client));
+    throw notAClient(rule, client);
   }
   if (typeof batch === "function") {
     const d1 = client as D1Like;

@@ -1,6 +1,7 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK, storeOf } from "./steps.ts";
 import { type Entry, Swaps } from "./swap.ts";
@@ -39,6 +40,13 @@ export interface Statements {
   isMissing(error: unknown): boolean;
   /** Whether nothing was done, and another attempt may succeed. */
   isBusy(error: unknown): boolean;
+}
+
+/** The error where a store got something else in place of a client. */
+export function notAClient(rule: string, client: unknown): InputError {
+  const { $client } = Object(client) as { $client?: unknown };
+  const got = $client === undefined ? showInstead(client) : "a database of Drizzle; pass its `$client`";
+  return new InputError("client", rule, client, got);
 }
 
 const OPTIONS = {
