@@ -1,7 +1,10 @@
 /** Bun: the engine, and the suite on the in-memory store and on the addon's table. */
 import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { addAddon, project } from "../project.ts";
 import { inRuntime, replay, replayShared, type Result } from "../runtimes.ts";
 
@@ -53,6 +56,25 @@ await inRuntime("bun", async (bun) => {
       ],
       [],
     ]);
+  });
+
+  test("a program of bun build --compile finds the addon in the folder that it runs in, with the flag that its page names", async () => {
+    user.write(
+      "compiled.js",
+      `import { defineLimits, MINUTE } from "tidegate";
+      import { file } from "tidegate/file";
+      const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } }, { store: file("limits") });
+      console.log(JSON.stringify([1, 2, 3].map(() => limits.limit("send").ok)));`,
+    );
+    const place = mkdtempSync(join(tmpdir(), "tidegate-bun-"));
+    onTestFinished(() => rmSync(place, { recursive: true }));
+    const program = join(place, "compiled");
+    const flags = ["--compile", "--compile-autoload-package-json", "--outfile", program];
+    await exec(bun, ["build", ...flags, "compiled.js"], { cwd: user.folder });
+    mkdirSync(join(place, "node_modules"));
+    renameSync(join(user.folder, "node_modules/@tidegate"), join(place, "node_modules/@tidegate"));
+    const { stdout, stderr } = await exec(program, { cwd: place });
+    expect(stdout + stderr).toBe("[true,true,false]\n");
   });
 
   test("runs in Bun", async () => {
