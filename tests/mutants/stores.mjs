@@ -186,14 +186,14 @@ export const STORES = [
     "Object.values((row ?? {}) as object)[0]",
     "((row ?? {}) as { answer?: unknown }).answer",
   ),
-  postgres("executor.ts", "pooler")('"42P05": NO_PREPARE, ', ""),
-  postgres("executor.ts", "serializable", "faults")('"40001": "conflict",', ""),
+  postgres("fault.ts", "pooler")('"42P05": NO_PREPARE, ', ""),
+  postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(
     "const scope = fault.undone !== undefined || fault.ofRow",
     "const scope = fault.undone !== undefined",
   ),
   of("postgres/executor.ts", ...unit("postgres-deadline"))(": LEAST_REST)", ": 0)"),
-  postgres("executor.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
+  postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),
 
   listed("stored-keys.ts", 'while (cursor !== "0");', "while (false);"),

@@ -138,50 +138,66 @@ export class Queue {
 
   /** Those whose rows are free by now leave together. Where none is, those of the first key wait for the lock. */
   async #executeLocked(due: readonly LockedKey[]): Promise<void> {
-    const { statements, batch } = this.#options;
     const begun = performance.now();
     this.#lockedOut++;
     for (const key of due) {
       key.out = true;
       key.requests = stillWaiting(key.requests);
     }
+    const [first] = due as [LockedKey];
+    const mayWait = this.#options.statements === 1 ? [] : onOneRow(first.requests);
+    // Of one key alone the lock is not looked at: its requests wait for it.
+    const waits = due.length === 1 && mayWait.length > 0;
     const requests = due.flatMap((key) => key.requests);
-    const first = due[0] as LockedKey;
-    // A request on several rows never waits for a lock: meanwhile it would lock the others.
-    const several = first.requests.findIndex(({ ids }) => ids.length > 1);
-    const alone = statements === 1 ? [] : first.requests.slice(0, several < 0 ? undefined : several);
-    const patient = due.length === 1 && alone.length > 0;
-    this.#out++;
-    const locked = requests.length === 0 || patient ? undefined : await this.#executor.lockedIds(requests);
-    this.#out--;
+    const locked = waits || requests.length === 0 ? undefined : await this.#lockedIds(requests);
     const free = locked === undefined ? [] : requests.filter(({ ids }) => !ids.some((id) => locked.has(id)));
-    const next = select(free.length > 0 ? free : alone, batch, this.#busy);
-    const sent = new Set(next?.batch);
-    const tried = new Set<LockedKey>();
-    if (next !== undefined) {
-      for (const key of due) {
-        const rest = key.requests.filter((pending) => !sent.has(pending));
-        if (rest.length < key.requests.length) tried.add(key);
-        key.requests = rest;
-      }
-      const short = statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
-      await this.#execute(next, patient ? Math.min(LOCK_WAIT * 2 ** first.attempts, MOST_LOCK_WAIT) : short);
-    }
+    const next = select(free.length > 0 ? free : mayWait, this.#options.batch, this.#busy);
+    const sent = remove(next?.batch ?? [], due);
+    if (next !== undefined) await this.#execute(next, this.#lockWait(waits ? first : undefined));
     const now = performance.now();
     for (const key of due) {
       key.out = false;
-      if (tried.has(key) && key.lockedAt < begun) {
+      if (!sent.has(key)) {
+        if (locked === undefined || locked.has(key.id)) this.#locked.lock(key.id, now, key.cause);
+      } else if (key.lockedAt < begun) {
         this.#waiting.unshift(...this.#locked.free(key, now, now - begun > LOCK_WAIT));
-      } else if (!tried.has(key) && (locked === undefined || locked.has(key.id))) {
-        this.#locked.lock(key.id, now, key.cause);
       }
-      if (key.lockedAt >= begun && (statements === 1 || due.length > 1 || alone.length === 0)) {
-        this.#locked.pause(key, now);
-      }
+      if (key.lockedAt >= begun && !waits) this.#locked.pause(key, now);
     }
     this.#lockedOut--;
     this.#schedule();
   }
+
+  async #lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
+    this.#out++;
+    const locked = await this.#executor.lockedIds(requests);
+    this.#out--;
+    return locked;
+  }
+
+  /** ms that a statement waits for a lock: longer after each attempt where it is on this one row. */
+  #lockWait(key: LockedKey | undefined): number {
+    if (key !== undefined) return Math.min(LOCK_WAIT * 2 ** key.attempts, MOST_LOCK_WAIT);
+    return this.#options.statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
+  }
+}
+
+/** The first requests, up to one on several rows, which never waits for a lock: meanwhile it would lock the others. */
+function onOneRow(requests: readonly PendingRequest[]): PendingRequest[] {
+  const several = requests.findIndex(({ ids }) => ids.length > 1);
+  return requests.slice(0, several < 0 ? undefined : several);
+}
+
+/** Removes the requests of a statement from the keys' queues. Returns the keys that had any of them. */
+function remove(batch: readonly PendingRequest[], keys: readonly LockedKey[]): Set<LockedKey> {
+  const sent = new Set(batch);
+  return new Set(
+    keys.filter((key) => {
+      const before = key.requests.length;
+      key.requests = key.requests.filter((pending) => !sent.has(pending));
+      return key.requests.length < before;
+    }),
+  );
 }
 
 /** The requests of one statement, and those that remain in the queue, both in their order. */

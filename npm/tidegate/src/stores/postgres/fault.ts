@@ -1,0 +1,77 @@
+/** What a failed statement means: why the server undid it, and what to do about it. */
+import { show } from "../../limit/errors.ts";
+
+/** Why the server undid a statement as a whole, so that it may be sent again. */
+type Undone = "conflict" | "deadlock" | "lock" | "late";
+const UNDONE: Readonly<Record<string, Undone>> = {
+  "40001": "conflict",
+  "40P01": "deadlock",
+  "55P03": "lock",
+  // Raised by `in_time`; see `schema/rows.sql`.
+  TG002: "late",
+};
+/** Schema, function or table does not exist. */
+const MISSING = new Set(["3F000", "42883", "42P01"]);
+/** The procedure cannot end the client's transaction, or the server has no such procedures. */
+const NO_PROCEDURE = new Set(["2D000", "0A000", "42601", "42809"]);
+
+const NO_PREPARE = "behind a pooler in transaction mode, set the option prepare: false";
+const PRIMARY = "connect to the primary, in sessions that may write";
+/** What to do about an error of the set-up, by its code. */
+const REMEDIES: Readonly<Record<string, string>> = { "42P05": NO_PREPARE, "26000": NO_PREPARE, "25006": PRIMARY };
+
+/** The meaning of a failed statement. */
+export interface Fault {
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly undone: Undone | undefined;
+  /** PostgreSQL cannot compute with a number of one of the rows. */
+  readonly ofRow: boolean;
+  /** `CALL` does not work here. */
+  readonly noProcedure: boolean;
+}
+
+/** Most errors around the driver's own. */
+const MOST_WRAPPERS = 4;
+
+/** The driver's error, which Drizzle has in `cause`, and Prisma in `meta`: the innermost that has a code. */
+function driverError(error: unknown): { code?: unknown; message?: unknown } {
+  let found: { code?: unknown; message?: unknown } = {};
+  let inner = error;
+  for (let depth = 0; depth <= MOST_WRAPPERS && typeof inner === "object" && inner !== null; depth++) {
+    const { code, message, originalCode = code, originalMessage = message, cause, meta } = inner as Wrapper;
+    if (depth === 0 || typeof originalCode === "string") found = { code: originalCode, message: originalMessage };
+    inner = cause ?? meta?.driverAdapterError ?? meta;
+  }
+  return found;
+}
+
+/** What is read of an error: a driver's, Drizzle's, Prisma's, or that of one of Prisma's adapters. */
+interface Wrapper {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly originalCode?: unknown;
+  readonly originalMessage?: unknown;
+  readonly cause?: unknown;
+  readonly meta?: { readonly driverAdapterError?: unknown } | null;
+}
+
+/** Reads what a client rejected with, which may be any value. */
+export function faultOf(error: unknown, schema: string): Fault {
+  const { code: given, message } = driverError(error);
+  const code = typeof given === "string" && given !== "" ? given : undefined;
+  let text = typeof message === "string" ? message : typeof error === "string" ? error : "";
+  if (text === "") text = code ?? `the client rejected with ${show(error)} in place of an error`;
+  if (code !== undefined && MISSING.has(code)) {
+    text = `the schema ${schema} is missing or older than this version: run npx tidegate migrate, or await store.migrate() (${text})`;
+  }
+  const remedy = code === undefined ? undefined : REMEDIES[code];
+  if (remedy !== undefined) text = `${text}; ${remedy}`;
+  return {
+    message: text,
+    code,
+    undone: code === undefined ? undefined : UNDONE[code],
+    ofRow: code?.startsWith("22") === true,
+    noProcedure: code !== undefined && NO_PROCEDURE.has(code),
+  };
+}
