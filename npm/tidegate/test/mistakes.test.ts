@@ -1,11 +1,8 @@
 /** Messages for common mistakes, word for word. `any` is used where the compiler would refuse the mistake. */
-import { Redis } from "ioredis";
-import { MemcacheClient } from "memcache-client";
-import pg from "pg";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { readRateLimit, throttle } from "../src/client/index.ts";
 import { appendRateLimitHeaders, clientIp } from "../src/http/index.ts";
-import { defineLimits, InputError, MINUTE } from "../src/index.ts";
+import { defineLimits, MINUTE } from "../src/index.ts";
 import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
 import { rateLimit as fetchHandler } from "../src/middleware/fetch.ts";
@@ -13,39 +10,11 @@ import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
 import { rateLimit as node } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
 import { policyKey } from "../src/policies/index.ts";
-import { convex } from "../src/stores/convex.ts";
-import { denoKv } from "../src/stores/deno-kv.ts";
-import { durableObject } from "../src/stores/durable-object.ts";
-import { file } from "../src/stores/file.ts";
-import { dynamodb } from "../src/stores/dynamodb.ts";
-import { memcached } from "../src/stores/memcached.ts";
-import { memory } from "../src/stores/memory.ts";
-import { mongodb } from "../src/stores/mongodb.ts";
-import { postgres } from "../src/stores/postgres.ts";
-import { redis } from "../src/stores/redis.ts";
-import { shared } from "../src/stores/shared.ts";
-import { sqlite } from "../src/stores/sqlite.ts";
-import { workersKv } from "../src/stores/workers-kv.ts";
 import { there } from "./realm.ts";
+import { any, throwEach } from "./throw-each.ts";
 
-const any = (value?: unknown): never => value as never;
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
-
-/** The mistake, and its message. */
-type Mistake = readonly [written: string, run: () => unknown, sentence: string];
-const throwEach = (mistakes: readonly Mistake[]): void => {
-  test.each(mistakes)("%s", (_, run, sentence) => {
-    let thrown: unknown;
-    try {
-      run();
-    } catch (error) {
-      thrown = error;
-    }
-    expect(thrown).toBeInstanceOf(InputError);
-    expect((thrown as Error).message).toBe(sentence);
-  });
-};
 
 test("lists the valid names", () => {
   expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
@@ -210,121 +179,6 @@ describe("a call", () => {
     const [one, other] = [1, 2].map(() => defineLimits({ all: { ...bucket, rate: 1 } }));
     expect([one?.limit("all").ok, other?.limit("all").ok, one?.limit("all").ok]).toEqual([true, true, false]);
   });
-});
-
-describe("a client", () => {
-  const REDIS =
-    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or " +
-    "sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
-  const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
-  const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
-  const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
-  const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
-  const MEMCACHED =
-    "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";
-  const url = "redis://localhost";
-  throwEach([
-    ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
-    ["Redis: an address", () => redis(any(url)), `${REDIS}"${url}"`],
-    ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
-    ["Redis: a promise", () => redis(any(Promise.resolve())), `${REDIS}a promise; \`await\` it first`],
-    ["Redis: nothing", () => redis(any()), `${REDIS}undefined`],
-    [
-      "PostgreSQL: pg's class",
-      () => postgres(any(class Pool {})),
-      `${POSTGRES}the class Pool; pass one that is made: new Pool(…)`,
-    ],
-    [
-      "PostgreSQL: settings",
-      () => postgres(any({ connectionString: "" })),
-      `${POSTGRES}an object with connectionString`,
-    ],
-    ["PostgreSQL: the module", () => postgres(any({ Pool: pg.Pool })), `${POSTGRES}an object with Pool`],
-    ["PostgreSQL: a promise", () => postgres(any(Promise.resolve())), `${POSTGRES}a promise; \`await\` it first`],
-    ["Workers KV: no such binding", () => workersKv(any({}["QUOTAS" as never])), `${KV}undefined`],
-    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
-    ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
-    ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
-    ["Deno KV: not awaited", () => denoKv(any(Promise.resolve())), `${DENO}a promise; \`await\` it first`],
-    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}"localhost:11211"`],
-    [
-      "Memcached: its class",
-      () => memcached(any(class Memcached {})),
-      `${MEMCACHED}the class Memcached; pass one that is made: new Memcached(…)`,
-    ],
-    ["Memcached: memjs, which has no cas", () => memcached(any({ servers: [] })), `${MEMCACHED}an object with servers`],
-    [
-      "Memcached: copies that are none",
-      () => memcached(any(new MemcacheClient({ server: { servers: [{ server: "a:1" }, { server: "b:1" }] } }))),
-      "`client` must be one of a single server; got one that uses any of 2",
-    ],
-    [
-      "Memcached: a prefix with a space",
-      () => memcached(any(new MemcacheClient({ server: "a:1" })), { prefix: "my app" }),
-      '`prefix` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "my app"',
-    ],
-    [
-      "DynamoDB: a client without methods",
-      () => dynamodb(any({ send() {} })),
-      "`client` must be a client with a method for each operation: new DynamoDB(…); got a client that has only `send`",
-    ],
-    [
-      "MongoDB: a database",
-      () => mongodb(any({ collection() {} })),
-      "`client` must be a client of the driver mongodb: new MongoClient(url); got an object with collection",
-    ],
-    [
-      "SQLite: Drizzle's database",
-      () => sqlite(any({ query: {}, $client: {} })),
-      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
-        "got a database of Drizzle; pass its `$client`",
-    ],
-    [
-      "Convex: all of ctx",
-      () => convex(any({ db: {} })),
-      "`db` must be a database, such as a mutation's ctx.db; got an object with db",
-    ],
-    [
-      "memory: null in place of options",
-      () => memory(any(null)),
-      "`options` must be an object with any of maxKeys, restore, or left out; got null",
-    ],
-    [
-      "shared: null in place of options",
-      () => shared(any(null)),
-      "`options` must be an object with any of maxKeys, or left out; got null",
-    ],
-    [
-      "shared: the size itself",
-      () => shared(any(1000)),
-      "`options` must be an object with any of maxKeys, or left out; got 1000",
-    ],
-    [
-      "shared: a store's option that it does not have",
-      () => shared(any({ maxkeys: 1000 })),
-      "`maxkeys` must be absent: shared has maxKeys; got 1000; did you mean `maxKeys`?",
-    ],
-    [
-      "file: null in place of a path",
-      () => file(any(null)),
-      "`path` must be the path of a folder, a string or a file: URL; got null",
-    ],
-    [
-      "file: null in place of options",
-      () => file("./state", any(null)),
-      "`options` must be an object with any of maxKeys, sync, or left out; got null",
-    ],
-    [
-      "file: options in an array",
-      () => file("./state", any([])),
-      "`options` must be an object with any of maxKeys, sync, or left out; got an object",
-    ],
-    [
-      "in place of a store",
-      () => defineLimits({ chat: bucket }, { store: any(new Redis({ lazyConnect: true })) }),
-      "`store` must be a store, such as memory() or redis(client); got an object",
-    ],
-  ]);
 });
 
 describe("a middleware", () => {
