@@ -233,7 +233,7 @@ describe("a function that is not part of the limiter", () => {
     [
       "appendRateLimitHeaders: no response",
       () => appendRateLimitHeaders(any({}), limits.check("sendMessage")),
-      "`target` must be a Headers, or a response of node:http, with getHeader and setHeader; got an object",
+      "`target` must be a Headers, or a response of node:http; got an object",
     ],
     [
       "metrics: no meter",

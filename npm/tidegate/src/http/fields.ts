@@ -1,4 +1,4 @@
-import { checkFields, checkObject, fieldTable } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, isBytes } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { Decision } from "../limit/decision.ts";
 import { granted, type GrantedFields } from "./granted.ts";
@@ -32,7 +32,13 @@ const WRITERS: Readonly<Record<HeaderFamily, Writer>> = {
 };
 const FAMILIES = Object.keys(WRITERS);
 const FIELDS = `${FAMILIES.join(", ")}, or an array of these`;
-const UNITS = ["requests", "content-bytes", "concurrent-requests"];
+const UNITS: readonly unknown[] = ["requests", "content-bytes", "concurrent-requests"];
+const OPTIONS: Readonly<Record<keyof RateLimitHeaderOptions, Check>> = {
+  fields: ANY,
+  unit: { expects: `one of ${UNITS.join(", ")}`, accepts: (unit) => UNITS.includes(unit) },
+  partitionKey: { expects: "a Uint8Array", accepts: isBytes },
+  jitter: ANY,
+};
 
 function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {
   const families = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
@@ -51,15 +57,9 @@ function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFa
 
 /** Throws where an option of the fields is wrong. */
 export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
-  checkOptions(options);
-  checkFields(options, OPTIONS, "headers");
+  checkTable("headers", options, OPTIONS, 'an object, such as { fields: "draft-11" }');
   familiesOf(options.fields);
-  const { unit, partitionKey } = options;
-  if (unit !== undefined && !UNITS.includes(unit)) throw new InputError("unit", `one of ${UNITS.join(", ")}`, unit);
-  if (partitionKey !== undefined) byteSequence("partitionKey", partitionKey);
 }
-
-const OPTIONS = fieldTable("fields", "unit", "partitionKey", "jitter");
 
 const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));
 /** The reset of the older families: as in the newest, but after a denial never before a retry is granted. */
@@ -70,7 +70,7 @@ const policiesOf = (quotas: readonly Quota[]): string =>
 /** draft-ietf-httpapi-ratelimit-headers-11: its parameter names are here and nowhere else. */
 function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Record<string, string> {
   const { unit, partitionKey } = options;
-  const pk = partitionKey === undefined ? "" : `;pk=${byteSequence("partitionKey", partitionKey)}`;
+  const pk = partitionKey === undefined ? "" : `;pk=${byteSequence(partitionKey)}`;
   const qu = unit === undefined || unit === "requests" ? "" : `;qu="${unit}"`;
   const name = (quota: Quota): string => quoted("name", quota.name);
   const known = quotas.filter((quota) => quota.remaining !== undefined);
@@ -158,14 +158,11 @@ export type HeaderTarget =
       setHeader(name: string, value: string): unknown;
     };
 
-const checkOptions = (options: unknown): void =>
-  checkObject("options", options, 'an object, such as { fields: "draft-11" }');
-
 function checkTarget(target: HeaderTarget): void {
   const { getHeader, setHeader, get, set } = (target ?? {}) as Partial<Record<string, unknown>>;
   if (typeof setHeader === "function" && typeof getHeader === "function") return;
   if (setHeader === undefined && typeof set === "function" && typeof get === "function") return;
-  throw new InputError("target", "a Headers, or a response of node:http, with getHeader and setHeader", target);
+  throw new InputError("target", "a Headers, or a response of node:http", target);
 }
 
 /** Adds a list's items to those of an earlier limiter. A name occurs once: the item with fewer tokens left remains. */
@@ -228,7 +225,7 @@ export function appendRateLimitHeaders(
   options: RateLimitHeaderOptions = {},
 ): void {
   checkTarget(target);
-  checkOptions(options);
+  checkHeaderOptions(options);
   const grant = grantedBy(decided, options);
   if (grant !== undefined) {
     add(target, "RateLimit-Policy", grant.policy);

@@ -98,7 +98,7 @@ export function checkTable(
     throw new InputError("options", expects, options);
   }
   for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);
-  for (const field of Object.keys(table)) {
+  for (const field in table) {
     const value = (options as Record<string, unknown>)[field];
     if (value !== undefined) check(field, value, table[field] as Check);
   }

@@ -1,7 +1,7 @@
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable, isPromise, checkObject } from "../limit/checks.ts";
 import type { AllDecision } from "../limit/decision.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, showObject } from "../limit/errors.ts";
 import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";
 import { checkRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
@@ -199,7 +199,7 @@ function select(
   // A promise has no claims: all clients would be taken for ones without a token.
   if (claims !== undefined && claims !== null && (typeof claims !== "object" || isPromise(claims))) {
     const rule = "an object, or undefined where there is no token";
-    throw new InputError("claims", rule, claims, showInstead(claims));
+    throw new InputError("claims", rule, claims, typeof claims === "object" ? showObject(claims) : undefined);
   }
   const parts = { incoming, claims: claims ?? undefined, address, trial };
   const requestsOf = (candidates: readonly CompiledRule[]): LimitRequest<string>[] =>
