@@ -13,16 +13,39 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
+/** What each request to KV waits for, by method. */
+const held: Partial<Record<"get" | "put" | "delete", Promise<void>>> = {};
 const namespace = {
-  get: async (key: string) => values.get(key) ?? null,
+  async get(key: string) {
+    const value = values.get(key) ?? null;
+    await held.get;
+    return value;
+  },
   async put(key: string, value: Uint8Array) {
     if (failure !== undefined) throw new Error(failure);
-    values.set(key, value.slice().buffer as ArrayBuffer);
+    const bytes = value.slice().buffer as ArrayBuffer;
+    await held.put;
+    values.set(key, bytes);
   },
-  delete: async (key: string) => void values.delete(key),
+  async delete(key: string) {
+    await held.delete;
+    if (failure !== undefined) throw new Error(failure);
+    values.delete(key);
+  },
 } as unknown as KvNamespaceLike;
+
+/** Holds the requests of a method back; the result lets them through. */
+function hold(method: "get" | "put" | "delete"): () => void {
+  let go: () => void = () => undefined;
+  held[method] = new Promise<void>((done) => (go = done));
+  return () => {
+    delete held[method];
+    go();
+  };
+}
 const isolate = () => defineLimits(configs, { store: workersKv(namespace), log: false });
 
 test("a write that KV refuses with 429 fails no call, and is written later", async () => {
@@ -47,3 +70,65 @@ test("any other failure of a write is a failure of the store, and is written lat
   expect((await limits.limit("quota", { count: 9 })).ok).toBe(false);
   expect((await isolate().getValue("quota")).value).toBe(6);
 });
+
+test("a reset is not undone by a read, a write or a grant that it overtakes", async () => {
+  const limits = isolate();
+  await isolate().limit("quota", { key: "read", count: 9 });
+  for (const key of ["write", "grant"]) await limits.limit("quota", { key, count: 8 });
+  vi.advanceTimersByTime(1000);
+  const [read, write, deleted] = [hold("get"), hold("put"), hold("delete")];
+  const calls = [limits.limit("quota", { key: "read" }), limits.limit("quota", { key: "write" })];
+  await Promise.resolve();
+  const resets = ["read", "write", "grant"].map((key) => limits.reset("quota", { key }));
+  // It is decided on the state after the reset.
+  calls.push(limits.limit("quota", { key: "grant", count: 2 }));
+  await Promise.resolve();
+  for (const go of [read, write, deleted]) go();
+  await Promise.all([...calls, ...resets]);
+  vi.advanceTimersByTime(1000);
+  for (const key of ["read", "write", "grant"]) await limits.limit("quota", { key, count: 0 });
+  const values = (by: typeof limits) =>
+    Promise.all(["read", "write", "grant"].map(async (key) => (await by.getValue("quota", { key })).value));
+  expect(await values(limits)).toEqual([9, 10, 8]);
+  expect(await values(isolate())).toEqual([9, 10, 8]);
+});
+
+test("a reset that KV refuses leaves the state", async () => {
+  const limits = isolate();
+  await limits.limit("quota", { count: 9 });
+  failure = "KV DELETE failed: 500 Internal Server Error";
+  await expect(limits.reset("quota")).rejects.toThrow("500");
+  expect((await limits.getValue("quota")).value).toBe(1);
+});
+
+test("a flood of keys evicts no grant that KV does not have yet", async () => {
+  const limits = isolate();
+  await limits.limit("quota", { key: "victim", count: 5 });
+  // Within a second of the last write, so it is not written yet.
+  await limits.limit("quota", { key: "victim", count: 5 });
+  for (let i = 0; i < 20_001; i++) await limits.limit("quota", { key: `${i}` });
+  expect((await limits.limit("quota", { key: "victim" })).ok).toBe(false);
+});
+
+test("a flood of keys that are all ahead of KV is written, and leaves a bounded number in memory", async () => {
+  const limits = isolate();
+  for (let i = 0; i < 12_000; i++) {
+    await limits.limit("quota", { key: `${i}`, count: 5 });
+    await limits.limit("quota", { key: `${i}`, count: 5 });
+  }
+  const gets = vi.spyOn(namespace, "get");
+  for (let i = 0; i < 12_000; i++) expect((await limits.limit("quota", { key: `${i}` })).ok, `${i}`).toBe(false);
+  // At most 10,000 were kept, so the others were read again.
+  expect(gets.mock.calls.length).toBeGreaterThanOrEqual(2000);
+});
+
+test.each(["reset", "getValue", "check"] as const)(
+  "%s of many keys leaves a bounded number in memory",
+  async (call) => {
+    const limits = isolate();
+    for (let i = 0; i < 12_000; i++) await limits[call]("quota", { key: `${i}` });
+    const gets = vi.spyOn(namespace, "get");
+    await limits.limit("quota", { key: "0" });
+    expect(gets).toHaveBeenCalledTimes(1);
+  },
+);

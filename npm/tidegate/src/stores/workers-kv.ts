@@ -36,12 +36,16 @@ export interface ApproximateStore extends AsyncStore {
 
 /** What this isolate has cached of a state. */
 interface Cached {
+  readonly limit: Limit;
+  readonly key: string | undefined;
   state: State | null;
   /** When it was last read from KV, and written to it; ms on this isolate's clock. */
   readAt: number;
   writtenAt: number;
   /** Whether the last change is still to be written to KV. */
   isAhead: boolean;
+  /** The last write, which may be under way. */
+  writing?: Promise<void>;
 }
 
 const OPTIONS = { prefix: STRING, approximate: FLAG };
@@ -58,6 +62,8 @@ const LEAST_TTL = 60;
 const MOST_TTL = 31_536_000;
 const MAX_KEY_BYTES = 512;
 const MAX_CACHED = 10_000;
+/** How many states are looked at for one that can be evicted. */
+const MAX_VISITED = 10;
 
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
@@ -119,14 +125,14 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       const details = { store: NAME, operation: "read", identity: id, cause, scope: "key" } as const;
       throw new StoreError((cause as Error).message, details);
     }
-    // Another call may have read meanwhile.
     const own = cached.get(id);
     if (own === undefined) {
-      if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value as string);
-      const fresh = { state: stored, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
-      cached.set(id, fresh);
-      return fresh;
+      const made = add({ limit, key, state: stored });
+      await evict(now);
+      return made;
     }
+    // Another call has read meanwhile, or a reset has overtaken this one, whose state is then out of date.
+    if (own !== before) return own;
     // Other locations took some, and so did this one: the lower value counts.
     const start = limit.start(key);
     if (limit.project(stored, now, start).value < limit.project(own.state, now, start).value) own.state = stored;
@@ -134,16 +140,56 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     return own;
   }
 
+  function add(state: Pick<Cached, "limit" | "key" | "state">): Cached {
+    const made = { ...state, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
+    cached.set(state.limit.identity(state.key), made);
+    return made;
+  }
+
+  /** The cached state to decide on: `found`, unless it was reset or evicted since it was found. */
+  function current(found: Cached): Cached {
+    const id = found.limit.identity(found.key);
+    const own = cached.get(id) ?? found;
+    cached.set(id, own);
+    return own;
+  }
+
+  /**
+   * Makes room. Grants that KV does not have yet are evicted only once they are written: a client would get its tokens back
+   * by a flood of other keys.
+   */
+  async function evict(now: number): Promise<void> {
+    if (cached.size <= MAX_CACHED) return;
+    let visited = 0;
+    for (const [id, at] of cached) {
+      cached.delete(id);
+      if (!at.isAhead) return;
+      // To the end of the order.
+      cached.set(id, at);
+      if (++visited === MAX_VISITED) break;
+    }
+    const [id, oldest] = cached.entries().next().value as [string, Cached];
+    // Where KV refuses this write too, memory is bounded all the same.
+    await put(oldest, now).catch(() => undefined);
+    const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
+    if (isOver && cached.get(id) === oldest) cached.delete(id);
+  }
+
   /** Writes to KV, at most once a second. */
-  async function write(limit: Limit, key: string | undefined, at: Cached, now: number): Promise<void> {
-    const time = Date.now();
-    if (!at.isAhead || at.state === null || Math.abs(time - at.writtenAt) < WRITE_EVERY) return;
+  async function write(at: Cached, now: number): Promise<void> {
+    if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await put(at, now);
+  }
+
+  async function put(at: Cached, now: number): Promise<void> {
+    const { limit, key, state } = at;
     at.isAhead = false;
-    at.writtenAt = time;
-    const fullAt = limit.fullAt(at.state, now, { start: limit.start(key) });
+    at.writtenAt = Date.now();
+    if (state === null) return;
+    const fullAt = limit.fullAt(state, now, { start: limit.start(key) });
     const expirationTtl = Math.min(LEAST_TTL + Math.ceil(Math.max(fullAt - now, 0) / 1000), MOST_TTL);
     try {
-      await namespace.put(keyOf(limit.identity(key)), encode(at.state), { expirationTtl });
+      at.writing = namespace.put(keyOf(limit.identity(key)), encode(state), { expirationTtl });
+      await at.writing;
     } catch (error) {
       at.isAhead = true;
       // What this isolate has cached decides, whether or not others can read it yet.
@@ -166,9 +212,9 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     approximate: true,
     async decide(call, now = Date.now()) {
       refuse(call, call.reserve);
-      const at = await look(call.limit, call.key, now);
+      const at = current(await look(call.limit, call.key, now));
       const decision = change(call, at, now);
-      await write(call.limit, call.key, at, now);
+      await write(at, now);
       return decision;
     },
     async decideAll(calls, now = Date.now()) {
@@ -180,20 +226,33 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
         );
       }
       for (const call of calls) refuse(call, call.reserve);
-      const all = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
+      const found = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
+      const all = found.map(current);
       const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Cached, now));
       const answer = combined(checks, now);
       if (!answer.ok || calls[0]?.op === "check") return answer;
       for (const [i, call] of calls.entries()) change(call, all[i] as Cached, now);
-      await Promise.all(calls.map((call, i) => write(call.limit, call.key, all[i] as Cached, now)));
+      await Promise.all(all.map((at) => write(at, now)));
       return answer;
     },
     async reset(limit, key) {
       refuse({ limit }, false);
       const id = limit.identity(key);
-      await namespace.delete(keyOf(id));
-      // KV may go on serving the old one for a minute.
-      cached.set(id, { state: null, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false });
+      const before = cached.get(id);
+      // First, so that no call that is decided meanwhile writes the old state.
+      const after = add({ limit, key, state: null });
+      try {
+        // A write that arrives after the deletion would undo it.
+        await before?.writing?.catch(() => undefined);
+        await namespace.delete(keyOf(id));
+      } catch (error) {
+        if (cached.get(id) === after && before !== undefined) cached.set(id, before);
+        throw error;
+      }
+      // KV may go on serving the old one for a minute, and has lost what was granted and written meanwhile.
+      after.readAt = Date.now();
+      after.isAhead = after.state !== null;
+      await evict(after.readAt);
     },
     async getValue(limit, key, now = Date.now()) {
       refuse({ limit }, false);
