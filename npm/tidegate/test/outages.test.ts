@@ -1,4 +1,5 @@
 /** The scope of a failure: a key, a node of a store, or the store; and what is logged about it. */
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
@@ -38,6 +39,9 @@ function noded(fails: (node: string) => unknown): AsyncStore & { calls: string[]
 }
 const FINE = Symbol("fine");
 const refused = new Error("connection refused");
+const thrown = (error: Error): never => {
+  throw error;
+};
 
 /** A log that keeps its lines. */
 function kept(): Log & { lines: string[]; causes: unknown[] } {
@@ -265,12 +269,17 @@ describe("the log", () => {
     }
   });
 
-  test("a logger that throws changes nothing", async () => {
-    const fail = () => {
-      throw new Error("the disk is full");
-    };
-    const limits = defineLimits(configs, { store: noded(() => refused), log: { error: fail, info: fail } });
+  test.each([
+    ["throws", () => thrown(new Error("the disk is full"))],
+    ["rejects", () => Promise.reject(new Error("the disk is full"))],
+  ])("a logger that %s changes nothing", async (_, fail) => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const limits = defineLimits(configs, { store: noded(() => refused), log: { error: fail, log: fail } });
     expect(await limits.limit("one", { key: "a" })).toMatchObject({ ok: false, degraded: true });
+    await turn();
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   test("has a line for a synchronous store too", () => {

@@ -1,11 +1,12 @@
 /** A breaker and log lines for each node of a store that fails. */
+import { isPromise } from "../limit/checks.ts";
 import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
 
 interface Lines {
   /** A node of the store failed; `cause` is the client's own error, where there is one. */
-  error(message: string, cause: unknown): void;
+  error(message: string, cause: unknown): unknown;
   /** The node answers again. */
-  info(message: string): void;
+  info(message: string): unknown;
 }
 
 /** Receives one line when a store fails, and one when it answers again: `console`, pino, or the `Logger` of NestJS. */
@@ -128,13 +129,16 @@ export class Outages {
     return what.startsWith(`${this.#store}: `) ? what : `${this.#store}: ${what}`;
   }
 
-  /** A log that throws must not change what a call returns. */
-  #write(write: (log: Lines) => void): void {
+  /** A log that throws or rejects must not change what a call returns, nor end the process. */
+  #write(write: (log: Lines) => unknown): void {
+    // There is no other place to report it.
+    const ignored = (): void => undefined;
     if (this.#log === undefined) return;
     try {
-      write(this.#log);
+      const written = write(this.#log);
+      if (isPromise(written)) written.then(ignored, ignored);
     } catch {
-      // There is no other place to report it.
+      ignored();
     }
   }
 }
