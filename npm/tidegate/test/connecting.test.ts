@@ -1,6 +1,6 @@
 /** How a limiter waits for a store's client that connects for the first time. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { defineLimits, memory } from "../src/index.ts";
+import { defineLimits, isStoreError, memory } from "../src/index.ts";
 import type { AsyncStore } from "../src/stores/contract.ts";
 import { connectingBy } from "../src/stores/steps.ts";
 
@@ -42,4 +42,33 @@ test("a client that throws when it should connect has failed to, and the first c
   });
   await connecting();
   expect(connecting()).toBeUndefined();
+});
+
+test("a connection that fails is a failure of the store, logged once; no rejection is unhandled", async () => {
+  const refused = new Error("connection refused");
+  const decide = vi.fn();
+  const connecting = Promise.reject(refused);
+  const store = {
+    name: "cold",
+    sync: false,
+    connecting,
+    decide,
+    decideAll: decide,
+    reset: decide,
+  } as never as AsyncStore;
+  const lines: unknown[][] = [];
+  const log = { error: (...line: unknown[]) => void lines.push(line), info: () => {} };
+  const limiter = defineLimits(limits, { store, log });
+  const denied = await Promise.all([1, 2, 3].map(() => limiter.limit("one", { key: "a" })));
+  for (const { ok, degraded, cause } of denied) {
+    expect([ok, degraded, isStoreError(cause) && cause.cause]).toEqual([false, true, refused]);
+  }
+  const all = await limiter.limitAll([{ name: "one", key: "a" }]);
+  expect([all.ok, all.degraded]).toEqual([false, true]);
+  const message = 'cold: reset of "one:a" failed: connection refused';
+  await expect(limiter.reset("one", { key: "a" })).rejects.toMatchObject({ code: "TIDEGATE_STORE", message });
+  expect(lines).toEqual([
+    [expect.stringMatching(/^tidegate: cold: take of "one:a" failed: connection refused;/), refused],
+  ]);
+  expect(decide).not.toHaveBeenCalled();
 });

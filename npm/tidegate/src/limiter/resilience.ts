@@ -125,10 +125,19 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     send: (deadline: number) => Promise<T>,
     without: (cause: unknown) => T = thrown,
   ): Promise<T> {
+    const node = nodeOf(targets);
+    /** Counts and logs what the store failed with. */
+    const instead = (error: unknown): T => {
+      const isOurs = isInputError(error) || isStoreError(error);
+      const failure = isOurs
+        ? error
+        : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error });
+      failed(outages, node, failure, fallback.insteadOf(targets));
+      return without(failure);
+    };
     const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
       const timeout = Math.min(...targets.map(timeoutOf));
       const now = steadyNow();
-      const node = nodeOf(targets);
       if (!outages.none && !outages.admits(node, now)) {
         const reason = "it has failed repeatedly; calls go to it again later";
         resolve(without(new StoreError(reason, detailsOf(operation, targets))));
@@ -151,13 +160,8 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       };
       const fail = (error: unknown): void => {
         if (!ends()) return;
-        const isOurs = isInputError(error) || isStoreError(error);
-        const failure = isOurs
-          ? error
-          : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error });
         try {
-          failed(outages, node, failure, fallback.insteadOf(targets));
-          resolve(without(failure));
+          resolve(instead(error));
         } catch (cause) {
           reject(cause);
         }
@@ -180,7 +184,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       const cancel = afterWaiting(wait, () => resolve(undefined));
       void connecting.then(resolve, reject).then(cancel);
     });
-    return connected.then(() => new Promise(start), without);
+    return connected.then(() => new Promise(start), instead);
   }
 
   /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
