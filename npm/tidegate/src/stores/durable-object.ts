@@ -7,7 +7,7 @@ import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
 import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, showBinding } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -87,7 +87,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
       "namespace",
       "a binding to a namespace of Durable Objects, such as env.LIMITS",
       namespace,
-      showInstead(namespace),
+      showBinding(namespace, "durable_objects.bindings"),
     );
   }
   checkRpc();

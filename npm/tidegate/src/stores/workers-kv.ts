@@ -7,7 +7,7 @@ import { layers } from "../limiter/layers.ts";
 import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
-import { InputError, messageOf, showInstead, StoreError } from "../limit/errors.ts";
+import { InputError, messageOf, showBinding, StoreError } from "../limit/errors.ts";
 import { sha256 } from "../http/sha256.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call } from "./contract.ts";
@@ -85,7 +85,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       "namespace",
       "a binding to a KV namespace, such as env.QUOTAS",
       namespace,
-      showInstead(namespace),
+      showBinding(namespace, "kv_namespaces"),
     );
   }
   checkTable("workersKv", options, OPTIONS);

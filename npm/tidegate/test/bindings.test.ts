@@ -1,0 +1,15 @@
+/** What a Worker has in place of a binding that its configuration lacks. */
+import { expect, test } from "vitest";
+import { durableObject } from "../src/stores/durable-object.ts";
+import { workersKv } from "../src/stores/workers-kv.ts";
+
+const env: { LIMITS?: never; QUOTAS?: never } = {};
+
+test.each([
+  ["durableObject", () => durableObject(env.LIMITS as never), "durable_objects.bindings"],
+  ["workersKv", () => workersKv(env.QUOTAS as never), "kv_namespaces"],
+])("%s names the setting that makes a binding where there is none", (_, make, setting) => {
+  expect(make).toThrow(
+    `got undefined: the Worker has no binding of that name; add it to \`${setting}\` of its wrangler.jsonc or wrangler.toml`,
+  );
+});
