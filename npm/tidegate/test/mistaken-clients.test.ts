@@ -50,7 +50,6 @@ describe("a store", () => {
     ],
     ["PostgreSQL: the module", () => postgres(any({ Pool: pg.Pool })), `${POSTGRES}an object with Pool`],
     ["PostgreSQL: a promise", () => postgres(any(Promise.resolve())), `${POSTGRES}a promise; \`await\` it first`],
-    ["Workers KV: no such binding", () => workersKv(any({}["QUOTAS" as never])), `${KV}undefined`],
     ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
