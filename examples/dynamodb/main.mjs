@@ -5,7 +5,8 @@ import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { defineLimits, MINUTE, SECOND } from "tidegate";
 import { dynamodb } from "tidegate/dynamodb";
 
-const client = new DynamoDB();
+// The store repeats throttled requests itself, without the client's pauses.
+const client = new DynamoDB({ maxAttempts: 1 });
 // Once, in your set-up. Deployed tables usually come from CloudFormation, the CDK or Terraform.
 const TableName = "tidegate";
 await client.createTable({

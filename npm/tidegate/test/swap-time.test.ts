@@ -152,7 +152,7 @@ test("a burst on which a slow process cannot decide in time is decided in parts,
 });
 
 test("the last error of a busy database is in the message", async () => {
-  const { store } = table({ swap: () => Promise.reject(new Error("locked")), isBusy: () => true });
+  const { store } = table({ swap: () => Promise.reject(new Error("locked")), busy: () => "database" });
   const taken = store.decide(call(), NOW, performance.now() + 4);
   expect(await within(4, taken)).toMatch(/not stored in [23] attempts: locked/);
 });

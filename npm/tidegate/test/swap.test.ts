@@ -40,6 +40,59 @@ test("a key that others write all the time does not keep calls from other keys",
   }
 });
 
+test.each([
+  ["entries", "key", undefined],
+  ["database", "store", true],
+] as const)(
+  "busy %s until the deadline: an error of scope %s, and calls on other keys: degraded %s",
+  async (busy, scope, degraded) => {
+    const { store, database } = table({ busy: () => busy });
+    const { swap } = database;
+    database.swap = (some, ...rest) =>
+      some[0]?.id === "one:hot" ? Promise.reject(new Error("throttled")) : swap(some, ...rest);
+    const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
+    vi.useFakeTimers();
+    try {
+      for (let i = 0; i < 5; i++) {
+        const hot = limits.limit("one", { key: "hot" });
+        await vi.advanceTimersByTimeAsync(20);
+        expect((await hot).cause).toMatchObject({ scope, message: expect.stringContaining("throttled") });
+      }
+      expect((await limits.limit("one", { key: "other" })).degraded).toBe(degraded);
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
+
+test.each(["stays out", "is aborted"])(
+  "a request that %s at the deadline of a busy key is of that key alone",
+  async (ending) => {
+    const { store, database } = table({ swap: async () => false });
+    const { read } = database;
+    let reads = 0;
+    database.read = (ids, until) => {
+      if (++reads % 2 === 1 || ids[0] !== "one:hot") return read(ids, until);
+      const rest = ending === "is aborted" ? until - performance.now() - 1 : 60_000;
+      return new Promise((_, reject) => setTimeout(reject, rest, new Error("aborted")));
+    };
+    const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
+    vi.useFakeTimers();
+    try {
+      for (let i = 0; i < 6; i++) {
+        const hot = limits.limit("one", { key: "hot" });
+        await vi.advanceTimersByTimeAsync(20);
+        expect((await hot).cause).toMatchObject({
+          scope: "key",
+          message: expect.stringContaining("not stored in 1 attempt"),
+        });
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
+
 test("no pause ends at the deadline or after it, however long those before were", async () => {
   const { store } = table({ swap: async () => false });
   const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
@@ -155,7 +208,7 @@ test("a step that lost is repeated on what is stored then", async () => {
 
 test("an error after which nothing was done is repeated; any other is every call's of the step", async () => {
   const busy = new Error("busy");
-  const { store, database } = table({ isBusy: (error) => error === busy });
+  const { store, database } = table({ busy: (error) => (error === busy ? "database" : undefined) });
   const { read } = database;
   const errors = [busy, busy];
   database.read = (ids, until) => {

@@ -96,8 +96,13 @@ test.each([
 });
 
 /** A client whose first requests of these kinds are answered with this error, as DynamoDB sends it. */
-function failing(times: number, operation: string, body: object): { client: DynamoDB; left: () => number } {
-  const client = server.connect({ maxAttempts: 1 });
+function failing(
+  times: number,
+  operation: string,
+  body: object,
+  maxAttempts = 1,
+): { client: DynamoDB; left: () => number } {
+  const client = server.connect({ maxAttempts });
   let left = times;
   const { requestHandler } = client.config;
   const { handle } = requestHandler;
@@ -150,6 +155,28 @@ test("throttled until its deadline: the call is degraded, and takes nothing", as
   const decision = await limitsOn(table, client, 300).limit("login", { key: "k" });
   expect(decision).toMatchObject({ ok: false, degraded: true });
   expect(await items(table)).toEqual([]);
+  client.destroy();
+});
+
+test("one key that is throttled, or that others write, does not keep calls from other keys", async () => {
+  const table = await server.createTable("hot");
+  for (const name of ["ProvisionedThroughputExceededException", "ConditionalCheckFailedException"]) {
+    const { client } = failing(1e6, "PutItem", error(name));
+    const limits = limitsOn(table, client, 100);
+    for (let i = 0; i < 6; i++) {
+      const { cause } = await limits.limit("login", { key: "hot" });
+      expect(cause).toMatchObject({ scope: "key" });
+    }
+    expect((await limits.check("login", { key: "other" })).degraded).toBeUndefined();
+    client.destroy();
+  }
+});
+
+test("with the client's own attempts, which pause for longer than the deadline, the error names the setting", async () => {
+  const table = await server.createTable("attempts");
+  const { client } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
+  const { cause } = await limitsOn(table, client, 100).limit("login", { key: "k" });
+  expect(String(cause)).toMatch(/no answer before the deadline.*new DynamoDB\(\{ maxAttempts: 1 \}\)/);
   client.destroy();
 });
 

@@ -5,7 +5,7 @@
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkTable, isBytes, STRING } from "../limit/checks.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -99,7 +99,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
       return (await atomic.commit()).ok;
     },
     // SQLite reports a lock before it has changed anything.
-    isBusy: (error) => error instanceof Error && /database is (locked|busy)/i.test(error.message),
+    busy: (error) => (/database is (locked|busy)/i.test(messageOf(error)) ? "database" : undefined),
   });
   return storeOf("deno-kv", async (targets, ...step) => {
     const states = targets.reduce((sum, { limit }) => sum + limit.policy.shards, 0);

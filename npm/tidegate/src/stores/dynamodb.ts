@@ -49,6 +49,8 @@ const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transa
 const NO_IDENTITY = "/";
 /** Ms. */
 const CONNECT_TIMEOUT = 10_000;
+/** Ms: at the deadline itself the limiter's own timer has answered the caller, with an error that says less. */
+const BEFORE_DEADLINE = 2;
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -60,7 +62,7 @@ const BUSY =
  * ```ts
  * import { DynamoDB } from "@aws-sdk/client-dynamodb";
  *
- * const store = dynamodb(new DynamoDB({ region: "eu-central-1" }));
+ * const store = dynamodb(new DynamoDB({ region: "eu-central-1", maxAttempts: 1 }));
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
@@ -68,7 +70,8 @@ const BUSY =
  * The table must exist, with the partition key `id`, a string. Each item is `id`, `state` (16 bytes) and `dropAt`, the
  * Unix time in seconds from which it may be deleted: make that the table's TTL attribute. A limit with `shards` is one
  * item. A step that lost against another process, or was throttled, is repeated until the call's deadline; a request
- * that is out by then is aborted. Calls reject with a `StoreError` where DynamoDB fails. Throws an `InputError` where an
+ * that is out by then is aborted. Make the client with `maxAttempts: 1`: after a throttled request its own attempts pause
+ * for longer than most deadlines. Calls reject with a `StoreError` where DynamoDB fails. Throws an `InputError` where an
  * argument is wrong.
  */
 export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {
@@ -82,14 +85,21 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   const database = client as unknown as Client;
 
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
-  /** Sends a request, and aborts it with the retries of the client at `until`. */
+  /** Sends a request, and aborts it with the retries of the client just before `until`. */
   const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
     try {
-      return await request({ abortSignal: AbortSignal.timeout(Math.max(Math.floor(until - performance.now()), 0)) });
+      const rest = Math.max(Math.floor(until - performance.now()) - BEFORE_DEADLINE, 0);
+      return await request({ abortSignal: AbortSignal.timeout(rest) });
     } catch (error) {
-      if ((error as Error | undefined)?.name !== "ResourceNotFoundException") throw error;
-      const remedy = "create it with the partition key `id`, a string";
-      throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
+      const name = (error as Error | undefined)?.name;
+      if (name === "ResourceNotFoundException") {
+        const remedy = "create it with the partition key `id`, a string";
+        throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
+      }
+      if (name !== "AbortError") throw error;
+      // The client keeps the error that it pauses for to itself.
+      const attempts = "a client made by new DynamoDB({ maxAttempts: 1 }) does not pause after a throttled request";
+      throw new Error(`no answer before the deadline; ${attempts}`, { cause: error });
     }
   };
   /** What is written to one item, or only compared. */
@@ -128,10 +138,12 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       });
       return true;
     },
-    isBusy(error) {
+    busy(error) {
       const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
-      if (name !== "TransactionCanceledException") return BUSY.test(name);
-      return CancellationReasons?.every(({ Code = "" }) => BUSY.test(Code)) === true;
+      const causes =
+        name === "TransactionCanceledException" ? CancellationReasons?.map(({ Code = "" }) => Code) : [name];
+      // Throttled is mostly a partition, and never all: a table grants up to its throughput.
+      return causes?.every((cause) => BUSY.test(cause)) === true ? "entries" : undefined;
     },
   });
   const hello = { TableName, Key: keyOf(NO_IDENTITY) };

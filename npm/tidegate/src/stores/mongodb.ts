@@ -130,10 +130,11 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       };
       return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
-    isBusy(error) {
+    busy(error) {
       const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
-      if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return true;
-      return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError");
+      if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
+      // Also where the connection ends inside a transaction.
+      return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
     },
   });
   return connectedBy(ready, storeOf(NAME, swaps.run));

@@ -126,7 +126,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       await query(`DELETE FROM ${table} WHERE id IN (${ids.map(() => "UNHEX(?)").join()}) AND ${full}`, ids);
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
-    isBusy: (error) => error instanceof Locked || BUSY.includes(errnoOf(error)),
+    busy: (error) => (error instanceof Locked || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
   }));
 }
 

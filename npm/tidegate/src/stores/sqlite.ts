@@ -95,7 +95,8 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
     },
     isMissing: (error) => /no such table/i.test(messageOf(error)),
     // Reported before anything has changed.
-    isBusy: (error) => /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)),
+    busy: (error) =>
+      /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)) ? "database" : undefined,
   }));
   // On D1 the requests of an isolate share steps.
   return Object.assign(store, { during });

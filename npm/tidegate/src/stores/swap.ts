@@ -33,6 +33,9 @@ export interface Change<Version> {
   readonly write: Write | undefined;
 }
 
+/** Entries that others write, or that are used too often, fail alone: calls on others go on. */
+export type Busy = "entries" | "database";
+
 /** The database, as this base uses it. */
 export interface Swappable<Version> {
   readonly name: string;
@@ -48,8 +51,11 @@ export interface Swappable<Version> {
   swap(changes: readonly Change<Version>[], until: number, first: number): Promise<boolean>;
   /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
   readonly comparesAll?: boolean;
-  /** Whether an error means that nothing was done, and another attempt may succeed. */
-  isBusy?(error: unknown): boolean;
+  /**
+   * What is busy where an error means that nothing was done and another attempt may succeed: entries of the step, or the
+   * whole database. `undefined`: the error means anything else.
+   */
+  busy?(error: unknown): Busy | undefined;
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
   readonly stepTimeout?: number;
   /** Without it, a limit with `shards` is one row. */
@@ -60,9 +66,12 @@ interface Waiting {
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
   /** `performance.now()`, ms; `Infinity` for none. */
-  readonly deadline: number;
+  deadline: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
+  /** Why its last attempt failed, where its entries are busy. */
+  busy?: KeyError;
+  timer?: ReturnType<typeof setTimeout>;
 }
 
 /** How a call ends once its step is written. */
@@ -80,6 +89,8 @@ const MOST_STEPS = 128;
 const PAUSE_MOST = 100;
 /** Ms by which a timer may be late: a pause that ended at the deadline would be counted as a failure of the store. */
 const LATE = 2;
+/** Ms by which a call on a busy entry ends before its deadline: before a client's own timer for a request, too. */
+const BEFORE_DEADLINE = 5;
 
 /** The calls that can still be answered; rejects the others. */
 function inTime(calls: readonly Waiting[]): Waiting[] {
@@ -89,6 +100,18 @@ function inTime(calls: readonly Waiting[]): Waiting[] {
     reject(notSent());
     return false;
   });
+}
+
+/**
+ * Moves the deadline of a call on a busy entry forward, and rejects it then even if a request is out: the entry took the
+ * time, and the limiter, whose own timer is at the deadline, would count a failure of the store.
+ */
+function rejectInTime(call: Waiting, busy: KeyError): void {
+  call.busy = busy;
+  if (call.timer !== undefined || call.deadline === Infinity) return;
+  call.deadline -= BEFORE_DEADLINE;
+  const rest = Math.max(Math.floor(call.deadline - performance.now()), 0);
+  call.timer = setTimeout(() => call.reject(call.busy), rest);
 }
 
 /** Atomic steps on a {@link Swappable}. */
@@ -149,6 +172,8 @@ export class Swaps<Version> {
       await within(until - began, this.#attempts(ids, batch, until), late);
     } catch (error) {
       for (const { reject } of batch) reject(error);
+    } finally {
+      for (const { timer } of batch) clearTimeout(timer);
     }
   }
 
@@ -169,16 +194,17 @@ export class Swaps<Version> {
         }
         failure = ends;
       } catch (error) {
-        if (this.#database.isBusy?.(error) !== true) throw error;
-        failure = error;
+        const busy = this.#database.busy?.(error);
+        if (busy === undefined) throw error;
+        failure = busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error;
       }
       // Longer each time and never the same, so that callers that met once do not meet again.
       const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
-      if (performance.now() + pause + LATE > until) {
-        const times = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-        const message = `not stored in ${times}: ${messageOf(failure)}`;
-        throw failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
-      }
+      const times = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+      const message = `not stored in ${times}: ${messageOf(failure)}`;
+      const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
+      if (performance.now() + pause + LATE > until) throw notStored;
+      if (notStored instanceof KeyError) for (const call of calls) rejectInTime(call, notStored);
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }

@@ -4,7 +4,7 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK, storeOf } from "./steps.ts";
-import { type Entry, Swaps } from "./swap.ts";
+import { type Busy, type Entry, Swaps } from "./swap.ts";
 
 /** Settings of a store in a table. */
 export interface TableOptions {
@@ -38,8 +38,8 @@ export interface Statements {
   sweep(most: number): Promise<unknown>;
   /** Whether the table does not exist. */
   isMissing(error: unknown): boolean;
-  /** Whether nothing was done, and another attempt may succeed. */
-  isBusy(error: unknown): boolean;
+  /** What is busy, where nothing was done and another attempt may succeed. */
+  busy(error: unknown): Busy | undefined;
 }
 
 /** The error where a store got something else in place of a client. */
@@ -99,7 +99,7 @@ export function tableStore(
       });
       return statements.write(rows, first);
     },
-    isBusy: (error) => statements.isBusy(error),
+    busy: (error) => statements.busy(error),
   });
   // Creates the table, too.
   return connectedBy(() => read([""]), storeOf(name, swaps.run));
