@@ -16,6 +16,8 @@ interface Beside {
   getClientAddress?: (() => unknown) | undefined;
   /** Astro: the context, whose getter throws where the adapter has no address. */
   clientAddress?: unknown;
+  /** Qwik City: the event. */
+  clientConn?: { ip?: unknown } | undefined;
   /** h3 2: the event. */
   req?: { ip?: unknown } | undefined;
   /** h3 1, as in Nuxt 4: the event. */
@@ -27,7 +29,7 @@ interface Beside {
 /** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
 export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pick<Incoming, "address" | "socket"> {
   const found = Object(beside) as Beside;
-  const { remoteAddr, requestIP, server, getClientAddress, req, node, incoming } = found;
+  const { remoteAddr, requestIP, server, getClientAddress, clientConn, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
   if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
@@ -35,7 +37,7 @@ export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pi
   if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
   if ("clientAddress" in found) return late(() => found.clientAddress);
   // srvx: TanStack Start, Nitro 3
-  const ip = req?.ip ?? request.ip;
+  const ip = clientConn?.ip ?? req?.ip ?? request.ip;
   if (typeof ip === "string") return { address: ip };
   // The socket itself: its address is absent where the client has left, or on a Unix socket.
   return { socket: (incoming ?? node?.req)?.socket };

@@ -170,12 +170,13 @@ test("Deno's and Bun's hosts report the address, each in its way", async () => {
   expect(await status({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
 });
 
-test("SvelteKit, Astro and h3 pass an object that has the address", async () => {
+test("SvelteKit, Astro, Qwik and h3 pass an object that has the address", async () => {
   const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _event: unknown) => new Response("hello"));
   const status = async (event: unknown) => (await handler(new Request("http://a/"), event)).status;
   expect(await status({ getClientAddress: () => "192.0.2.1" })).toBe(200); // SvelteKit
   expect(await status({ clientAddress: "192.0.2.1" })).toBe(429); // Astro
+  expect(await status({ clientConn: { ip: "192.0.2.1" } })).toBe(429); // Qwik City
   expect(await status({ req: { ip: "192.0.2.1" } })).toBe(429); // h3 2
   expect(await status({ req: { ip: "192.0.2.2" } })).toBe(200);
   expect(await status({ node: { req: { socket: { remoteAddress: "192.0.2.2" } } } })).toBe(429); // h3 1: Nuxt 4
