@@ -1,8 +1,9 @@
 /** A process that is busy for longer than the timeout, beside a store that answers in time. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { defineLimits, memory } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
+import { afterWaiting } from "../src/limit/steady.ts";
 import type { AsyncStore } from "../src/stores/contract.ts";
 import { Swaps } from "../src/stores/swap.ts";
 
@@ -59,4 +60,19 @@ test("a step of compare-and-swap ends with the reply, too", async () => {
   await undefined;
   work(200);
   expect(await step).toMatchObject({ value: 10 });
+});
+
+test("a timer that fires early does not end a call before its deadline", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  const late = vi.fn();
+  afterWaiting(100, late);
+  clock.mockReturnValue(99.3);
+  vi.advanceTimersByTime(100);
+  expect(late).not.toHaveBeenCalled();
+  clock.mockReturnValue(100.3);
+  vi.advanceTimersByTime(1);
+  expect(late).toHaveBeenCalledOnce();
+  clock.mockRestore();
+  vi.useRealTimers();
 });

@@ -10,7 +10,8 @@ const JITTER = 5;
 /**
  * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
  * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
- * `unref`: it does not keep the process alive.
+ * One that fires early, as those of Node.js do by less than 1 ms, waits for the rest. `unref`: it does not keep the process
+ * alive.
  */
 export function afterWaiting(ms: number, then: () => void, unref = false): () => void {
   const due = steadyNow() + ms;
@@ -21,8 +22,8 @@ export function afterWaiting(ms: number, then: () => void, unref = false): () =>
   };
   let timer = start(ms, () => {
     const late = steadyNow() - due;
-    if (late < JITTER) then();
-    else timer = start(Math.min(late, ms), then);
+    if (late >= 0 && late < JITTER) then();
+    else timer = start(Math.min(Math.ceil(Math.abs(late)), ms), then);
   });
   return () => clearTimeout(timer);
 }
