@@ -9,7 +9,5 @@ test.each([
   ["durableObject", () => durableObject(env.LIMITS as never), "durable_objects.bindings"],
   ["workersKv", () => workersKv(env.QUOTAS as never), "kv_namespaces"],
 ])("%s names the setting that makes a binding where there is none", (_, make, setting) => {
-  expect(make).toThrow(
-    `got undefined: the Worker has no binding of that name; add it to \`${setting}\` of its wrangler.jsonc or wrangler.toml`,
-  );
+  expect(make).toThrow(`got undefined; add this binding to \`${setting}\` in wrangler.jsonc`);
 });

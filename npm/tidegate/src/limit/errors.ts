@@ -34,9 +34,7 @@ export function showInstead(value: unknown): string {
 
 /** The same of a binding of a Worker; `setting` is where its configuration makes such bindings. */
 export const showBinding = (value: unknown, setting: string): string =>
-  value === undefined
-    ? `undefined: the Worker has no binding of that name; add it to \`${setting}\` of its wrangler.jsonc or wrangler.toml`
-    : showInstead(value);
+  value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
 
 /** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
 export function messageOf(error: unknown): string {

@@ -3,7 +3,17 @@ import { checkVersion } from "../limit/version.ts";
 import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
-import { checkFields, fieldTable, isPromise, unknownField, checkObject } from "../limit/checks.ts";
+import {
+  ANY,
+  type Check,
+  checkFields,
+  checkObject,
+  checkTable,
+  fieldTable,
+  functionThat,
+  isPromise,
+  unknownField,
+} from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
 import { InputError, show, showObject } from "../limit/errors.ts";
@@ -86,22 +96,26 @@ export interface Value extends State {
 export function checkLimiter<S extends Store>(
   options: LimiterOptions<S>,
 ): Settings & { store: S; now: LimiterOptions<S>["now"] } {
-  checkOptions(options, "an object, such as { store }");
-  checkFields(options, LIMITER, "defineLimits");
+  checkTable("defineLimits", options, LIMITER, "an object, such as { store }");
   const { store = new MemoryStore() as Store as S, now } = options;
   const onStoreError = checkOnStoreError(options.onStoreError) ?? "deny";
   const timeout = checkTimeout(options.timeout) ?? 250;
   const log = checkLog(options.log);
-  if (now !== undefined && typeof now !== "function") throw new InputError("now", "a function that returns ms", now);
-  if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
-    throw new InputError("store", "a store, such as memory() or redis(client)", store);
-  }
   checkVersion(store);
   return { store, now, onStoreError, timeout, log };
 }
 
 export const NONE: LimitOptions = Object.freeze({});
-const LIMITER = fieldTable("store", "now", "onStoreError", "timeout", "log");
+const LIMITER: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
+  store: {
+    expects: "a store, such as memory() or redis(client)",
+    accepts: (store) => typeof (store as Partial<Store> | null)?.decide === "function",
+  },
+  now: functionThat("a function that returns ms"),
+  onStoreError: ANY,
+  timeout: ANY,
+  log: ANY,
+};
 const LIMIT = fieldTable("key", "count", "reserve", "throws", "config");
 const CALL = fieldTable("key", "count", "config");
 export const MANY: Readonly<Record<string, true>> = fieldTable("count");

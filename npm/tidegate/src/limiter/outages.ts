@@ -1,5 +1,4 @@
 /** A breaker and log lines for each node of a store that fails. */
-import { isPromise } from "../limit/checks.ts";
 import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
 
 interface Lines {
@@ -129,17 +128,10 @@ export class Outages {
     return what.startsWith(`${this.#store}: `) ? what : `${this.#store}: ${what}`;
   }
 
-  /** A log that throws or rejects must not change what a call returns, nor end the process. */
+  /** A log that throws or rejects must not change what a call returns, nor end the process: nowhere else can report it. */
   #write(write: (log: Lines) => unknown): void {
-    // There is no other place to report it.
-    const ignored = (): void => undefined;
-    if (this.#log === undefined) return;
-    try {
-      const written = write(this.#log);
-      if (isPromise(written)) written.then(ignored, ignored);
-    } catch {
-      ignored();
-    }
+    const log = this.#log;
+    if (log !== undefined) (async () => write(log))().catch(() => undefined);
   }
 }
 
