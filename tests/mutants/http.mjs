@@ -281,7 +281,7 @@ export const HTTP = [
   one("middleware/fetch-response.ts", "    admission.setFields(copy.headers);\n", "", FETCH, HONO),
   one("middleware/fetch-response.ts", "      settle(statusOfThrown(error), error);\n", "", FETCH),
   one("middleware/fetch-response.ts", 'if (digest.startsWith("NEXT_REDIRECT")) return 303;', "", FETCH),
-  one("middleware/fetch-response.ts", ' && (name === "HTTPError" || !(error instanceof Error))', "", FETCH),
+  one("middleware/fetch-response.ts", ' && (name === "HTTPError" || !isError(error))', "", FETCH),
   one("middleware/fetch-response.ts", 'name === "HTTPError" || ', "", FETCH),
   one("middleware/fetch-response.ts", "Object(made).__h3_error__ === true", "false", FETCH),
   one("middleware/nest.ts", "own === false || this.#guard", "this.#guard", NEST),

@@ -73,6 +73,8 @@ export const classOf = (value: unknown): string => Object.prototype.toString.cal
 /** Bytes of any realm. */
 export const isBytes = (value: unknown): value is Uint8Array =>
   Object.prototype.toString.call(value) === "[object Uint8Array]";
+/** An error of any realm. */
+export const isError = (value: unknown): value is Error => value instanceof Error || classOf(value) === "Error";
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
 

@@ -1,3 +1,4 @@
+import { isError } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
@@ -53,7 +54,7 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
     admission.setFields(response.headers);
     return response;
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+    if (Object(error).name !== "TypeError") throw error;
     if (response.status < 200) return response;
     const { body, status, statusText, headers } = response;
     // Not from the response itself: @hono/node-server's Response would take over its headers.
@@ -70,7 +71,7 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
  */
 export function statusOfThrown(error: unknown): number {
   const { digest, status, statusCode, name, constructor: made } = Object(error) as Partial<Record<string, unknown>>;
-  if (typeof status === "number" && (name === "HTTPError" || !(error instanceof Error))) return status;
+  if (typeof status === "number" && (name === "HTTPError" || !isError(error))) return status;
   if (typeof statusCode === "number" && Object(made).__h3_error__ === true) return statusCode;
   if (typeof digest !== "string") return 500;
   if (digest.startsWith("NEXT_REDIRECT")) return 303;

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { rateLimit as rateLimitNext } from "../../src/middleware/next.ts";
+import { there } from "../realm.ts";
 import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite, type Serve } from "./suite.ts";
@@ -98,6 +99,7 @@ describe("settles once", () => {
       Object.assign(new Error("not found"), { status: 404 }),
       500,
     ],
+    ["the same error, of another realm", there("Object.assign(new Error('not found'), { status: 404 })"), 500],
     ["nothing", undefined, 500],
   ])("for a handler that throws: %s", async (_, value, status) => {
     const thrown = () => {
@@ -130,6 +132,15 @@ describe("responses that are none", () => {
     await call("denied", hello);
     const rule = "`denied` must be a function that returns a Response; got undefined";
     await expect(call("denied", hello, () => {})).rejects.toThrow(rule);
+  });
+
+  test("a response whose immutable headers are of another realm gets the fields on a copy", async () => {
+    const refused = there<() => void>("() => { throw new TypeError('immutable'); }");
+    const headers = Object.assign(new Headers({ "X-Own": "1" }), { set: refused, append: refused });
+    const response = { body: "hello", status: 203, statusText: "", headers };
+    const answered = await call("immutable", () => response);
+    expect([answered.status, await answered.text(), answered.headers.get("X-Own")]).toEqual([203, "hello", "1"]);
+    expect(answered.headers.get("RateLimit")).toMatch(/^"api"/);
   });
 
   test("a network error, which has no status and takes no fields, is passed on", async () => {

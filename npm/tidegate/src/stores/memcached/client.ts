@@ -1,7 +1,8 @@
 /** The clients that can compare and swap, recognized by their shape, behind one interface. */
 import { generalizedUtf8 } from "../../engine/utf8.ts";
 import { sha256 } from "../../http/sha256.ts";
-import { InputError, showInstead } from "../../limit/errors.ts";
+import { isError } from "../../limit/checks.ts";
+import { InputError, messageOf, showInstead } from "../../limit/errors.ts";
 
 /** The npm package `memcached`, which calls back. */
 export interface CallbackMemcached {
@@ -74,7 +75,7 @@ function byCallback(client: CallbackMemcached): Connection {
         const [first] = Array.isArray(error) ? error : [error];
         // A key that is present is reported as an error.
         if ((first as { notStored?: unknown } | undefined)?.notStored === true) resolve(false);
-        else if (first) reject(first instanceof Error ? first : new Error(String(first)));
+        else if (first) reject(isError(first) ? first : new Error(String(first)));
         else resolve(answer);
       });
     });
@@ -117,7 +118,7 @@ function byPromise(client: PromiseMemcached): Connection {
       const answer = await sent;
       return Array.isArray(answer) && (answer[0] === "STORED" || answer[0] === "DELETED");
     } catch (error) {
-      if (error instanceof Error && NOT_DONE.test(error.message)) return false;
+      if (NOT_DONE.test(messageOf(error))) return false;
       throw error;
     }
   };
