@@ -1,5 +1,6 @@
 /** A breaker and log lines for each node of a store that fails. */
 import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
+import { notify } from "../limit/notify.ts";
 
 interface Lines {
   /** A node of the store failed; `cause` is the client's own error, where there is one. */
@@ -128,10 +129,10 @@ export class Outages {
     return what.startsWith(`${this.#store}: `) ? what : `${this.#store}: ${what}`;
   }
 
-  /** A log that throws or rejects must not change what a call returns, nor end the process: nowhere else can report it. */
+  /** A log that throws or rejects must not change what a call returns, nor end the process. */
   #write(write: (log: Lines) => unknown): void {
     const log = this.#log;
-    if (log !== undefined) (async () => write(log))().catch(() => undefined);
+    if (log !== undefined) notify(() => write(log));
   }
 }
 

@@ -6,6 +6,8 @@
 import { layers } from "../limiter/layers.ts";
 import { checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
+import { messageOf } from "../limit/errors.ts";
+import { notify } from "../limit/notify.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";
 import { memory, type MemoryStore } from "./memory.ts";
 import { dropAtOf, readRecord, writeRecord } from "./record.ts";
@@ -60,8 +62,8 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
       await sweep(found);
       return isOpen ? found : opening();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      onFallback(new Error(`tidegate: limits are this tab's own, in memory: ${why}`, { cause }));
+      const message = `tidegate: limits are this tab's own, in memory: ${messageOf(cause)}`;
+      notify(() => onFallback(new Error(message, { cause })));
       return undefined;
     }
   }

@@ -1,0 +1,30 @@
+/** Where there is no IndexedDB: Node.js has none. With one, tests/platforms runs the store in browsers. */
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
+import { webStorage } from "../src/stores/web-storage.ts";
+import { there } from "./realm.ts";
+
+const configs = { save: { kind: "token bucket", rate: 1, period: 60_000 } } as const;
+
+test.each([
+  ["returns", () => undefined],
+  ["throws", there<() => void>("() => { throw new Error('reported'); }")],
+  ["rejects", () => Promise.reject(new Error("reported"))],
+])("limits are in memory, and `onFallback` is called once, where it %s", async (_, onFallback) => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const called = vi.fn(onFallback);
+  const limits = defineLimits(configs, { store: webStorage({ onFallback: called }) });
+  const decided = [await limits.limit("save"), await limits.limit("save")];
+  await turn();
+  process.off("unhandledRejection", unhandled);
+  expect(decided.map(({ ok, degraded }) => [ok, degraded])).toEqual([
+    [true, undefined],
+    [false, undefined],
+  ]);
+  expect(called.mock.calls).toEqual([
+    [expect.objectContaining({ message: "tidegate: limits are this tab's own, in memory: there is no IndexedDB" })],
+  ]);
+  expect(unhandled).not.toHaveBeenCalled();
+});
