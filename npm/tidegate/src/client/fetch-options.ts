@@ -42,7 +42,7 @@ export interface FetchOptions {
   jitter?: number | undefined;
   /** Where less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
   slowBelow?: number | undefined;
-  /** Concurrent GETs of the same URL and headers, without a signal, share one request; default false. */
+  /** Concurrent GETs of the same URL, headers and settings, without a signal, share one request; default false. */
   share?: boolean | undefined;
   /** Most queued requests per key; default 10,000. */
   maxQueued?: number | undefined;

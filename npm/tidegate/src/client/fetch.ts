@@ -107,11 +107,12 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
     }
   }
 
-  const requestKeyOf = ({ url, headers }: Facts): string => JSON.stringify([url.href, [...headers()].sort()]);
+  const requestKeyOf = ({ url, headers, settings }: Facts): string =>
+    JSON.stringify([url.href, [...headers()].sort(), settings()]);
   const sharing = singleFlight(send, { key: (_input, _init, facts) => requestKeyOf(facts) });
   return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
     const facts = factsOf(input, init);
-    const shares = share && facts.method === "GET" && facts.signal === undefined;
+    const shares = share && facts.method === "GET" && facts.signal === undefined && hasOnlyKnown(init);
     // Each caller reads a body of its own.
     return shares ? (await sharing(input, init, facts)).clone() : send(input, init, facts);
   });
@@ -125,7 +126,26 @@ interface Facts {
   /** Whether the same body can be sent again. */
   readonly replayable: boolean;
   readonly headers: () => Headers;
+  /** The values of {@link SETTINGS}. */
+  readonly settings: () => readonly unknown[];
 }
+
+/** What else the answer to a GET depends on. */
+const SETTINGS = [
+  "cache",
+  "credentials",
+  "integrity",
+  "keepalive",
+  "mode",
+  "redirect",
+  "referrer",
+  "referrerPolicy",
+] as const;
+const KNOWN: readonly string[] = [...SETTINGS, "body", "headers", "method", "signal"];
+
+/** Whether a request has no setting of a host's own, such as a `dispatcher`, which may be anything. */
+const hasOnlyKnown = (init: Init | undefined): boolean =>
+  Object.keys(init ?? {}).every((field) => KNOWN.includes(field));
 
 const isRequest = (input: Input): input is Request =>
   typeof input === "object" && "url" in input && typeof input.clone === "function";
@@ -148,6 +168,7 @@ function factsOf(input: Input, init: Init | undefined): Facts {
     signal: init?.signal ?? request?.signal ?? undefined,
     replayable: isReplayable(init?.body),
     headers: () => new Headers(init?.headers ?? request?.headers),
+    settings: () => SETTINGS.map((field) => init?.[field] ?? request?.[field]),
   };
 }
 

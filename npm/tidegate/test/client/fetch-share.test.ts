@@ -1,0 +1,41 @@
+/** Which concurrent GETs share one request. */
+import { expect, test } from "vitest";
+import { createFetch } from "../../src/client/index.ts";
+
+const URL_ = "https://api.example.com/things";
+
+/** How many requests are sent for concurrent GETs with these settings. */
+async function sentFor(...settings: object[]): Promise<number> {
+  let sent = 0;
+  const fetch = createFetch({ share: true, fetch: async () => new Response(`answer ${++sent}`) });
+  await Promise.all(settings.map((init) => fetch(URL_, init)));
+  return sent;
+}
+
+test.each([
+  { credentials: "omit" },
+  { credentials: "include", cache: "no-store", redirect: "error", mode: "cors", referrer: "", integrity: "sha256-A" },
+  { headers: { Accept: "a" }, method: "get" },
+  { cache: undefined },
+])("those of the same settings do: %j", async (init) => {
+  expect(await sentFor(init, { ...init })).toBe(1);
+});
+
+test.each([
+  { credentials: "omit" },
+  { cache: "no-store" },
+  { redirect: "error" },
+  { mode: "cors" },
+  { referrer: "" },
+  { referrerPolicy: "no-referrer" },
+  { integrity: "sha256-A" },
+  { keepalive: true },
+  { headers: { Accept: "a" } },
+])("those of other settings do not: %j", async (init) => {
+  expect(await sentFor({}, init)).toBe(2);
+});
+
+test("those of settings that fetch does not have, such as a host's own, do not", async () => {
+  expect(await sentFor({ dispatcher: {} }, { dispatcher: {} })).toBe(2);
+  expect(await sentFor({ cf: { cacheTtl: 1 } }, { cf: { cacheTtl: 2 } })).toBe(2);
+});
