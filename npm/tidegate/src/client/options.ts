@@ -13,7 +13,7 @@ import {
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Duration } from "../limit/duration.ts";
 import { CLOCK, type Clock } from "./clock.ts";
-import { PLACES, Semaphore } from "./semaphore.ts";
+import { isSemaphore, PLACES, Semaphore } from "./semaphore.ts";
 import { LEVELS } from "./waiting.ts";
 
 /**
@@ -68,7 +68,7 @@ export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "
   maxWait: durationFrom(0),
   concurrency: {
     expects: PLACES.expects,
-    accepts: (places) => places instanceof Semaphore || PLACES.accepts(places),
+    accepts: (places) => isSemaphore(places) || PLACES.accepts(places),
   },
   clock: CLOCK,
 };

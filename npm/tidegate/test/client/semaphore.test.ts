@@ -47,6 +47,24 @@ describe("concurrent", () => {
     expect(one.held).toBe(0);
   });
 
+  test("takes a semaphore of another copy of the package, and no other's", async () => {
+    vi.resetModules();
+    const other: typeof import("../../src/client/index.ts") = await import("../../src/client/index.ts");
+    expect(other.semaphore).not.toBe(semaphore);
+    const one = other.semaphore(1);
+    const release = await one.acquire();
+    const work = vi.fn();
+    const call = concurrent(work, one)();
+    await new Promise(setImmediate);
+    expect(work).not.toHaveBeenCalled();
+    release();
+    await call;
+    expect([work.mock.calls.length, one.held]).toEqual([1, 0]);
+    const foreign = { acquire: () => {}, release: () => {} };
+    const rule = "`concurrency` must be an integer from 1, or a semaphore of semaphore(); got an object";
+    expect(() => concurrent(work, foreign as never)).toThrow(rule);
+  });
+
   test("refuses an invalid number of places", () => {
     expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be an integer from 1");
   });
