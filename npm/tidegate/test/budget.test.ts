@@ -75,7 +75,9 @@ describe.each<[string, () => Store | undefined]>([
         "`estimate` must be a finite number of tokens",
       );
     }
-    await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow("`requests`");
+    await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow(
+      "`limits` must be an array of 1 to 100 names of limits; got 0 names",
+    );
     expect(await left()).toEqual([1000, 5000]);
     // `used` is missing: the call throws and gives everything back.
     await expect(spend(limits, { limits: BOTH, estimate: 10 }, ({ used }) => used(Number.NaN))).rejects.toThrow(

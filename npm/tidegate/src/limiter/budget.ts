@@ -20,7 +20,7 @@ import type { Duration } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
-import { keyed } from "./options.ts";
+import { keyed, MAX_REQUESTS } from "./options.ts";
 import { settleUp, type Ledger } from "../middleware/settlement.ts";
 import type { Store } from "../stores/contract.ts";
 
@@ -59,7 +59,7 @@ export type Spent<T> =
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 const TOKENS = numberFrom(EXPECTS.count, 0, MAX_COUNT);
-const NAMES: Check = { expects: "an array of names of limits", accepts: Array.isArray };
+const NAMES: Check = { expects: `an array of 1 to ${MAX_REQUESTS} names of limits`, accepts: Array.isArray };
 const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
   limits: NAMES,
   key: ANY,
@@ -99,6 +99,9 @@ export async function spend<T, N extends string, S extends Store>(
   const { limits, key, estimate, signal, sleep = timer } = options;
   const wait = msOf(options.wait ?? 0);
   check("limits", limits, NAMES);
+  if (limits.length < 1 || limits.length > MAX_REQUESTS) {
+    throw new InputError("limits", NAMES.expects, limits, `${limits.length} names`);
+  }
   check("work", work, FUNCTION);
   check("estimate", estimate, TOKENS);
   signal?.throwIfAborted();
