@@ -21,6 +21,12 @@ It connects with the package pg or postgres of the project in this folder.
 Example:
   tidegate migrate --store postgres://localhost/app`;
 
+/** Whether the server rejected the statement, and so rolled it back. After 08 and 57P, a lost connection, it may be done. */
+function isRefusal(error: unknown): boolean {
+  const { code, severity } = Object(error) as { code?: unknown; severity?: unknown };
+  return typeof severity === "string" && !/^(08|57P)/.test(String(code));
+}
+
 async function run(url: string, options: { schema: string | undefined; unlogged: boolean }, terminal: Terminal) {
   let connection: Connection<PostgresClient> | undefined;
   try {
@@ -29,10 +35,15 @@ async function run(url: string, options: { schema: string | undefined; unlogged:
   } catch (error) {
     // No client is installed.
     if (error instanceof UsageError) throw new UsageError(`${error.message}, or print the SQL with --print`);
-    terminal.err(`tidegate: the migration failed, and nothing was changed: ${messagesOf(error)}`);
+    const known =
+      connection === undefined || isRefusal(error)
+        ? "nothing was changed"
+        : "it is unknown whether it was done; run it again";
+    terminal.err(`tidegate: the migration failed, and ${known}: ${messagesOf(error)}`);
     return EXIT.found;
   } finally {
-    await connection?.close();
+    // What was decided stays so where the connection is lost already.
+    await connection?.close().catch(() => undefined);
   }
   terminal.out(`the schema ${options.schema ?? "tidegate"} has version ${VERSION}`);
   return EXIT.fine;
