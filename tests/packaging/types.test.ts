@@ -38,26 +38,49 @@ const WAYS = [
   { module: "esnext", moduleResolution: "node10", ignoreDeprecations: "6.0", file: "user.ts" },
 ];
 
+/** Compiles a file in the user's folder, and expects no error. */
+function compile(file: string, how: object): void {
+  const config = {
+    compilerOptions: {
+      ...how,
+      target: "es2022",
+      lib: ["es2022", "dom"],
+      types: [],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      verbatimModuleSyntax: false,
+      skipLibCheck: false,
+      noEmit: true,
+    },
+    files: [file],
+  };
+  const project = user.write("tsconfig.json", JSON.stringify(config));
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  expect(output(process.execPath, [tsc, "--project", project], { cwd: user.folder })).toBe("");
+}
+
 describe("the declarations", () => {
   test.each(WAYS)("compile strictly from $file with $moduleResolution ($module)", ({ file, ...how }) => {
     user.write(file, PROGRAM);
-    const config = {
-      compilerOptions: {
-        ...how,
-        target: "es2022",
-        lib: ["es2022", "dom"],
-        types: [],
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        noUncheckedIndexedAccess: true,
-        verbatimModuleSyntax: false,
-        skipLibCheck: false,
-        noEmit: true,
-      },
-      files: [file],
-    };
-    const project = user.write("tsconfig.json", JSON.stringify(config));
-    const tsc = join(root, "node_modules/typescript/bin/tsc");
-    expect(output(process.execPath, [tsc, "--project", project], { cwd: user.folder })).toBe("");
+    compile(file, how);
+  });
+
+  test("take any function as the `fetch` that sends, where the host's has properties, as Bun's `preconnect`", () => {
+    user.write(
+      "own-fetch.ts",
+      `import { createFetch } from "tidegate/client";
+      declare global {
+        namespace fetch {
+          function preconnect(url: string): void;
+        }
+      }
+      export const limited = createFetch({ fetch: (input, init) => fetch(input, { ...init, cache: "no-store" }) });
+      export const canned = createFetch({ fetch: async () => new Response("hello") });
+      export const host = createFetch({ fetch });
+      // @ts-expect-error: a fetch takes more than URLs
+      export const urls = createFetch({ fetch: async (input: URL) => new Response(input.href) });`,
+    );
+    compile("own-fetch.ts", { module: "esnext", moduleResolution: "bundler" });
   });
 });

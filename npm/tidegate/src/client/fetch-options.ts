@@ -6,6 +6,7 @@ import { SHARED, TOKENS } from "./options.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { ConfigOrLimit } from "./source.ts";
 
+export type Input = Parameters<typeof globalThis.fetch>[0];
 export type Init = NonNullable<Parameters<typeof globalThis.fetch>[1]>;
 
 /** A retry that is about to wait. */
@@ -50,8 +51,8 @@ export interface FetchOptions {
   concurrency?: number | Semaphore | undefined;
   /** Called with each retry before its wait. */
   onRetry?: ((retry: Retry) => void) | undefined;
-  /** The function that sends; default the host's `fetch`. */
-  fetch?: typeof globalThis.fetch | undefined;
+  /** The function that sends; default the host's `fetch`. Its properties, such as Bun's `preconnect`, are not used. */
+  fetch?: ((input: Input, init?: Init) => Promise<Response>) | undefined;
   /** The clock and the timers; default the host's. */
   clock?: Clock | undefined;
 }

@@ -1,15 +1,13 @@
 import { check, classOf, FLAG, msOf, STRING } from "../limit/checks.ts";
 import { MOST, jitter as spread } from "../limit/jitter.ts";
 import { systemClock } from "./clock.ts";
-import { checkFetchOptions, type FetchOptions, type Init } from "./fetch-options.ts";
+import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
 import { Queues } from "./queue.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
 import { Restraint } from "./restraint.ts";
 import { singleFlight } from "./single-flight.ts";
 import { sourcesOf } from "./source.ts";
-
-type Input = Parameters<typeof globalThis.fetch>[0];
 
 /** A `fetch` that waits, with the state of its queues. */
 export interface LimitedFetch {
