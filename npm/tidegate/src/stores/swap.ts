@@ -6,6 +6,7 @@
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
+import { afterWaiting } from "../limit/steady.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
 import { KeyError, notSent, Turns, within } from "./turns.ts";
@@ -71,7 +72,8 @@ interface Waiting {
   reject(error: unknown): void;
   /** Why its last attempt failed, where its entries are busy. */
   busy?: KeyError;
-  timer?: ReturnType<typeof setTimeout>;
+  /** Cancels the rejection shortly before the deadline. */
+  cancel?: () => void;
 }
 
 /** How a call ends once its step is written. */
@@ -108,10 +110,10 @@ function inTime(calls: readonly Waiting[]): Waiting[] {
  */
 function rejectInTime(call: Waiting, busy: KeyError): void {
   call.busy = busy;
-  if (call.timer !== undefined || call.deadline === Infinity) return;
+  if (call.cancel !== undefined || call.deadline === Infinity) return;
   call.deadline -= BEFORE_DEADLINE;
-  const rest = Math.max(Math.floor(call.deadline - performance.now()), 0);
-  call.timer = setTimeout(() => call.reject(call.busy), rest);
+  // Not earlier: a write that is out is carried out until then.
+  call.cancel = afterWaiting(Math.max(call.deadline - performance.now(), 0), () => call.reject(call.busy));
 }
 
 /** Atomic steps on a {@link Swappable}. */
@@ -173,7 +175,7 @@ export class Swaps<Version> {
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {
-      for (const { timer } of batch) clearTimeout(timer);
+      for (const { cancel } of batch) cancel?.();
     }
   }
 
