@@ -66,7 +66,7 @@ export const SIGNAL: Check = {
 };
 // In Jest's sandbox, or a `node:vm`, promises and bytes of other realms are not instances of its own classes.
 /** A promise of any realm. */
-export const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
+export const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
   typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 /** The class of an object of any realm, such as `"Uint8Array"`. */
 export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice("[object ".length, -1);

@@ -1,13 +1,13 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
-import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";
+import { check, checkFields, durationFrom, fieldTable, integerFrom, isPromise, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
-import { follow, isPending, type Pending, together } from "./pending.ts";
+import { follow, type Pending, together } from "./pending.ts";
 
 /** Blocks a key that is denied again and again, for longer each time. */
 export interface EscalatingBlock {
@@ -56,7 +56,7 @@ function unlessFailed<T>(run: () => Pending<T>, instead: T): Pending<T> {
   };
   try {
     const result = run();
-    return isPending(result) ? result.then(undefined, caught) : result;
+    return isPromise(result) ? result.then(undefined, caught) : result;
   } catch (error) {
     return caught(error);
   }

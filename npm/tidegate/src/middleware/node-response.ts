@@ -1,9 +1,10 @@
 import type { HeaderTarget } from "../http/fields.ts";
+import { isPromise } from "../limit/checks.ts";
 import { show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
-import { follow, isPending, type Pending } from "./pending.ts";
+import { follow, type Pending } from "./pending.ts";
 
 /** What is read of a response of `node:http`. */
 export interface NodeResponse {
@@ -113,7 +114,7 @@ export function goOn(decide: () => Pending<boolean>, next: () => void, failed: (
     fail(error);
     return;
   }
-  if (isPending(decided)) decided.then((allowed) => (allowed ? next() : undefined), fail);
+  if (isPromise(decided)) decided.then((allowed) => (allowed ? next() : undefined), fail);
   else if (decided) next();
 }
 

@@ -1,14 +1,13 @@
+import { isPromise } from "../limit/checks.ts";
+
 /** A value, or the promise of one: the result of a user's hook, or of a store. */
 export type Pending<T> = T | PromiseLike<T>;
 
-export const isPending = <T>(value: Pending<T>): value is PromiseLike<T> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
-
 /** The values in order: synchronously, unless one of them is a promise. */
 export const together = <T>(values: readonly Pending<T>[]): Pending<T[]> =>
-  values.some(isPending) ? Promise.all(values) : (values as T[]);
+  values.some(isPromise) ? Promise.all(values) : (values as T[]);
 
 /** Calls `next` with the value: synchronously, unless it is a promise. */
 export function follow<T, U>(value: Pending<T>, next: (value: T) => Pending<U>): Pending<U> {
-  return isPending(value) ? value.then(next) : next(value);
+  return isPromise(value) ? value.then(next) : next(value);
 }

@@ -1,7 +1,8 @@
 import { checkOptions } from "../../limiter/options.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";
-import { follow, isPending, type Pending } from "../pending.ts";
+import { isPromise } from "../../limit/checks.ts";
+import { follow, type Pending } from "../pending.ts";
 import { hitKey, wholePeriod } from "./algebra.ts";
 import { HitCounter, type Hits } from "./hits.ts";
 import type { HitOptions } from "./options.ts";
@@ -127,7 +128,7 @@ function answer(count: () => Pending<Current>, callback: Callback): void {
     callback(error as Error);
     return;
   }
-  if (isPending(found)) {
+  if (isPromise(found)) {
     found.then(
       (result) => callback(null, result),
       (error) => callback(error as Error),
