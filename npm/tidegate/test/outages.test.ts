@@ -332,6 +332,8 @@ describe("any value that a client throws", () => {
     [Object.create(null), "an error without a message"],
     [Symbol("odd"), "Symbol(odd)"],
     [{ message: 7 }, "[object Object]"],
+    [new (class TimeoutError extends Error {})(), "TimeoutError"],
+    [new AggregateError(["::1:1", "127.0.0.1:1"].map((at) => new Error(`refused ${at}`))), "Error: refused ::1:1"],
   ])("%s is the cause of a StoreError", async (thrown, what) => {
     const log = kept();
     const limits = defineLimits(configs, { store: noded(() => thrown), log });

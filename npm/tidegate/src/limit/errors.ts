@@ -38,10 +38,13 @@ export const showBinding = (value: unknown, setting: string): string =>
 
 /** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
 export function messageOf(error: unknown): string {
-  const message = (error as { message?: unknown } | null | undefined)?.message;
+  const { message, errors, constructor: type } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
   if (typeof message === "string" && message !== "") return message;
   try {
-    return String(error);
+    // Of a host with several addresses, Node.js has an error for each: "connect ECONNREFUSED ::1:3306".
+    const text = String(errors?.[0] ?? error);
+    // node-redis's class TimeoutError has neither a message nor a name of its own.
+    return text === "Error" ? (type as typeof Error).name : text;
   } catch {
     return "an error without a message";
   }
