@@ -25,6 +25,13 @@ test.each(["::ffff:10.0.0.0/8", "64:ff9b::/32", "::ffff:0:0/95", "::ffff:10.0.0.
   },
 );
 
+test("headers that were not awaited, as Next.js gives them, are refused: all clients would have one key", () => {
+  const headers = Promise.resolve(new Headers({ "x-forwarded-for": "1.2.3.4" }));
+  const rule = "`headers` must be a Headers, or an object of headers; got a promise; `await` it first";
+  expect(() => clientIp({ headers }, { trust: 1 })).toThrow(rule);
+  expect(() => clientIp({ headers }, { header: "x-real-ip" })).toThrow(rule);
+});
+
 test("a list of networks that is changed counts as it is now", () => {
   const trust = ["10.0.0.0/8"];
   const keys = (): string[] => ["10.0.0.1", "192.0.2.1"].map((peer) => clientIp(from(peer), { trust }));

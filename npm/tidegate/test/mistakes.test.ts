@@ -128,6 +128,7 @@ describe("a call", () => {
     ["a number as the key", call({ key: 7 }), `${KEY}7`],
     ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
     ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],
+    ["a promise as the key", call({ key: Promise.resolve("ann") }), `${KEY}a promise; \`await\` it first`],
     ["no user as the key", call({ key: null }), `${KEY}null`],
     ["a count that is no number", call({ count: Number("ten") }), `${COUNT}NaN`],
     ["a count below 0", call({ count: -1 }), `${COUNT}-1`],

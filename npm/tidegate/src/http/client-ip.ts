@@ -1,4 +1,4 @@
-import { checkObject } from "../limit/checks.ts";
+import { checkObject, isPromise } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Address, type AddressOptions, isWithin, keyOf, parseAddress } from "./address.ts";
 import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";
@@ -80,7 +80,9 @@ function trustOf(trust: ClientIpOptions["trust"]): Trust {
 /** A header's text, by its name in lower case. Hosts join a repeated one by commas. */
 export function headerIn(headers: ClientRequest["headers"], name: string): string | undefined {
   if (headers === undefined || headers === null) return undefined;
-  if (typeof headers !== "object") throw new InputError("headers", "a Headers, or an object of headers", headers);
+  // A promise has no headers: all clients would have one key.
+  if (typeof headers !== "object" || isPromise(headers))
+    throw new InputError("headers", "a Headers, or an object of headers", headers);
   if ("get" in headers && typeof headers.get === "function") return headers.get(name) ?? undefined;
   const value: unknown = Object.hasOwn(headers, name) ? (headers as Record<string, unknown>)[name] : undefined;
   return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : undefined;

@@ -10,7 +10,8 @@ export function show(value: unknown): string {
     case "symbol":
       return "a symbol";
     case "object":
-      return value === null ? "null" : "an object";
+      if (value === null) return "null";
+      return typeof (value as { then?: unknown }).then === "function" ? "a promise; `await` it first" : "an object";
     default:
       return String(value);
   }
@@ -19,9 +20,9 @@ export function show(value: unknown): string {
 /** An object in a few words: what it is, if it is an array or a promise, or its first fields. */
 export function showObject(value: object): string {
   if (Array.isArray(value)) return "an array";
-  if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
+  const shown = show(value);
   const fields = Object.keys(value).slice(0, 5).join(", ");
-  return fields === "" ? show(value) : `an object with ${fields}`;
+  return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
 /** A value passed in place of a client of some library: a class has a remedy of its own. */
