@@ -97,8 +97,11 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
       return { response, at };
     }
     for (let attempt = 0; ; attempt++) {
-      const priority = attempt === 0 ? DEFAULT_PRIORITY : RETRY_PRIORITY;
-      const { response, at } = await queue.run({ count, priority, signal, notAfter }, () => exchange(attempt));
+      const isRetry = attempt > 0;
+      const priority = isRetry ? RETRY_PRIORITY : DEFAULT_PRIORITY;
+      const call = { count, priority, signal, notAfter, isRetry };
+      // No `await` until the next attempt is queued: meanwhile the queue would be idle.
+      const { response, at } = await queue.run(call, () => exchange(attempt));
       if (at === undefined || attempt >= retries || (notAfter !== undefined && at > notAfter)) return response;
       void discard(response);
       options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() });

@@ -51,6 +51,8 @@ export interface CallSettings {
   readonly signal?: AbortSignal | undefined;
   /** Epoch ms after which the call must not run. */
   readonly notAfter?: number | undefined;
+  /** Part of a call that was accepted before: a queue that is full or drained takes it. */
+  readonly isRetry?: boolean | undefined;
 }
 
 interface QueuedCall extends CallSettings, Waiting {
@@ -136,8 +138,9 @@ export class Queue {
     }
   }
 
-  #refusal({ signal }: QueuedCall): { reason: unknown } | undefined {
+  #refusal({ signal, isRetry }: QueuedCall): { reason: unknown } | undefined {
     if (signal?.aborted === true) return { reason: signal.reason };
+    if (isRetry === true) return undefined;
     if (this.#closed) return { reason: new QueueError("closed", "the queue takes no more calls: it was drained") };
     const { maxQueued } = this.#parts;
     if (this.#waiting.length < maxQueued) return undefined;

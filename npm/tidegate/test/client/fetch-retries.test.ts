@@ -1,0 +1,45 @@
+/** A retry is part of a request that was accepted: no queue that is drained or full refuses it. */
+import { expect, test, vi } from "vitest";
+import { createFetch } from "../../src/client/index.ts";
+import { SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+// Load on the machine makes these tests slow; none waits for real time.
+vi.setConfig({ testTimeout: 60_000 });
+
+const URL_ = "https://api.example.com/things";
+
+/** A server that denies the first request for a second. */
+function denying() {
+  const clock = fakeClock(1_772_366_400_000);
+  let sent = 0;
+  const fetch = async (): Promise<Response> =>
+    ++sent === 1 ? new Response("", { status: 429, headers: { "Retry-After": "1" } }) : new Response(`answer ${sent}`);
+  return { clock, fetch };
+}
+
+test("a request in flight that is denied after drain() is retried, and drain() waits for it", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({ clock, jitter: 0, fetch: send });
+  const answered = fetch(URL_).then((response) => response.text());
+  let drained = false;
+  const draining = fetch.drain().then(() => {
+    drained = true;
+  });
+  await clock.pass(0);
+  expect([drained, fetch.queued]).toEqual([false, 1]);
+  await clock.pass(SECOND);
+  expect(await answered).toBe("answer 2");
+  await draining;
+  await expect(fetch(URL_)).rejects.toMatchObject({ reason: "closed" });
+});
+
+test("a denied request is retried although its queue is full", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({ clock, jitter: 0, fetch: send, maxQueued: 1, concurrency: 1 });
+  const first = fetch(URL_).then((response) => response.text());
+  await Promise.resolve();
+  const second = fetch(URL_).then((response) => response.text());
+  await clock.pass(2 * SECOND);
+  expect(await Promise.all([first, second])).toEqual(["answer 2", "answer 3"]);
+});
