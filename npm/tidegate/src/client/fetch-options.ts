@@ -49,7 +49,7 @@ export interface FetchOptions {
   maxQueued?: number | undefined;
   /** Most requests in flight, over all keys; or a semaphore. Default unlimited. */
   concurrency?: number | Semaphore | undefined;
-  /** Called with each retry before its wait. */
+  /** Called with each retry before its wait. An error of it changes nothing. */
   onRetry?: ((retry: Retry) => void) | undefined;
   /** The function that sends; default the host's `fetch`. Its properties, such as Bun's `preconnect`, are not used. */
   fetch?: ((input: Input, init?: Init) => Promise<Response>) | undefined;

@@ -1,5 +1,6 @@
 import { check, classOf, FLAG, msOf, STRING } from "../limit/checks.ts";
 import { MOST, jitter as spread } from "../limit/jitter.ts";
+import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
@@ -104,7 +105,7 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
       const { response, at } = await queue.run(call, () => exchange(attempt));
       if (at === undefined || attempt >= retries || (notAfter !== undefined && at > notAfter)) return response;
       void discard(response);
-      options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() });
+      notify(() => options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));
     }
   }
 

@@ -34,6 +34,26 @@ test("a request in flight that is denied after drain() is retried, and drain() w
   await expect(fetch(URL_)).rejects.toMatchObject({ reason: "closed" });
 });
 
+test.each<[string, () => unknown]>([
+  [
+    "throws",
+    () => {
+      throw new Error("no log");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("no log"))],
+])("a denied request is retried where `onRetry` %s", async (_, onRetry) => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const { clock, fetch: send } = denying();
+  const answered = createFetch({ clock, jitter: 0, fetch: send, onRetry: () => onRetry() })(URL_);
+  await clock.pass(SECOND);
+  expect(await (await answered).text()).toBe("answer 2");
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+});
+
 test("a denied request is retried although its queue is full", async () => {
   const { clock, fetch: send } = denying();
   const fetch = createFetch({ clock, jitter: 0, fetch: send, maxQueued: 1, concurrency: 1 });
