@@ -5,6 +5,7 @@ import { migrate, migration, postgres } from "../src/stores/postgres.ts";
 const any = (value: unknown): any => value;
 const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
 const store = postgres(client);
+const sequelize = { query: client.query, getQueryInterface: () => {} };
 const options = "`options` must be an object of settings, or left out; got ";
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
 
@@ -19,6 +20,8 @@ describe("a wrong argument is an InputError that names it", () => {
     ["postgres(client, [])", () => postgres(client, any([])), `${options}an object`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
+    ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
+    ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["purge(null)", () => store.purge(any(null)), `${options}null`],
     ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be an integer from 1 to"],
     ["purge({ now: NaN })", () => store.purge({ now: Number.NaN }), "`now` must be"],

@@ -86,7 +86,7 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const orm = ormQuery(given);
   if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
   if (isUnsafeClient(given)) return unsafeSender(client as UnsafeClient, prepare);
-  if (!has(given, "query")) throw notAClient(given);
+  if (!has(given, "query") || isSequelize(given)) throw notAClient(given);
   if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
   const { query } = given as { query: Query };
   if (isPgClient(given)) {
@@ -202,16 +202,21 @@ export async function runOn(client: PostgresClient, text: string): Promise<void>
   const given: unknown = client;
   if (isObject(given) && has(given, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
   else if (isObject(given) && isUnsafeClient(given)) await (client as UnsafeClient).unsafe(text);
-  else if (isObject(given) && has(given, "query")) await (client as QueryClient).query(text);
+  else if (isObject(given) && has(given, "query") && !isSequelize(given)) await (client as QueryClient).query(text);
   else if (isObject(given) && has(given, "execute")) await (client as DrizzleLike).execute(text);
   else throw notAClient(given);
 }
 
 const isObject = (x: unknown): x is object => (typeof x === "object" && x !== null) || typeof x === "function";
 
+/** Its `query` takes options in place of the values. */
+const isSequelize = (client: object): boolean => has(client, "getQueryInterface");
+
 function notAClient(client: unknown): InputError {
   const rule = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
-  return new InputError("client", rule, client, showInstead(client));
+  const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
+  const got = isObject(client) && isSequelize(client) ? `Sequelize; pass ${wrapped}` : showInstead(client);
+  return new InputError("client", rule, client, got);
 }
 
 function replyOf(result: unknown): unknown {
