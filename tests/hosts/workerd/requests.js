@@ -1,6 +1,8 @@
-// Limits on stores that all requests of an isolate share, defined at global scope.
+// Limits on stores, and queues of calls, that all requests of an isolate share, defined at global scope.
 import { env } from "cloudflare:workers";
-import { defineLimits, HOUR } from "tidegate";
+import { defineLimits, HOUR, SECOND } from "tidegate";
+import { createFetch, throttle } from "tidegate/client";
+import { durableObject } from "tidegate/durable-object";
 import { dynamodb } from "tidegate/dynamodb";
 import { postgres } from "tidegate/postgres";
 import { redis } from "tidegate/redis";
@@ -52,3 +54,15 @@ export async function shared({ store, key, wait = 0, forgotten }) {
   const { ok, cause } = await call;
   return { ok, cause: cause?.message };
 }
+
+const configs = { paced: { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } };
+const pacedBy = {
+  memory: defineLimits(configs),
+  objects: defineLimits(configs, { store: durableObject(env.LIMITS), timeout: 10_000 }),
+};
+/** When a request's call ran that waited its turn: its queue and timer are the request's own, the limit is everyone's. */
+export const paced = ({ store, by }) => {
+  const limit = { limiter: pacedBy[store], name: "paced", key: by };
+  if (by === "throttle") return throttle(() => scheduler.wait(1).then(() => Date.now()), limit)();
+  return createFetch({ limit })("data:,").then(() => Date.now());
+};

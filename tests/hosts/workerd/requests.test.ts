@@ -1,4 +1,4 @@
-/** Limits that all requests of an isolate share: one that ends does not end what others wait for. In workerd. */
+/** Limits and queues that all requests of an isolate share: one that ends does not end what others wait for. In workerd. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Installed } from "../../packaging/installed.ts";
 import { project } from "../project.ts";
@@ -45,4 +45,16 @@ await inRuntime("workerd", (wrangler) => {
       expect(await call({ store, key: "another" })).toEqual({ ok: false, cause });
     },
   );
+
+  test.each([
+    ["throttle", "memory"],
+    ["throttle", "objects"],
+    ["createFetch", "memory"],
+    ["createFetch", "objects"],
+  ])("%s on %s, made by each request: calls of six concurrent requests are spaced as one", async (by, store) => {
+    const calls = Array.from({ length: 6 }, () => worker.get("/paced", { by, store }));
+    const at = ((await Promise.all(calls)) as number[]).sort((a, b) => a - b);
+    // A ms may pass between a call's turn and its time.
+    expect((at[5] as number) - (at[0] as number)).toBeGreaterThan(450);
+  });
 });

@@ -7,7 +7,7 @@ import { workersKv } from "tidegate/workers-kv";
 import { inMemory } from "./memory.js";
 import { policies } from "./policies.js";
 import { report } from "./report.js";
-import { shared } from "./requests.js";
+import { paced, shared } from "./requests.js";
 import vectors from "./vectors.js";
 
 export { TidegateObject };
@@ -336,6 +336,7 @@ export default {
     if (pathname === "/late") return respond(await late(env));
     if (pathname === "/global") return respond(await global());
     if (pathname === "/shared") return respond(await shared(query));
+    if (pathname === "/paced") return respond(await paced(query));
     if (pathname === "/kv") return respond(await onKv(env));
     const namespace = env[query.in ?? "WATCHED"];
     if (pathname === "/rpcs") return respond(await rpcs(namespace, Number(query.shards)));

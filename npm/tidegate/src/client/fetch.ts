@@ -46,7 +46,8 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
- * is copied, so its body stays in memory until the response. Throws an `InputError` immediately where an option is wrong.
+ * is copied, so its body stays in memory until the response. On Cloudflare Workers make it in the handler, as `throttle`
+ * says. Throws an `InputError` immediately where an option is wrong.
  */
 export function createFetch(options: FetchOptions = {}): LimitedFetch {
   checkFetchOptions(options);
