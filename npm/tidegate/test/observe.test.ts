@@ -5,7 +5,7 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, isRateLimitError, memory, MINUTE } from "../src/index.ts";
 import { type DecisionEvent, metrics, observe, publish } from "../src/observe/index.ts";
 import { gate } from "../src/middleware/gate.ts";
@@ -121,6 +121,20 @@ describe("observe", () => {
       ["limitMany", "b", 2],
       ["limitMany", "c", 2],
     ]);
+  });
+
+  test("an observer that throws fails the call; the rejection of an asynchronous one is ignored", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const limiter = defineLimits(POLICIES);
+    expect(observe(limiter, async () => Promise.reject(new Error("no database"))).limit("api").ok).toBe(true);
+    const throwing = observe(limiter, () => {
+      throw new Error("no database");
+    });
+    expect(() => throwing.limit("api")).toThrow("no database");
+    await new Promise(setImmediate);
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   test("refuses an observer that is not a function", () => {

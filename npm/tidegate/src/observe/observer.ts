@@ -1,6 +1,7 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { isPromise } from "../limit/checks.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
+import { notify } from "../limit/notify.ts";
 import type { BlockOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 
@@ -18,7 +19,10 @@ export interface DecisionEvent {
   readonly all?: AllDecision;
 }
 
-/** Called with every decision. An error that it throws is thrown to the limiter's caller. */
+/**
+ * Called with every decision. An error that it throws is thrown to the limiter's caller; the promise of an asynchronous one is
+ * neither awaited nor is its rejection reported.
+ */
 export type Observer = (event: DecisionEvent) => void;
 
 /** A channel of `node:diagnostics_channel`, by shape. */
@@ -71,7 +75,10 @@ export function observe<N extends string, S extends Store>(
     if (typeof observer !== "function") throw new InputError("observers", "functions of an event", observer);
   }
   const emit = (event: DecisionEvent): void => {
-    for (const observer of observers) observer(event);
+    for (const observer of observers) {
+      const reported: unknown = observer(event);
+      notify(() => reported);
+    }
   };
   /** Calls the limiter, and `report` with what it returns, now or later. */
   function call<R>(method: DecisionEvent["operation"], args: readonly unknown[], report: (result: R) => void): unknown {
