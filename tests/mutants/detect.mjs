@@ -29,7 +29,7 @@ function cargo(file, name) {
   const [, crate, folder, path] = /^crates\/([^/]+)\/(src|tests)\/(.+)\.rs$/.exec(file);
   const [program, module] = folder === "tests" ? path.split("/") : [undefined, path];
   const target = program === undefined ? ["--lib"] : ["--test", program];
-  const filter = name ?? (module === undefined ? [] : `${module}::`);
+  const filter = name ?? (module === undefined ? [] : `${module.replaceAll("/", "::")}::`);
   const args = ["test", "--quiet", "--profile", "mutants", "--package", `tidegate-${crate}`, ...target];
   return run("cargo", [...args, "--", ...[filter].flat()]);
 }

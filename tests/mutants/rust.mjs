@@ -68,6 +68,13 @@ export const RUST = [
   file("verify.rs", "{ row::opened(key, value).is_some() }", "{ true }", FAULTS),
   file("verify.rs", "{ row::read(key, value).is_some() }", "{ true }", FAULTS),
   file("row.rs", "number(key.get(..8).unwrap_or_default())", "0", "src/row.rs"),
+  // The fields of a JSON line.
+  ...[
+    ["known == name).map", "known.eq_ignore_ascii_case(name)).map"],
+    ["for slot in &self.names.slots {", "for slot in self.names.slots.iter().take(1) {"],
+    ["if learnt {", "if learnt && self.known.inner.is_empty() {"],
+    ["fields.get(slot).is_none()\n                &&", "true &&"],
+  ].map(([find, replace]) => one("replay", "format/json.rs", find, replace, "src/format/json.rs")),
   // The clock of dropped states.
   ...[
     ["at > before || broken(before)", "broken(before)"],

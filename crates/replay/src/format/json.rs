@@ -195,3 +195,6 @@ impl<'n> Visitor<'_> for Name<'n> {
         Ok(self.0.inner.iter().find(|(known, _)| known == name).map(|(_, names)| names))
     }
 }
+
+#[cfg(test)]
+mod tests;
