@@ -1,9 +1,9 @@
 // Runs programs where the repository is, and remembers what a step was made from, so that it is not done twice.
 import { spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join, relative } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { digestOf } from "./files.mjs";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -43,21 +43,6 @@ export function stop(message) {
   process.exit(1);
 }
 
-/** Every file below a path, sorted. */
-function filesOf(path) {
-  try {
-    const inside = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-    return inside.flatMap((entry) => {
-      const child = join(path, entry.name);
-      return entry.isDirectory() ? filesOf(child) : [child];
-    });
-  } catch (error) {
-    if (error.code === "ENOTDIR") return [path];
-    if (error.code === "ENOENT") return [];
-    throw error;
-  }
-}
-
 const making = new Map();
 
 /** Runs `make` unless `name` was made before from the same inputs and its outputs exist. Concurrent calls wait for one. */
@@ -69,11 +54,8 @@ export async function once(name, made, make) {
 }
 
 async function unlessMade(name, { inputs, outputs, extra = "" }, make) {
-  const hash = createHash("sha256").update(extra);
-  for (const file of inputs.flatMap((input) => filesOf(join(root, input)))) {
-    hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file));
-  }
-  const print = hash.digest("hex");
+  const from = inputs.map((input) => join(root, input));
+  const print = digestOf(root, from, extra);
   const place = join(root, "node_modules", ".cache", "tidegate", name);
   const exist = outputs.every((output) => existsSync(join(root, output)));
   if (exist && existsSync(place) && readFileSync(place, "utf8") === print) return;

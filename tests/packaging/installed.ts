@@ -1,5 +1,4 @@
 import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
   cpSync,
   existsSync,
@@ -8,11 +7,11 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { digestOf } from "../../npm/scripts/files.mjs";
 import { remove, temporaryFolder } from "../support/folders.ts";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
@@ -55,12 +54,6 @@ export interface Installed {
   remove(): void;
 }
 
-/** Every file at or below a path of the repository. */
-function filesOf(path: string): string[] {
-  if (!statSync(join(root, path)).isDirectory()) return [path];
-  return readdirSync(join(root, path)).flatMap((name) => filesOf(`${path}/${name}`));
-}
-
 /** The digest of what is packed, and of what packs it. */
 function buildDigest(): string {
   const packages = readdirSync(join(root, "npm")).filter((name) => existsSync(join(root, "npm", name, "package.json")));
@@ -69,11 +62,9 @@ function buildDigest(): string {
       .filter((part) => /^(package\.json|README\.md|dist|.*\.node)$/.test(part))
       .map((part) => `npm/${name}/${part}`),
   );
-  const hash = createHash("sha256");
-  for (const file of ["LICENSE", "Cargo.lock", "package-lock.json", "npm/scripts", ...parts].flatMap(filesOf)) {
-    hash.update(`\0${file}\0`).update(readFileSync(join(root, file)));
-  }
-  return hash.digest("hex").slice(0, 16);
+  const packed = ["LICENSE", "Cargo.lock", "package-lock.json", "npm/scripts", ...parts];
+  const paths = packed.map((path) => join(root, path));
+  return digestOf(root, paths).slice(0, 16);
 }
 
 const REPORT = "packed.json";

@@ -1,7 +1,7 @@
 /** What a run of the rows found: `works.test.ts` writes it, `keep.mjs` keeps it in results.json. */
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { digestOf } from "../../../npm/scripts/files.mjs";
 import { root } from "../installed.ts";
 import { GROUPS, type Tool } from "./tools.ts";
 
@@ -25,12 +25,8 @@ const version = (): string =>
   (JSON.parse(readFileSync(join(root, "npm/tidegate/package.json"), "utf8")) as { version: string }).version;
 
 export function definitionOf(tool: Tool): string {
-  const hash = createHash("sha256").update(JSON.stringify([tool, GROUPS[tool.group]]));
   const app = join(import.meta.dirname, "apps", tool.app);
-  const entries = readdirSync(app, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const files = entries.map((entry) => join(entry.parentPath, entry.name)).sort();
-  for (const file of files) hash.update(`\0${file.slice(app.length)}\0`).update(readFileSync(file));
-  return hash.digest("hex").slice(0, 16);
+  return digestOf(app, [app], JSON.stringify([tool, GROUPS[tool.group]])).slice(0, 16);
 }
 
 export const rowOf = (tool: Tool): Row => ({

@@ -1,0 +1,1 @@
+export declare function digestOf(base: string, paths: readonly string[], extra?: string): string;
