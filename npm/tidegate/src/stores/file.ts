@@ -83,10 +83,16 @@ function pathOf(url: URL): string | undefined {
   }
 }
 
+/** By shape, as Node.js itself decides: in jsdom `URL` is another class. */
+function isUrl(value: unknown): value is URL {
+  const { href, protocol } = Object(value) as Partial<URL>;
+  return typeof href === "string" && typeof protocol === "string";
+}
+
 function checkPath(path: unknown): string {
-  const plain = path instanceof URL ? pathOf(path) : path;
+  const plain = isUrl(path) ? pathOf(path) : path;
   if (typeof plain === "string" && plain !== "" && !plain.includes("\0")) return plain;
-  const got = path instanceof URL ? path.href : show(path);
+  const got = isUrl(path) ? path.href : show(path);
   throw new InputError("path", "the path of a folder, a string or a file: URL", path, got);
 }
 
