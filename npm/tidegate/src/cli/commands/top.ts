@@ -176,13 +176,13 @@ function positive(args: Arguments, name: string, otherwise: number): number {
   return given;
 }
 
-/** How often at most, ms. */
-const SHORTEST = 100;
+/** How often at most, ms, and the longest delay of a host's timer; a longer one fires immediately. */
+const [SHORTEST, LONGEST] = [100, 2 ** 31 - 1];
 
 function everyOf(args: Arguments): number {
   const every = duration(args, "every") ?? 2000;
-  if (every >= SHORTEST) return every;
-  throw new InputError("--every", `a time of at least ${SHORTEST} ms`, every);
+  if (every >= SHORTEST && every <= LONGEST) return every;
+  throw new InputError("--every", `a time from ${SHORTEST} ms to ${LONGEST} ms`, every);
 }
 
 function urlOf(args: Arguments): string {
