@@ -47,7 +47,7 @@ export const CALLERS = [
   one("limiter/budget.ts", "await settle(actual ?? 0);", "await settle(actual ?? estimate);", BUDGET),
   one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
   one("limiter/budget.ts", "    await settle(0);\n", "", BUDGET),
-  one("limiter/budget.ts", "    signal?.throwIfAborted();\n    value", "    value", BUDGET),
+  one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   // A `fetch` that waits.
   one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),

@@ -1,3 +1,4 @@
+import { reasonOf } from "../limit/abort.ts";
 import { isPromise } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { RateLimitError } from "../limit/errors.ts";
@@ -139,7 +140,7 @@ export class Queue {
   }
 
   #refusal({ signal, isRetry }: QueuedCall): { reason: unknown } | undefined {
-    if (signal?.aborted === true) return { reason: signal.reason };
+    if (signal?.aborted === true) return { reason: reasonOf(signal) };
     if (isRetry === true) return undefined;
     if (this.#closed) return { reason: new QueueError("closed", "the queue takes no more calls: it was drained") };
     const { maxQueued } = this.#parts;

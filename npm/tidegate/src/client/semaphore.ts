@@ -1,3 +1,4 @@
+import { reasonOf, throwIfAborted } from "../limit/abort.ts";
 import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 
 export const PLACES: Check = integerFrom("an integer from 1, or a semaphore of semaphore()", 1);
@@ -39,7 +40,7 @@ export class Semaphore {
   async acquire(options: { signal?: AbortSignal | undefined } = {}): Promise<() => void> {
     checkTable("acquire", options, { signal: SIGNAL }, "an object, such as { signal }");
     const { signal } = options;
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     await new Promise<void>((resolve, reject) => {
       const attempt = (): void => {
         if (!this.tryAcquire()) {
@@ -51,7 +52,7 @@ export class Semaphore {
       };
       const abort = (): void => {
         this.#waiting.delete(attempt);
-        reject(signal?.reason);
+        reject(reasonOf(signal as AbortSignal));
       };
       signal?.addEventListener("abort", abort, { once: true });
       attempt();

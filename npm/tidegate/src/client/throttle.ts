@@ -1,3 +1,4 @@
+import { abortError } from "../limit/abort.ts";
 import { check, FUNCTION, msOf, SIGNAL } from "../limit/checks.ts";
 import { systemClock } from "./clock.ts";
 import {
@@ -124,7 +125,7 @@ function queued<T, A extends unknown[], R>(
         return call(this, args, settings);
       };
     },
-    clear: (reason: unknown = new DOMException("the queue was cleared", "AbortError")) => queues.clear(reason),
+    clear: (reason: unknown = abortError("the queue was cleared")) => queues.clear(reason),
   });
   return Object.defineProperties(methods, {
     name: { value: fn.name, configurable: true },

@@ -1,3 +1,5 @@
+import { reasonOf } from "../limit/abort.ts";
+
 /** Levels of priority: 0 to 9, the highest first. */
 export const LEVELS = 10;
 /** How many later calls may precede an earlier one, for each level above it. */
@@ -96,7 +98,7 @@ export class Signals<T> {
       const calls = new Set<T>();
       const listener = (): void => {
         this.#bySignal.delete(signal);
-        this.#aborted(calls, signal.reason);
+        this.#aborted(calls, reasonOf(signal));
       };
       entry = { calls, listener };
       this.#bySignal.set(signal, entry);

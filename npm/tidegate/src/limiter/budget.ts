@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { throwIfAborted } from "../limit/abort.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import {
   ANY,
@@ -104,7 +105,7 @@ export async function spend<T, N extends string, S extends Store>(
   }
   check("work", work, FUNCTION);
   check("estimate", estimate, TOKENS);
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const taken = (limits as readonly N[]).map((name) => ({ name, ...keyed(key), count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
   if (!decided.ok) return { ok: false, decided };
@@ -122,7 +123,7 @@ export async function spend<T, N extends string, S extends Store>(
   let value: T;
   try {
     if (retryAfter > 0) await sleep(retryAfter, signal);
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     value = await work({ used, decided });
   } catch (error) {
     await settle(actual ?? 0);
