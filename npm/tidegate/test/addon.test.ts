@@ -7,11 +7,16 @@ import { file } from "../src/stores/file.ts";
 
 const missing = new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
 
-test("file() throws the whole chain of causes, and how to install the addon", () => {
+/** Opens a folder where the addon is missing. */
+const open = (path: string | URL) => {
   const require = (): unknown => {
     throw missing;
   };
-  const opened = () => file("/a/folder", {}, { platform: "linux", arch: "x64", musl: false, require });
+  return file(path, {}, { platform: "linux", arch: "x64", musl: false, require });
+};
+
+test("file() throws the whole chain of causes, and how to install the addon", () => {
+  const opened = () => open("/a/folder");
   expect(opened).toThrow("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
   expect(opened).toThrow("install the package @tidegate/linux-x64-gnu, or use a store");
   expect(opened).toThrow(
@@ -22,6 +27,17 @@ test("file() throws the whole chain of causes, and how to install the addon", ()
 test("a URL that is no path of this system is a mistake that names it", () => {
   const message = "`path` must be the path of a folder, a string or a file: URL; got ";
   for (const url of ["file:///a%2Fb", "http://localhost/a"]) expect(() => file(new URL(url))).toThrow(message + url);
+});
+
+test("a URL of another class is one: in jsdom, the page's is not that of Node.js", () => {
+  const foreign = (text: string): URL => {
+    const { href, protocol, hostname, pathname, host, search, hash } = new URL(text);
+    return { href, protocol, hostname, pathname, host, search, hash } as URL;
+  };
+  // The path was read.
+  expect(() => open(foreign("file:///a/folder"))).toThrow("cannot find @tidegate/linux-x64-gnu");
+  expect(() => open(foreign("http://localhost/a"))).toThrow("`path` must be the path of a folder");
+  expect(() => open(foreign("http://localhost/a"))).toThrow("got http://localhost/a");
 });
 
 test("in a bundle for pages, which lacks node:module, the cause is that and not undefined", () => {
