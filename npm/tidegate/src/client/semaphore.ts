@@ -64,9 +64,9 @@ export class Semaphore {
     };
   }
 
-  /** Releases a place. */
+  /** Releases a place; does nothing where none is taken. */
   release(): void {
-    this.#held--;
+    if (this.#held > 0) this.#held--;
     // A queue that has become empty does not take the place; the next one may.
     for (const waiting of this.#waiting) {
       if (this.#held >= this.places) return;

@@ -65,6 +65,12 @@ describe("concurrent", () => {
     expect(() => concurrent(work, foreign as never)).toThrow(rule);
   });
 
+  test("a release without a place taken makes no further place", () => {
+    const one = semaphore(1);
+    one.release();
+    expect([one.held, one.tryAcquire(), one.tryAcquire(), one.held]).toEqual([0, true, false, 1]);
+  });
+
   test("refuses an invalid number of places", () => {
     expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be an integer from 1");
   });
