@@ -90,7 +90,7 @@ const modules: UserConfig = {
       /^#policy-host$/,
       /^#layers$/,
       /^cloudflare:/,
-      /\.wasm$/,
+      /\.wasm\?module$/,
       GENERATED_JS,
       /^node:/,
       /^@tidegate\//,

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 
-// `from "./x.js"`, `import "./x.js"`, `import("./x.js")`, `new URL("./x.wasm", …)`: whatever is written as a relative path.
-const RELATIVE = /["'](\.\.?\/[^"'\n]+)["']/g;
+// `from "./x.js"`, `import "./x.js"`, `import("./x.js")`, `from "./x.wasm?module"`: whatever is written as a relative path.
+const RELATIVE = /["'](\.\.?\/[^"'\n?]+)(?:\?module)?["']/g;
 
 /** All files reachable from these, including them; paths are relative to the package. */
 export function reached(folder: string, entries: readonly string[], present: ReadonlySet<string>): Set<string> {

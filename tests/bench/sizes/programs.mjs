@@ -9,7 +9,7 @@ const WORKERD = {
   conditions: ["workerd", "worker", "browser"],
   platform: "neutral",
   mainFields: [],
-  external: ["*.wasm", "cloudflare:*"],
+  external: ["*.wasm?module", "cloudflare:*"],
 };
 const NODE = { platform: "node" };
 

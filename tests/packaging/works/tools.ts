@@ -92,6 +92,7 @@ export const GROUPS = {
     "solid-js": "1.9.19",
     vite: "8.3.8",
   },
+  "nitro on workers": { nitro: "3.0.260610-beta", "node-24.21": NODES["24.21"], wrangler: "4.164.0" },
   functions: {
     "@netlify/zip-it-and-ship-it": "16.2.3",
     "@vercel/nft": "1.11.5",
@@ -359,6 +360,20 @@ export const TOOLS: readonly Tool[] = [
       answers: { "/api/limit": ANSWERS, "/": ANSWERS },
       limited: ["/api/limited"],
       page: "/",
+    },
+  },
+  {
+    name: "Nitro 3, Cloudflare Workers",
+    does: "routes with limits in memory, rateLimit and policies, built with the preset cloudflare_module, run by wrangler",
+    group: "nitro on workers",
+    app: "nitro",
+    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    node: "24.21",
+    run: ["nitro build"],
+    serve: {
+      command: "wrangler dev --local --ip 127.0.0.1 --port $PORT --inspector-port 0",
+      answers: { "/api/limit": ANSWERS },
+      limited: ["/api/limited"],
     },
   },
   {

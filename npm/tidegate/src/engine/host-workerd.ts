@@ -1,6 +1,7 @@
-// Cloudflare Workers: a static module, since nothing may be compiled there at run time.
+// Cloudflare Workers: a static module, since nothing may be compiled there at run time. `?module` says so to bundlers: without it
+// Nitro (Nuxt, SolidStart) passes a function that loads it later.
 import type { Exports } from "./exports.ts";
-import module from "./generated/small.wasm";
+import module from "./generated/small.wasm?module";
 
 let exports: Exports | undefined;
 
