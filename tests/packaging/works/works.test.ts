@@ -10,8 +10,9 @@ import { watch } from "../../../npm/scripts/watch.mjs";
 import { freePort } from "../../support/ports.ts";
 import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
+import { GROUPS } from "./groups.ts";
 import { LAST_RUN, type Row, rowOf } from "./results.ts";
-import { ANSWERS, GROUPS, type Tool, TOOLS } from "./tools.ts";
+import { ANSWERS, type Tool, TOOLS } from "./tools.ts";
 
 /**
  * What a group installs stays here: the tarball alone is renewed. Outside the repository, whose packages would be found, and
