@@ -37,7 +37,6 @@ const BUILDS = {
 const TEXTS = ["page", "distributed", "algebra"];
 
 const write = (name, text) => writeFileSync(join(root, folder, name), FROM + text);
-const MODULE_TYPE = "declare const module: WebAssembly.Module;\nexport default module;\n";
 
 /** Bytes as text: decoded, and explained, in src/engine/text.ts. */
 function text(bytes) {
@@ -111,7 +110,6 @@ async function optimize() {
   }
   write("glue.js", GLUE);
   write("glue.d.ts", GLUE_TYPE);
-  write("small.d.wasm.ts", MODULE_TYPE);
   writeBase64("speed");
   for (const name of TEXTS) writeText(name);
   for (const name of ["small", "algebra"]) await toJavaScript(name);
@@ -127,7 +125,6 @@ async function optimizePolicy() {
     "-o",
     `${folder}/policy_bg.wasm`,
   ]);
-  write("policy_bg.d.wasm.ts", MODULE_TYPE);
   writeText("policy_bg");
 }
 
@@ -175,7 +172,7 @@ const made = (name, place, modules, outputs, make) => {
 export async function optimizeWasm() {
   const texts = TEXTS.map((name) => `${name}-inline.ts`);
   const engine = ["glue.js", "speed-inline.ts", "small.wasm", "small-pure.js", "algebra-pure.js", ...texts];
-  const policy = ["policy_bg.wasm", "policy_bg.d.wasm.ts", "policy_bg-inline.ts"];
+  const policy = ["policy_bg.wasm", "policy_bg-inline.ts"];
   await Promise.all([
     made("wasm-opt", GENERATED, ["speed", "small"], engine, optimize),
     made("wasm-opt-policy", GENERATED, ["policy_bg"], policy, optimizePolicy),
