@@ -168,7 +168,8 @@ function factsOf(input: Input, init: Init | undefined): Facts {
   return {
     url: new URL(request?.url ?? String(input), base),
     method: (init?.method ?? request?.method ?? "GET").toUpperCase(),
-    signal: init?.signal ?? request?.signal ?? undefined,
+    // `null` is none, in place of the request's.
+    signal: (init?.signal === undefined ? request?.signal : init.signal) ?? undefined,
     replayable: isReplayable(init?.body),
     headers: () => new Headers(init?.headers ?? request?.headers),
     settings: () => SETTINGS.map((field) => init?.[field] ?? request?.[field]),

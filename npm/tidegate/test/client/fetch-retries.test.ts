@@ -54,6 +54,16 @@ test.each<[string, () => unknown]>([
   expect(unhandled).not.toHaveBeenCalled();
 });
 
+test("a signal of null replaces the request's own, as for fetch", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({ clock, jitter: 0, fetch: send });
+  const request = new Request(URL_, { signal: AbortSignal.abort() });
+  await expect(fetch(request)).rejects.toMatchObject({ name: "AbortError" });
+  const answered = fetch(request, { signal: null });
+  await clock.pass(SECOND);
+  expect((await answered).status).toBe(200);
+});
+
 test("a denied request is retried although its queue is full", async () => {
   const { clock, fetch: send } = denying();
   const fetch = createFetch({ clock, jitter: 0, fetch: send, maxQueued: 1, concurrency: 1 });
