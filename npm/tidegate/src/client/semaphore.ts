@@ -3,11 +3,9 @@ import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/che
 
 export const PLACES: Check = integerFrom("an integer from 1, or a semaphore of semaphore()", 1);
 
-/** By shape: one of another copy of the package is shared, too. */
-export const isSemaphore = (value: unknown): value is Semaphore => {
-  const { tryAcquire, release, whenFree } = Object(value) as Partial<Semaphore>;
-  return [tryAcquire, release, whenFree].every((method) => typeof method === "function");
-};
+/** By the method that no other library's semaphore has: one of another copy of the package is shared, too. */
+export const isSemaphore = (value: unknown): value is Semaphore =>
+  typeof (value as Partial<Semaphore> | null | undefined)?.whenFree === "function";
 
 /** A bound on how many run concurrently, shared by its holders. Made by {@link semaphore}. */
 export class Semaphore {
