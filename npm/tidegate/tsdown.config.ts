@@ -3,9 +3,12 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type UserConfig } from "tsdown";
 
+/** What a condition of package.json leads to. */
+type Conditions = string | { readonly [condition: string]: Conditions };
+
 interface Manifest {
   bin: Record<string, string>;
-  imports: Record<string, Record<string, string>>;
+  imports: Record<string, Conditions>;
   exports: Record<string, string | { default: string }>;
 }
 
@@ -31,8 +34,10 @@ const only = process.env["TIDEGATE_ENTRIES"]?.split(" ");
 const exported = Object.entries(exports)
   .filter(([path]) => only === undefined || only.includes(path))
   .map(([, target]) => (typeof target === "string" ? target : target.default));
-const engines = ["#engine-host", "#layers"].flatMap((name) => Object.values(imports[name] ?? {}));
-const inside = only ? engines : [...Object.values(bin), ...Object.values(imports).flatMap(Object.values)];
+const targetsOf = (conditions: Conditions): readonly string[] =>
+  typeof conditions === "string" ? [conditions] : Object.values(conditions).flatMap(targetsOf);
+const engines = ["#engine-host", "#layers"].flatMap((name) => targetsOf(imports[name] ?? {}));
+const inside = only ? engines : [...Object.values(bin), ...targetsOf(imports)];
 
 const PURE = "./dist/pure.js";
 
@@ -90,7 +95,7 @@ const modules: UserConfig = {
       /^#policy-host$/,
       /^#layers$/,
       /^cloudflare:/,
-      /\.wasm\?module$/,
+      /\.wasm(\?module)?$/,
       GENERATED_JS,
       /^node:/,
       /^@tidegate\//,

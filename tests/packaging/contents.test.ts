@@ -6,7 +6,10 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reached } from "./graph.ts";
-import { install, type Installed, type Manifest, output, root } from "./installed.ts";
+import { type Conditions, install, type Installed, type Manifest, output, root } from "./installed.ts";
+
+const targetsOf = (conditions: Conditions): readonly string[] =>
+  typeof conditions === "string" ? [conditions] : Object.values(conditions).flatMap(targetsOf);
 
 let user: Installed;
 let manifest: Manifest;
@@ -30,7 +33,7 @@ describe("the tarball", () => {
   test("holds what package.json names, and besides only shared parts, the wasm, the licence and the readme", () => {
     const paths = user.packed.files.map((file) => file.path);
     const named = [...Object.values(manifest.exports), ...Object.values(manifest.imports)]
-      .flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))
+      .flatMap(targetsOf)
       .map((path) => path.replace("./", ""));
     expect(named.filter((path) => !paths.includes(path))).toEqual([]);
     expect(paths.filter((path) => !BESIDES.some((pattern) => pattern.test(path)))).toEqual([]);
@@ -41,7 +44,7 @@ describe("the tarball", () => {
     const paths = user.packed.files.map((file) => file.path);
     const programs = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
     const named = [...Object.values(manifest.exports), ...Object.values(manifest.imports), ...programs]
-      .flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))
+      .flatMap(targetsOf)
       .map((path) => path.replace("./", ""));
     const led = reached(join(user.folder, "node_modules/tidegate"), named, new Set(paths));
     expect(paths.filter((path) => !led.has(path))).toEqual(["LICENSE", "README.md", "THIRD-PARTY-LICENSES"]);

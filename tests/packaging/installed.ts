@@ -128,9 +128,12 @@ export function install({ addons: wanted = false } = {}): Installed {
   return { tarball, packed, ...tools, addons, folder, write, remove: () => remove(folder) };
 }
 
+/** What conditions of package.json lead to. */
+type Conditions = string | { readonly [condition: string]: Conditions };
+
 interface Manifest {
   readonly exports: Record<string, string | { types: string; default: string }>;
-  readonly imports: Record<string, Record<string, string>>;
+  readonly imports: Record<string, { readonly [condition: string]: Conditions }>;
   readonly [field: string]: unknown;
 }
 
@@ -141,4 +144,4 @@ export function entries(manifest: Manifest): string[] {
     .map((path) => `tidegate${path.slice(1)}`);
 }
 
-export type { Manifest };
+export type { Conditions, Manifest };

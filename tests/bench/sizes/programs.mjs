@@ -9,7 +9,7 @@ const WORKERD = {
   conditions: ["workerd", "worker", "browser"],
   platform: "neutral",
   mainFields: [],
-  external: ["*.wasm?module", "cloudflare:*"],
+  external: ["*.wasm", "cloudflare:*"],
 };
 const NODE = { platform: "node" };
 
