@@ -2,6 +2,7 @@
 import { keyed } from "../src/limiter/options.ts";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
+import { rateLimitHeaders } from "../src/http/index.ts";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
 
 const RUNS = 400;
@@ -303,6 +304,23 @@ test("names of Object.prototype's members are ordinary names, keys and fields", 
     const option = Object.defineProperty({ key: "k" }, name, { value: 1, enumerable: true });
     expect(() => bare.limit("chat", option)).toThrow(`\`${name}\` must be absent: limit has key, count`);
   }
+});
+
+test("a field that another library gives every object is no option, and no limit", () => {
+  const use = () => {
+    const limits = defineLimits({ chat: good }, { store: memory({}), now: () => 1000 });
+    return [limits.names, rateLimitHeaders(limits.limit("chat", { key: "k" }), {})];
+  };
+  const expected = use();
+  Object.defineProperty(Object.prototype, "extended", { value: () => {}, enumerable: true, configurable: true });
+  let got: unknown;
+  try {
+    got = use();
+  } catch (error) {
+    got = error;
+  }
+  Reflect.deleteProperty(Object.prototype, "extended");
+  expect(got).toEqual(expected);
 });
 
 test("defaults are stored in the limit: the capacity is the rate, and there is one shard", () => {
