@@ -65,7 +65,7 @@ const LIST = [
   one("limiter/resilience.ts", 'error.scope === "key"', "false", ...OUTAGES),
   one("limiter/outages.ts", "if (answered) this.succeeded", "this.succeeded", "outages.test.ts"),
   one("limit/steady.ts", "late < JITTER)", "true)", "busy.test.ts"),
-  one("limit/steady.ts", "late >= 0 && ", "", "busy.test.ts"),
+  one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
   one("limiter/resilience.ts", "connectBy ??= ", "connectBy = ", "connecting.test.ts"),
   one("limiter/resilience.ts", "send(now + timeout)", "send(now + 20 * timeout)", ...OUTAGES),
   one("stores/turns.ts", "for (const id of ids) this.#last.set(id, turn);", "", ...TURNS),

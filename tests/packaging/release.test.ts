@@ -128,10 +128,10 @@ describe("the workflows", () => {
       "cargo publish --workspace --locked --no-verify",
     ]);
     // Node.js' own modules only: an import of another package would fail there, and must not be installed.
-    for (const script of ["publish", "run", "linked"]) {
+    for (const script of ["publish", "run", "linked", "files"]) {
       const imports = [...read(`npm/scripts/${script}.mjs`).matchAll(/^import .* from "([^"]+)"/gm)];
       expect(
-        imports.map(([, from = ""]) => from).filter((from) => !/^(node:|\.\/(run|linked)\.mjs)/.test(from)),
+        imports.map(([, from = ""]) => from).filter((from) => !/^(node:|\.\/(run|linked|files)\.mjs)/.test(from)),
       ).toEqual([]);
     }
   });

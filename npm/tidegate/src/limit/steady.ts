@@ -4,8 +4,9 @@
  */
 export const steadyNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
 
-/** Ms by which a timer of an idle process may be late. */
+/** Ms by which a timer of an idle process may be late, and by which one that is early counts as in time. */
 const JITTER = 5;
+const EARLY = 0.1;
 
 /**
  * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
@@ -22,7 +23,7 @@ export function afterWaiting(ms: number, then: () => void, unref = false): () =>
   };
   let timer = start(ms, () => {
     const late = steadyNow() - due;
-    if (late >= 0 && late < JITTER) then();
+    if (late > -EARLY && late < JITTER) then();
     else timer = start(Math.min(Math.ceil(Math.abs(late)), ms), then);
   });
   return () => clearTimeout(timer);
