@@ -72,3 +72,24 @@ test("a connection that fails is a failure of the store, logged once; no rejecti
   ]);
   expect(decide).not.toHaveBeenCalled();
 });
+
+test("a failure counts against the node that the client knows once it has connected", async () => {
+  let connect = (): void => {};
+  let node = "";
+  const store = {
+    name: "cold",
+    sync: false,
+    connecting: new Promise<void>((resolve) => {
+      connect = resolve;
+    }),
+    nodeOf: () => node,
+    decide: () => Promise.reject(new Error("refused")),
+  } as never as AsyncStore;
+  const lines: string[] = [];
+  const limiter = defineLimits(limits, { store, log: { error: (line) => lines.push(line), info: () => {} } });
+  const sent = limiter.limit("one", { key: "a" });
+  node = "10.0.0.1:7000";
+  connect();
+  expect((await sent).degraded).toBe(true);
+  expect(lines).toEqual([expect.stringContaining("10.0.0.1:7000")]);
+});

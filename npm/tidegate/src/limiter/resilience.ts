@@ -125,9 +125,8 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     send: (deadline: number) => Promise<T>,
     without: (cause: unknown) => T = thrown,
   ): Promise<T> {
-    const node = nodeOf(targets);
-    /** Counts and logs what the store failed with. */
-    const instead = (error: unknown): T => {
+    /** Counts and logs what the node failed with. */
+    const instead = (error: unknown, node: string): T => {
       const isOurs = isInputError(error) || isStoreError(error);
       const failure = isOurs
         ? error
@@ -138,6 +137,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
       const timeout = Math.min(...targets.map(timeoutOf));
       const now = steadyNow();
+      const node = nodeOf(targets);
       if (!outages.none && !outages.admits(node, now)) {
         const reason = "it has failed repeatedly; calls go to it again later";
         resolve(without(new StoreError(reason, detailsOf(operation, targets))));
@@ -161,7 +161,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       const fail = (error: unknown): void => {
         if (!ends()) return;
         try {
-          resolve(instead(error));
+          resolve(instead(error, node));
         } catch (cause) {
           reject(cause);
         }
@@ -184,7 +184,10 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       const cancel = afterWaiting(wait, () => resolve(undefined));
       void connecting.then(resolve, reject).then(cancel);
     });
-    return connected.then(() => new Promise(start), instead);
+    return connected.then(
+      () => new Promise(start),
+      (error) => instead(error, nodeOf(targets)),
+    );
   }
 
   /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
