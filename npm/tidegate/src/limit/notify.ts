@@ -1,13 +1,20 @@
 import { isPromise } from "./checks.ts";
 
-/** Calls what only reports something. What it throws, or its promise rejects with, changes nothing: nowhere else can report it. */
+const ignored = (): void => undefined;
+
+/**
+ * Ignores that the promise of a report rejects, where it is one: nowhere else can report it. No promise is made where it is
+ * none: those of many calls in one turn would all be kept until its end.
+ */
+export function ignoreRejection(reported: unknown): void {
+  if (isPromise(reported)) reported.then(ignored, ignored);
+}
+
+/** Calls what only reports something. What it throws, or its promise rejects with, changes nothing. */
 export function notify(report: () => unknown): void {
-  const ignored = (): void => undefined;
   try {
-    const reported = report();
-    // No promise where it returns at once: reports of many calls in one turn would all be kept until its end.
-    if (isPromise(reported)) reported.then(ignored, ignored);
+    ignoreRejection(report());
   } catch {
-    ignored();
+    // As above.
   }
 }

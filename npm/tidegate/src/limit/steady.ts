@@ -4,8 +4,9 @@
  */
 export const steadyNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
 
-/** Ms by which a timer of an idle process may be late, and by which one that is early counts as in time. */
+/** Ms by which a timer of an idle process may be late. */
 const JITTER = 5;
+/** Ms by which a timer counts as in time though this clock is behind it, as the rates of two clocks differ a little. */
 const EARLY = 0.1;
 
 /**

@@ -1,7 +1,7 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { isPromise } from "../limit/checks.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
-import { notify } from "../limit/notify.ts";
+import { ignoreRejection } from "../limit/notify.ts";
 import type { BlockOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 
@@ -75,10 +75,7 @@ export function observe<N extends string, S extends Store>(
     if (typeof observer !== "function") throw new InputError("observers", "functions of an event", observer);
   }
   const emit = (event: DecisionEvent): void => {
-    for (const observer of observers) {
-      const reported: unknown = observer(event);
-      notify(() => reported);
-    }
+    for (const observer of observers) ignoreRejection(observer(event));
   };
   /** Calls the limiter, and `report` with what it returns, now or later. */
   function call<R>(method: DecisionEvent["operation"], args: readonly unknown[], report: (result: R) => void): unknown {
