@@ -96,7 +96,7 @@ const LIST = [
     "resilience.test.ts",
     "boundary.test.ts",
   ),
-  one("limit/config.ts", "durationFrom(1, 2 ** 31 - 1)", "durationFrom(0, 2 ** 31 - 1)", "resilience.test.ts"),
+  one("limit/config.ts", "durationFrom(1, LONGEST_TIMER)", "durationFrom(0, LONGEST_TIMER)", "resilience.test.ts"),
   one("limit/config.ts", "capacity = rate,", "capacity = 1,", "boundary.test.ts", "laws.test.ts"),
   // Without the store.
   one("limiter/fallback.ts", "      value: 0,\n", "      value: policy.capacity,\n", "resilience.test.ts"),

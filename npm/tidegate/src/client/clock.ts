@@ -1,4 +1,5 @@
 import type { Check } from "../limit/checks.ts";
+import { LONGEST_TIMER } from "../limit/duration.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
 export interface Clock {
@@ -24,9 +25,6 @@ export const CLOCK: Check = {
     return [now, setTimeout, clearTimeout].every((part) => typeof part === "function");
   },
 };
-
-/** The longest delay of a host's timer; a longer one fires immediately. */
-const LONGEST = 2 ** 31 - 1;
 
 /** One timer for one instant. A host timer that fires early, or cannot wait so long, is set again. */
 export class Alarm {
@@ -56,7 +54,7 @@ export class Alarm {
 
   #wait(at: number): void {
     const left = Math.ceil(Math.max(0, at - this.#clock.now()));
-    this.#timer = this.#clock.setTimeout(() => this.#fired(), Math.min(left, LONGEST));
+    this.#timer = this.#clock.setTimeout(() => this.#fired(), Math.min(left, LONGEST_TIMER));
   }
 
   #fired(): void {

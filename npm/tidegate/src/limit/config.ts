@@ -1,7 +1,7 @@
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
 import { check, durationFrom, msOf, notAField, checkObject } from "./checks.ts";
-import { type Duration, inMs } from "./duration.ts";
+import { type Duration, inMs, LONGEST_TIMER } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
@@ -89,7 +89,7 @@ export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
 
 export function checkTimeout(timeout: unknown): number | undefined {
   if (timeout === undefined) return undefined;
-  return msOf(check("timeout", timeout as Duration, durationFrom(1, 2 ** 31 - 1)));
+  return msOf(check("timeout", timeout as Duration, durationFrom(1, LONGEST_TIMER)));
 }
 
 /** Reads a config's fields once, or names the one that is wrong. The engine checks the ranges. */

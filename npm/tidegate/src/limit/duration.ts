@@ -9,6 +9,9 @@ export const DAY: number = 24 * HOUR;
 /** One week of 7 days, in ms. */
 export const WEEK: number = 7 * DAY;
 
+/** The longest delay of a host's timer, ms: one set for longer fires immediately. */
+export const LONGEST_TIMER: number = 2 ** 31 - 1;
+
 /** A length of time: ms, or a text with a unit, such as `"500ms"`, `"30s"`, `"15m"`, `"1h"`, `"1d"` or `"1w"`. */
 export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d" | "w"}`;
 

@@ -17,7 +17,7 @@ import {
   numberFrom,
   SIGNAL,
 } from "../limit/checks.ts";
-import type { Duration } from "../limit/duration.ts";
+import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
@@ -57,15 +57,13 @@ export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };
 
-/** The longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1;
 const TOKENS = numberFrom(EXPECTS.count, 0, MAX_COUNT);
 const NAMES: Check = { expects: `an array of 1 to ${MAX_REQUESTS} names of limits`, accepts: Array.isArray };
 const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
   limits: NAMES,
   key: ANY,
   estimate: TOKENS,
-  wait: durationFrom(0, LONGEST_MS),
+  wait: durationFrom(0, LONGEST_TIMER),
   signal: SIGNAL,
   sleep: functionThat("a function that waits"),
 };

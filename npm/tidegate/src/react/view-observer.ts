@@ -1,8 +1,6 @@
+import { LONGEST_TIMER } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type View, viewAt, type Wish } from "./view.ts";
-
-/** The longest that a timer takes. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** A component's limit and request. */
 export interface Watched {
@@ -87,7 +85,7 @@ export class ViewObserver {
     const now = from.now();
     const next = nextChange(now, { state: from.state(name), wish, tick, fields: this.#fields });
     if (next === Number.POSITIVE_INFINITY || this.#changed === undefined) return;
-    this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_MS));
+    this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_TIMER));
   }
 
   readonly #wake = (): void => {

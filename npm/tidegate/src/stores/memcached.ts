@@ -5,6 +5,7 @@
  */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable, integerFrom } from "../limit/checks.ts";
+import { LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
@@ -31,13 +32,12 @@ export interface MemcachedOptions {
 }
 
 const NAME = "memcached";
-const TIMEOUT_MOST = 2 ** 31 - 1;
 const OPTIONS = {
   prefix: {
     expects: "1 to 64 characters of A-Z a-z 0-9 _ . -",
     accepts: (prefix: unknown) => typeof prefix === "string" && /^[\w.-]{1,64}$/.test(prefix),
   },
-  stepTimeout: integerFrom(`an integer of ms from 1 to ${TIMEOUT_MOST}`, 1, TIMEOUT_MOST),
+  stepTimeout: integerFrom(`an integer of ms from 1 to ${LONGEST_TIMER}`, 1, LONGEST_TIMER),
 };
 
 /**

@@ -17,7 +17,7 @@
 import { during } from "#workers";
 import { ANY, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import type { Duration } from "../limit/duration.ts";
+import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
@@ -61,7 +61,7 @@ const OPTIONS = {
   schema: SCHEMA,
   statements: integerFrom("an integer from 1 to 100", 1, 100),
   batch: integerFrom("an integer from 1 to 10000", 1, 10_000),
-  statementTimeout: durationFrom(1, 2 ** 31 - 1, true),
+  statementTimeout: durationFrom(1, LONGEST_TIMER, true),
   prepare: FLAG,
   lease: ANY,
 };

@@ -1,6 +1,7 @@
 /** `tidegate top`: the keys that wait longest for a call, of all that a store holds. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineLimits, type Limiter, type Store } from "../../index.ts";
+import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { InputError, StoreError } from "../../limit/errors.ts";
 import { Limit } from "../../limit/limit.ts";
 import { textOf } from "../../policies/keys.ts";
@@ -176,13 +177,13 @@ function positive(args: Arguments, name: string, otherwise: number): number {
   return given;
 }
 
-/** How often at most, ms, and the longest delay of a host's timer; a longer one fires immediately. */
-const [SHORTEST, LONGEST] = [100, 2 ** 31 - 1];
+/** How often at most, ms. */
+const SHORTEST = 100;
 
 function everyOf(args: Arguments): number {
   const every = duration(args, "every") ?? 2000;
-  if (every >= SHORTEST && every <= LONGEST) return every;
-  throw new InputError("--every", `a time from ${SHORTEST} ms to ${LONGEST} ms`, every);
+  if (every >= SHORTEST && every <= LONGEST_TIMER) return every;
+  throw new InputError("--every", `a time from ${SHORTEST} ms to ${LONGEST_TIMER} ms`, every);
 }
 
 function urlOf(args: Arguments): string {

@@ -2,6 +2,7 @@
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
 import { ANY, integerFrom } from "../../limit/checks.ts";
+import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { type Send, statement } from "./client.ts";
 import { checkSettings } from "./migration.ts";
 import { byteaOf } from "./statements.ts";
@@ -23,7 +24,7 @@ const SLICE = 512;
 async function purgeSlice(send: Send, schema: string, slice: number, after: string, now?: number, timeout?: number) {
   const text = `SELECT removed || ',' || coalesce(encode(next, 'hex'), '') AS answer FROM ${schema}.purge($1::text::int, $2::text::bytea, $3::text::float8)`;
   const values = [String(slice), after, now === undefined ? null : String(now)];
-  const reply = await send(() => statement(text, values), timeout ?? 2 ** 31 - 1).reply;
+  const reply = await send(() => statement(text, values), timeout ?? LONGEST_TIMER).reply;
   const [removed, next] = String(reply).split(",");
   return { removed: Number(removed), next: next === undefined || next === "" ? undefined : `\\x${next}` };
 }
