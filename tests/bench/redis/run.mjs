@@ -1,7 +1,7 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
 // One loopback server; contenders take turns in each round, each time in another order, and ratios are the medians of each round's.
-import { measured, median, options, publish, shuffled } from "../tables.mjs";
+import { measured, options, publish, shuffled } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
 import { contenders, denied, least, leastOfMany } from "./contenders.mjs";
 import { layers } from "./layers.mjs";
@@ -13,20 +13,8 @@ const { rounds } = given;
 const ms = given.quick ? 100 : 700;
 const KEYS = 10_000;
 const CALLERS = 256;
+const GET = "GET (ioredis)";
 const keys = Array.from({ length: KEYS }, (_, i) => `user:${i}`);
-
-/** One caller, one call after another: the median latency, in microseconds. */
-async function latency(run) {
-  const took = [];
-  const end = performance.now() + ms;
-  for (let i = 0; performance.now() < end; i++) {
-    const key = keys[(i * 7919) % KEYS];
-    const began = process.hrtime.bigint();
-    await run(key);
-    took.push(Number(process.hrtime.bigint() - began) / 1000);
-  }
-  return median(took);
-}
 
 /** Many callers, each calling again as soon as it has its reply: replies per second. */
 async function throughput(run) {
@@ -46,30 +34,36 @@ async function throughput(run) {
   return (done * 1000) / (performance.now() - began);
 }
 
-async function measure(title, unit, makers, how, base) {
+async function opened(makers) {
   const open = {};
   for (const [name, make] of Object.entries(makers)) open[name] = await make(server.port);
+  return open;
+}
+
+async function manyCallers(makers) {
+  const open = await opened(makers);
   const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
-  for (const { run } of Object.values(open)) await how(run); // warm
+  const rate = ({ run }) => (run.all ? run.all(ms) : throughput(run));
+  for (const one of Object.values(open)) await rate(one); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { run }] of shuffled(Object.entries(open))) figures[name].push(await how(run));
+    for (const [name, one] of shuffled(Object.entries(open))) figures[name].push(await rate(one));
   }
   for (const { close } of Object.values(open)) close?.();
-  return measured({ title, unit, base, rounds: figures, digits: unit.endsWith("µs") ? 1 : 0 });
+  const title = `${CALLERS} callers, 10,000 keys`;
+  return measured({ title, unit: "decisions a second", base: GET, rounds: figures });
 }
 
 /** One caller: what the server itself measures of each call, by `INFO commandstats`; the round trip is not in it. */
 async function serverTime(makers) {
   const { Redis } = await import("ioredis");
   const probe = new Redis({ host: "127.0.0.1", port: server.port });
-  const open = {};
-  for (const [name, make] of Object.entries(makers)) open[name] = await make(server.port);
+  const open = await opened(makers);
   const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
-  for (const { run } of Object.values(open)) await latency(run); // warm
+  await inTurns(open); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { run }] of shuffled(Object.entries(open))) {
+    for (const [name, one] of shuffled(Object.entries(open))) {
       await probe.config("RESETSTAT");
-      await latency(run);
+      await inTurns({ [name]: one });
       const stats = await probe.info("commandstats");
       const perCall = (command) => new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)?.[1];
       // What a script calls is counted in its time.
@@ -79,56 +73,53 @@ async function serverTime(makers) {
   for (const { close } of Object.values(open)) close();
   probe.disconnect();
   const title = "one caller, 10,000 keys: the server's own time";
-  return measured({ title, unit: "µs", base: "GET (ioredis)", rounds: figures, digits: 1 });
+  return measured({ title, unit: "µs", base: GET, rounds: figures, digits: 1 });
 }
 
 /** Calls of one contender before the next has its turn, and of them the first, which are not counted. */
 const SLICE = 25;
 const SKIPPED = 2;
 
-/**
- * One caller, in turns of a few calls, so that a noisy second affects all. The least tenth of the times: what other
- * programs of the machine add is in the rest.
- */
-async function byLayer(makers) {
-  const open = [];
-  for (const [name, make] of Object.entries(makers)) {
-    const { run, close } = await make(server.port);
-    open.push([name, run, [], close]);
-  }
-  const figures = Object.fromEntries(open.map(([name]) => [name, []]));
-  const tenth = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 10)];
-  for (let round = -1; round < rounds; round++) {
-    for (const [, , times] of open) times.length = 0;
-    const end = performance.now() + ms * open.length;
-    for (let i = 0; performance.now() < end; i++) {
-      for (const [, run, times] of shuffled(open)) {
-        for (let call = 0; call < SLICE; call++) {
-          const key = keys[((i * SLICE + call) * 7919) % KEYS];
-          const began = process.hrtime.bigint();
-          await run(key);
-          if (call >= SKIPPED) times.push(Number(process.hrtime.bigint() - began) / 1000);
-        }
+/** Times of single calls in microseconds, one after another, in turns of a few calls, so that a noisy second affects all. */
+async function inTurns(open) {
+  const times = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
+  const contenders = Object.entries(open);
+  const end = performance.now() + ms * contenders.length;
+  for (let i = 0; performance.now() < end; i++) {
+    for (const [name, { run }] of shuffled(contenders)) {
+      for (let call = 0; call < SLICE; call++) {
+        const key = keys[((i * SLICE + call) * 7919) % KEYS];
+        const began = process.hrtime.bigint();
+        await run(key);
+        if (call >= SKIPPED) times[name].push(Number(process.hrtime.bigint() - began) / 1000);
       }
     }
-    // The first round warms up.
-    if (round >= 0) for (const [name, , times] of open) figures[name].push(tenth(times));
   }
-  for (const [, , , close] of open) close();
-  const title = "one caller, layer by layer";
-  return measured({ title, unit: "p10, µs", base, rounds: figures, digits: 1 });
+  return times;
+}
+
+/** One caller: the middle of its times, or the time below which a `part` of them are. */
+async function oneCaller(title, makers, { part = 0.5, base = GET } = {}) {
+  const open = await opened(makers);
+  const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
+  await inTurns(open); // warm
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, times] of Object.entries(await inTurns(open))) {
+      figures[name].push(times.sort((a, b) => a - b)[Math.floor(times.length * part)]);
+    }
+  }
+  for (const { close } of Object.values(open)) close();
+  return measured({ title, unit: `p${part * 100}, µs`, base, rounds: figures, digits: 1 });
 }
 
 const server = await startServer();
-const many = { ...contenders, ...leastOfMany, "pipelined GET, no client": pipelined };
-const all = (run) => (run.all ? run.all(ms) : throughput(run));
-const base = "GET (ioredis)";
 const tables = [
-  await measure(`${CALLERS} callers, 10,000 keys`, "decisions a second", many, all, base),
-  await measure("one caller, 10,000 keys", "p50, µs", { ...contenders, ...least }, latency, base),
+  await manyCallers({ ...contenders, ...leastOfMany, "pipelined GET, no client": pipelined }),
+  await oneCaller("one caller, 10,000 keys", { ...contenders, ...least }),
   await serverTime({ ...contenders, ...least }),
-  await byLayer(layers),
-  await measure("one denied key, one caller", "p50, µs", denied, latency, "tidegate (ioredis)"),
+  // What other programs of the machine add is in the other nine tenths.
+  await oneCaller("one caller, layer by layer", layers, { part: 0.1 }),
+  await oneCaller("one denied key, one caller", denied, { base: "tidegate (ioredis)" }),
   {
     title: "10,000 calls on a denied key",
     head: ["", "script calls that the server saw"],
