@@ -144,6 +144,16 @@ test("an inline config has its own lease; another config of the name gives back 
   expect((await world.node(false).getValue("hot")).value).toBe(89);
 });
 
+test("after another config of a name, reset still drops the leased tokens", async () => {
+  const { world, node } = await leased();
+  const other = { config: { ...config, rate: 50, capacity: 100 } };
+  for (let i = 0; i < 10; i++) await node.limit("hot", other);
+  await world.settle();
+  await node.reset("hot", other);
+  expect((await node.limit("hot", { ...other, count: 100 })).ok).toBe(true);
+  expect((await node.limit("hot", other)).ok).toBe(false);
+});
+
 test("release returns all leased tokens", async () => {
   const { world, node } = await leased();
   expect((await world.node(false).getValue("hot")).value).toBeLessThan(90);

@@ -21,8 +21,6 @@ export class Lease {
   refillingSince = 0;
   /** Until when nothing is taken ahead after a failure of the store, by this process's clock. */
   quietUntil = 0;
-  /** No longer in the table; a refill may still be in flight. */
-  dropped = false;
   /** The last request, by the store's clock. */
   usedAt = 0;
   readonly #start: number;

@@ -42,7 +42,7 @@ export class Leases {
   async decide(call: Call, now: number | undefined): Promise<Decision> {
     const { op, limit, key, count, reserve } = call;
     if (op === "take" && !reserve) return this.take(limit, key, count, now);
-    const lease = this.#named.get(limit.name)?.get(key);
+    const lease = this.#find(limit, key);
     if (op === "block") return this.#block(lease, call, now);
     if (lease === undefined || lease.limit !== limit) return this.#store.resilient.decide(call, now);
     if (op === "check" && !reserve) return this.#check(lease, call, now);
@@ -63,7 +63,7 @@ export class Leases {
     if (lease !== undefined) await this.#settle([lease]);
     const decision = await this.#store.resilient.decide(call, now);
     // Tokens that were leased meanwhile are lost, for the same reason.
-    this.#drop(this.#named.get(call.limit.name)?.get(call.key));
+    this.#drop(this.#find(call.limit, call.key));
     return decision;
   }
 
@@ -90,7 +90,7 @@ export class Leases {
 
   /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
   async decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
-    const leases = calls.map(({ limit, key }) => this.#named.get(limit.name)?.get(key));
+    const leases = calls.map(({ limit, key }) => this.#find(limit, key));
     const held = leases.filter((lease, i) => lease !== undefined && lease.limit === calls[i]?.limit) as Lease[];
     const plain = calls.every((call) => !call.reserve) && new Set(held).size === calls.length;
     if (plain) {
@@ -110,18 +110,18 @@ export class Leases {
   }
 
   async reset(limit: Limit, key: string | undefined): Promise<void> {
-    this.#drop(this.#named.get(limit.name)?.get(key));
+    this.#drop(this.#find(limit, key));
     try {
       await this.#store.resilient.reset(limit, key);
     } finally {
       // A refill in flight may report the state from before.
-      this.#drop(this.#named.get(limit.name)?.get(key));
+      this.#drop(this.#find(limit, key));
     }
   }
 
   /** The store's state and this process's balance. Other processes' balances are unknown. */
   async getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
-    const lease = this.#named.get(limit.name)?.get(key);
+    const lease = this.#find(limit, key);
     if (lease === undefined || lease.limit !== limit || !lease.hasState) {
       return this.#store.resilient.getValue(limit, key, now);
     }
@@ -165,19 +165,24 @@ export class Leases {
   #lease(limit: Limit, key: string | undefined): Lease {
     if (--this.#untilSweep < 0) this.#sweep();
     const last = this.#last;
-    if (last !== undefined && last.limit === limit && last.key === key && !last.dropped) return last;
-    const keys = this.#named.get(limit.name) ?? new Map<string | undefined, Lease>();
-    this.#named.set(limit.name, keys);
-    let lease = keys.get(key);
-    if (lease?.limit !== limit) {
-      // Another config of this name: the previous lease returns its balance.
-      if (lease !== undefined) this.#inBackground(lease);
-      lease = new Lease(limit, key, this.#lending);
-      keys.set(key, lease);
-      this.#all.add(lease);
-      if (this.#all.size > this.#lending.maxKeys) this.#sweep();
-    }
-    this.#last = lease;
+    if (last?.limit === limit && last.key === key) return last;
+    const found = this.#find(limit, key);
+    this.#last = found?.limit === limit ? found : this.#replace(found, new Lease(limit, key, this.#lending));
+    return this.#last;
+  }
+
+  #find(limit: Limit, key: string | undefined): Lease | undefined {
+    return this.#named.get(limit.name)?.get(key);
+  }
+
+  /** Adds a lease; the previous one, of another config of the name, returns its balance. */
+  #replace(previous: Lease | undefined, lease: Lease): Lease {
+    if (previous !== undefined) this.#inBackground(previous);
+    const { name } = lease.limit;
+    const keys = this.#named.get(name) ?? new Map<string | undefined, Lease>();
+    this.#named.set(name, keys.set(lease.key, lease));
+    this.#all.add(lease);
+    if (this.#all.size > this.#lending.maxKeys) this.#sweep();
     return lease;
   }
 
@@ -200,7 +205,7 @@ export class Leases {
 
   #drop(lease: Lease | undefined): void {
     if (lease === undefined) return;
-    lease.dropped = true;
+    if (this.#last === lease) this.#last = undefined;
     this.#all.delete(lease);
     const keys = this.#named.get(lease.limit.name);
     if (keys?.get(lease.key) === lease) keys.delete(lease.key);
