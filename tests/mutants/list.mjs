@@ -21,7 +21,7 @@ const LIST = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
-  one("limiter/lease/lease.ts", "mark.raises === this.#raises ? now", "true ? now", ...LEASE),
+  one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),
   one("limiter/lease/lease.ts", "      this.#balance = spent.left;\n", "", ...LEASE),
   one(
     "limiter/lease/lease.ts",
@@ -44,7 +44,7 @@ const LIST = [
     'op === "take") return this.take',
     ...LEASE,
   ),
-  one("limiter/lease/leases.ts", 'if (op === "give") lease.raised();', "", ...LEASE),
+  one("limiter/lease/leases.ts", 'op === "give" ? lease.returned(sent) : sent', "sent", ...LEASE),
   one("limiter/lease/lease.ts", "GROWTH * Math.max(spent, 1)", "Infinity", ...LEASE),
   one("client/queue.ts", "if (this.#waiting.length < maxQueued)", "if (this.#waiting.length <= maxQueued)", ...QUEUE),
   one("client/queue.ts", "if (at > now) {", "if (at > now + 1) {", ...QUEUE),

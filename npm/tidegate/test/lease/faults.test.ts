@@ -1,6 +1,7 @@
 /** Leases while stores fail, nodes die, clocks differ, and other operations interleave: no token is granted twice, and no request starves. */
-import { expect, test } from "vitest";
-import { type Config, type Decision, defineLimits } from "../../src/index.ts";
+import { expect, test, vi } from "vitest";
+import { type Config, type Decision, defineLimits, memory } from "../../src/index.ts";
+import type { Call } from "../../src/stores/contract.ts";
 import { transactional } from "../../src/stores/index.ts";
 import { World } from "./world.ts";
 
@@ -113,4 +114,33 @@ test("a refill that arrives after the deadline is spent by later requests", asyn
   // The six tokens of the three requests are leased by now, and need no round trip.
   slow = true;
   for (let i = 0; i < 6; i++) expect(await limits.limit("hot")).toMatchObject({ ok: true });
+});
+
+test("after a give on a slow network, requests are granted from retryAt on", async () => {
+  vi.useFakeTimers();
+  try {
+    const truth = memory();
+    const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    const store = {
+      ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+      lease: true,
+      async decide(call: Call) {
+        await after(40);
+        const decision = truth.decide(call, Date.now());
+        await after(40);
+        return decision;
+      },
+    };
+    const limits = defineLimits({ hot: { kind: "token bucket", rate: 1, period: 1000 } }, { store });
+    const within = async (decision: Promise<Decision>): Promise<Decision> => {
+      await vi.advanceTimersByTimeAsync(80);
+      return decision;
+    };
+    expect((await within(limits.limit("hot"))).ok).toBe(true);
+    const { value, ts } = await within(limits.give("hot", { count: 0.85 }));
+    await vi.advanceTimersByTimeAsync(Math.ceil(ts + (1 - value) * 1000) - Date.now());
+    expect((await within(limits.limit("hot"))).ok).toBe(true);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -5,9 +5,9 @@ import { spend, type Spent } from "../../limit/spend.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
 import type { Lending } from "./options.ts";
 
-/** The moment before a request was sent. */
+/** The moment before a request was sent, and how often tokens had been returned by then. */
 export interface Mark extends Moment {
-  readonly raises: number;
+  readonly returns: number;
 }
 
 export class Lease {
@@ -38,8 +38,8 @@ export class Lease {
   /** By the store's clock: its last report that can deny, and its last lease. */
   #learnedAt = Number.NEGATIVE_INFINITY;
   #lentAt = Number.NEGATIVE_INFINITY;
-  /** Counts events that may have returned tokens to the store: decisions from before cannot deny. */
-  #raises = 0;
+  /** How often tokens may have been returned to the store: its decisions from before cannot deny. */
+  #returns = 0;
 
   constructor(limit: Limit, key: string | undefined, lending: Lending) {
     this.limit = limit;
@@ -141,7 +141,13 @@ export class Lease {
   }
 
   mark(): Mark {
-    return { ...this.#clock.mark(), raises: this.#raises };
+    return { ...this.#clock.mark(), returns: this.#returns };
+  }
+
+  /** Tokens may have been returned since `mark`, as by a request sent then: only its own decision can still deny. */
+  returned(mark: Mark): Mark {
+    this.#learnedAt = Number.NEGATIVE_INFINITY;
+    return { ...mark, returns: ++this.#returns };
   }
 
   /** Applies a decision of the store that leased `lent` tokens. */
@@ -155,18 +161,12 @@ export class Lease {
       this.#found = (this.#found + Math.min(Math.max((value + lent) / most, 0), 1)) / 2;
     }
     this.#state = { value, ts };
-    this.#learnedAt = mark.raises === this.#raises ? now : Number.NEGATIVE_INFINITY;
+    this.#learnedAt = mark.returns === this.#returns ? now : Number.NEGATIVE_INFINITY;
     if (lent > 0) this.#lentAt = now;
     this.usedAt = Math.max(this.usedAt, now);
     this.#balance += lent;
     this.#demand.begin(now);
     this.rest();
-  }
-
-  /** Tokens may have returned to the store: its earlier decisions no longer deny. */
-  raised(): void {
-    this.#raises++;
-    this.#learnedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Clears the balance and returns it; the caller gives it to the store. */

@@ -47,10 +47,10 @@ export class Leases {
     if (lease === undefined || lease.limit !== limit) return this.#store.resilient.decide(call, now);
     if (op === "check" && !reserve) return this.#check(lease, call, now);
     if (op === "give" || op === "charge") {
-      const mark = lease.mark();
+      const sent = lease.mark();
       const decision = await this.#store.resilient.decide(call, now);
-      if (op === "give") lease.raised();
-      if (decision.degraded !== true && lease.hasState) lease.learn(decision, 0, op === "give" ? lease.mark() : mark);
+      const mark = op === "give" ? lease.returned(sent) : sent;
+      if (decision.degraded !== true && lease.hasState) lease.learn(decision, 0, mark);
       return decision;
     }
     // A reservation depends on all tokens, so they return to the store first.
