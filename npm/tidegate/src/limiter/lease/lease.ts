@@ -205,39 +205,36 @@ export interface WaitingRequest {
 }
 
 export class WaitingRequests {
-  readonly #all: WaitingRequest[] = [];
+  readonly #all = new Set<WaitingRequest>();
   /** The sum of their tokens. */
   tokens = 0;
   /** The largest request since the queue was empty. */
   most = 0;
 
-  get length(): number {
-    return this.#all.length;
+  get size(): number {
+    return this.#all.size;
   }
   get first(): WaitingRequest | undefined {
-    return this.#all[0];
+    return this.#all.values().next().value;
   }
   [Symbol.iterator](): Iterator<WaitingRequest> {
-    return this.#all[Symbol.iterator]();
+    return this.#all.values();
   }
 
-  push(request: WaitingRequest): void {
+  add(request: WaitingRequest): void {
     const { count, turn } = request;
-    this.#all.push(request);
+    this.#all.add(request);
     this.tokens += count;
     this.most = Math.max(this.most, count);
     turn.waiting++;
   }
 
-  remove(request: WaitingRequest): void {
-    const at = this.#all.indexOf(request);
-    if (at < 0) return;
-    if (at === 0) this.#all.shift();
-    else this.#all.splice(at, 1);
+  delete(request: WaitingRequest): void {
     const { count, turn } = request;
+    if (!this.#all.delete(request)) return;
     this.tokens -= count;
     if (--turn.waiting === 0) turn.cancel();
-    if (this.#all.length > 0) return;
+    if (this.#all.size > 0) return;
     this.tokens = 0;
     this.most = 0;
   }

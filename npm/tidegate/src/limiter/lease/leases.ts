@@ -33,7 +33,7 @@ export class Leases {
   take(limit: Limit, key: string | undefined, count: number, now: number | undefined): Promise<Decision> {
     const lease = this.#lease(limit, key);
     // Waiting requests go first, as at the store.
-    const decision = lease.waiting.length === 0 ? lease.spend(count, now) : lease.behind(count, now);
+    const decision = lease.waiting.size === 0 ? lease.spend(count, now) : lease.behind(count, now);
     if (decision === undefined) return wait(this.#store, lease, count);
     if (lease.isLow) refill(this.#store, lease);
     return Promise.resolve(decision);

@@ -27,12 +27,12 @@ const FOR_ONE = 4;
 export function refill(lender: Lender, lease: Lease): void {
   const now = Date.now();
   if (lease.refilling !== undefined && now - lease.refillingSince < LOST) return;
-  if (lease.waiting.length === 0 && now < lease.quietUntil) return;
+  if (lease.waiting.size === 0 && now < lease.quietUntil) return;
   lease.refillingSince = now;
   const refilling = run(lender, lease).finally(() => {
     if (lease.refilling !== refilling) return;
     lease.refilling = undefined;
-    if (lease.waiting.length > 0) refill(lender, lease);
+    if (lease.waiting.size > 0) refill(lender, lease);
   });
   lease.refilling = refilling;
   lender.during(refilling);
@@ -43,7 +43,7 @@ export function wait(lender: Lender, lease: Lease, count: number): Promise<Decis
   return new Promise((resolve, reject) => {
     const open = lease.turn;
     const turn = open === undefined || open.waiting === 0 ? begin(lender, lease) : open;
-    lease.waiting.push({ count, turn, resolve, reject });
+    lease.waiting.add({ count, turn, resolve, reject });
     refill(lender, lease);
   });
 }
@@ -66,7 +66,7 @@ function begin(lender: Lender, lease: Lease): Turn {
 function decideWithout({ resilient, time }: Lender, lease: Lease, error: unknown, waiting: WaitingRequest[]): void {
   const { limit, key } = lease;
   for (const request of waiting) {
-    lease.waiting.remove(request);
+    lease.waiting.delete(request);
     const { count, resolve, reject } = request;
     try {
       if (isInputError(error)) throw error;
@@ -90,7 +90,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
       if (first === undefined && count === 0) return lease.rest();
       if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count)).now);
       else await straight(lender, lease);
-      if (lease.waiting.length === 0) return;
+      if (lease.waiting.size === 0) return;
       if (first !== lease.waiting.first) tries = 0;
       first = lease.waiting.first;
     }
@@ -112,11 +112,11 @@ async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = 
 
 /** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
 function answer(lease: Lease, now: number): void {
-  for (let next = lease.waiting.first; next !== undefined; next = lease.waiting.first) {
-    const decision = lease.spend(next.count, now);
+  for (const request of lease.waiting) {
+    const decision = lease.spend(request.count, now);
     if (decision === undefined) return;
-    lease.waiting.remove(next);
-    next.resolve(decision);
+    lease.waiting.delete(request);
+    request.resolve(decision);
   }
 }
 
@@ -127,6 +127,6 @@ async function straight(lender: Lender, lease: Lease): Promise<void> {
   const first = lease.waiting.first;
   if (first === undefined) return;
   const decision = await put(lender, lease, "take", first.count, false);
-  lease.waiting.remove(first);
+  lease.waiting.delete(first);
   first.resolve(decision);
 }
