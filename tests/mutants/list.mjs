@@ -22,7 +22,7 @@ const LIST = [
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),
-  one("limiter/lease/lease.ts", "      this.#balance = spent.left;\n", "", ...LEASE),
+  one("limiter/lease/lease.ts", "    this.#balance = left;\n", "", ...LEASE),
   one(
     "limiter/lease/lease.ts",
     "need + count <= this.#balance + room * (need === 0 ? 1 : this.#found)",

@@ -104,7 +104,7 @@ export const PROMISES = [
   source(
     "with leases, a denial comes from the store and counts leased tokens",
     "limiter/lease/lease.ts",
-    "      this.#balance = spent.left;\n",
+    "    this.#balance = left;\n",
     "",
   ),
   source(

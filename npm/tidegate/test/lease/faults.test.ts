@@ -116,6 +116,30 @@ test("a refill that arrives after the deadline is spent by later requests", asyn
   for (let i = 0; i < 6; i++) expect(await limits.limit("hot")).toMatchObject({ ok: true });
 });
 
+test("limitAll on leases that expire while it runs grants what it decided on", async () => {
+  const truth = memory();
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    decide: (call: Call) => Promise.resolve(truth.decide(call, Date.now())),
+  };
+  const limits = defineLimits({ hot: still(100) }, { store });
+  const both = ["a", "b"].map((key) => ({ name: "hot" as const, key }));
+  for (let i = 0; i < 10; i++) for (const { key } of both) await limits.limit("hot", { key });
+  // Leased tokens are spent for two seconds.
+  const now = Date.now();
+  const date = vi
+    .spyOn(Date, "now")
+    .mockReturnValueOnce(now)
+    .mockReturnValueOnce(now)
+    .mockReturnValue(now + 5000);
+  try {
+    expect(await limits.limitAll(both)).toMatchObject({ ok: true });
+  } finally {
+    date.mockRestore();
+  }
+});
+
 test("after a give on a slow network, requests are granted from retryAt on", async () => {
   vi.useFakeTimers();
   try {

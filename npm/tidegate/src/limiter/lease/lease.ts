@@ -64,41 +64,27 @@ export class Lease {
     return passed ?? this.#clock.latest() ?? Date.now();
   }
 
-  /**
-   * Spends leased tokens, or denies by the store's recent state. `undefined`: the store must decide. With `write` false
-   * nothing is spent.
-   */
-  spend(count: number, passed: number | undefined, write = true): Decision | undefined {
-    // Leased tokens do not suffice: a denial, which must hold at the latest time of the store's clock, or no decision.
-    if (this.#balance < count) return this.#spend(count, this.now(passed), write);
-    const now = passed ?? this.#clock.usual() ?? Date.now();
-    const decision = this.#spend(count, now, write);
-    if (decision === undefined || decision.ok || passed !== undefined) return decision;
-    const latest = this.now(passed);
-    return latest > now ? this.#spend(count, latest, write) : decision;
+  /** Spends leased tokens, or denies by the store's recent state. `undefined`: the store must decide. */
+  spend(count: number, passed: number | undefined): Decision | undefined {
+    const spent = this.decide(count, passed);
+    if (spent?.decision.ok === true) this.commit(spent, count);
+    return spent?.decision;
   }
 
-  #spend(count: number, now: number, write: boolean): Decision | undefined {
-    // A count beyond the capacity is denied in any state.
-    if (this.#state === undefined) return this.limit.never({ op: "take", count, reserve: false }, now);
-    const spent = this.#settled(this.#state, count, now);
-    if (spent === undefined) return undefined;
-    if (write && spent.decision.ok) {
-      this.usedAt = now;
-      this.#balance = spent.left;
-      this.#demand.spent += count;
+  /** What {@link spend} does before it commits a grant. */
+  decide(count: number, passed: number | undefined): Spent | undefined {
+    // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
+    if (this.#balance >= count) {
+      const spent = this.#settled(this.#state, count, passed ?? this.#clock.usual() ?? Date.now());
+      if (spent?.decision.ok !== false) return spent;
     }
-    return spent.decision;
+    return this.#settled(this.#state, count, this.now(passed));
   }
 
-  /** The decision, unless the store must make it. */
-  #settled(kept: State, count: number, now: number): Spent | undefined {
-    this.#age(now);
-    const spent = spend(this.limit.policy, kept, this.#balance, count, now, this.#start);
-    if (!spent.settled) return undefined;
-    const { ok, reason } = spent.decision;
-    const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
-    return old ? undefined : spent;
+  commit({ decision, left }: Spent, count: number): void {
+    this.usedAt = decision.now;
+    this.#balance = left;
+    this.#demand.spent += count;
   }
 
   /** Denies a request behind the waiting ones, where too little is left even if all of them are granted. */
@@ -113,6 +99,20 @@ export class Lease {
   /** The decision if the store still holds its last state: right after that was read. */
   would(count: number, now: number): Decision {
     return spend(this.limit.policy, this.#state as State, this.#balance, count, now, this.#start).decision;
+  }
+
+  /** The decision if the store last held `state`, unless the store must make it. */
+  #settled(state: State | undefined, count: number, now: number): Spent | undefined {
+    this.#age(now);
+    if (state === undefined) {
+      // A count beyond the capacity is denied in any state.
+      const decision = this.limit.never({ op: "take", count, reserve: false }, now);
+      return decision && { decision, left: 0, settled: true };
+    }
+    const spent = spend(this.limit.policy, state, this.#balance, count, now, this.#start);
+    const { ok, reason } = spent.decision;
+    const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
+    return spent.settled && !old ? spent : undefined;
   }
 
   /** Tokens to request from the store: what waiting requests lack, and some ahead. 0: none. */

@@ -2,6 +2,7 @@
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
+import type { Spent } from "../../limit/spend.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
@@ -68,11 +69,11 @@ export class Leases {
   }
 
   async #check(lease: Lease, call: Call, now: number | undefined): Promise<Decision> {
-    const decision = lease.spend(call.count, now, false);
+    const decision = lease.decide(call.count, now)?.decision;
     if (decision !== undefined) return decision;
     try {
       const seen = await this.#look(lease, now);
-      return lease.would(call.count, lease.now(now ?? seen.now));
+      return lease.would(call.count, now ?? seen.now);
     } catch (error) {
       if (isInputError(error)) throw error;
       return this.#store.resilient.without(call, now, error);
@@ -90,23 +91,30 @@ export class Leases {
 
   /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
   async decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
-    const leases = calls.map(({ limit, key }) => this.#find(limit, key));
-    const held = leases.filter((lease, i) => lease !== undefined && lease.limit === calls[i]?.limit) as Lease[];
-    const plain = calls.every((call) => !call.reserve) && new Set(held).size === calls.length;
-    if (plain) {
-      const tried = held.map((lease, i) => lease.spend((calls[i] as Call).count, now, false));
-      const decisions = tried.filter((decision) => decision !== undefined);
-      if (decisions.length === calls.length) {
-        const at = decisions.reduce((latest, decision) => Math.max(latest, decision.now), 0);
-        const taken = calls[0]?.op === "take" && decisions.every((decision) => decision.ok);
-        if (!taken) return combined(decisions, at);
-        const spent = held.map((lease, i) => lease.spend((calls[i] as Call).count, now) as Decision);
-        for (const lease of held) if (lease.isLow) refill(this.#store, lease);
-        return combined(spent, at);
-      }
-    }
-    await this.#settle(leases.filter((lease) => lease !== undefined));
+    const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
+    const decided = this.#onLeases(leases, calls, now);
+    if (decided !== undefined) return decided;
+    await this.#settle(leases);
     return this.#store.resilient.decideAll(calls, now);
+  }
+
+  #onLeases(leases: readonly Lease[], calls: readonly Call[], now: number | undefined): AllDecision | undefined {
+    // With one for each call, they are in the order of the calls.
+    if (leases.length < calls.length) return undefined;
+    const decided = leases.map((lease, i) => {
+      const { limit, count, reserve } = calls[i] as Call;
+      return reserve || lease.limit !== limit ? undefined : lease.decide(count, now);
+    });
+    const spent = decided.filter((one) => one !== undefined);
+    if (spent.length < calls.length) return undefined;
+    const decisions = spent.map(({ decision }) => decision);
+    const all = combined(decisions, Math.max(...decisions.map((decision) => decision.now)));
+    if (!all.ok || calls[0]?.op !== "take") return all;
+    for (const [i, lease] of leases.entries()) {
+      lease.commit(spent[i] as Spent, (calls[i] as Call).count);
+      if (lease.isLow) refill(this.#store, lease);
+    }
+    return all;
   }
 
   async reset(limit: Limit, key: string | undefined): Promise<void> {
@@ -126,7 +134,7 @@ export class Leases {
       return this.#store.resilient.getValue(limit, key, now);
     }
     const seen = await this.#look(lease, now);
-    const { value, ts } = lease.would(0, lease.now(now ?? seen.now));
+    const { value, ts } = lease.would(0, now ?? seen.now);
     return { value, ts };
   }
 
