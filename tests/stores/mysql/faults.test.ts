@@ -134,7 +134,7 @@ describe("a row that another transaction has locked", () => {
     await limiter(60_000).limitAll(both);
     const other = await transaction();
     // More work than the step's, so that the server ends the step.
-    await other.query("INSERT INTO c SELECT CONCAT('x', seq), NULL, 1 FROM seq_1_to_100");
+    await other.query("INSERT INTO c SELECT CONCAT('x', UUID()), NULL, 1 FROM information_schema.collations LIMIT 100");
     await other.query("UPDATE c SET drop_at = drop_at WHERE id = 'stock:2'");
     await other.query("SELECT * FROM c WHERE id = 'stock:2' FOR UPDATE");
     const taken = limiter(60_000).limitAll(both);

@@ -92,9 +92,9 @@ describe("sessions that are set up otherwise decide the same", () => {
     ["sql_mode = ''"],
     ["sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE,PAD_CHAR_TO_FULL_LENGTH'"],
     ["sql_mode = 'TRADITIONAL'"],
-    ["tx_isolation = 'SERIALIZABLE'"],
-    ["tx_isolation = 'READ-COMMITTED'"],
-    ["tx_isolation = 'READ-UNCOMMITTED'"],
+    ["TRANSACTION ISOLATION LEVEL SERIALIZABLE"],
+    ["TRANSACTION ISOLATION LEVEL READ COMMITTED"],
+    ["TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"],
     ["time_zone = '-11:00'"],
     ["character_set_client = latin1, character_set_connection = latin1, character_set_results = latin1"],
   ])("%s", async (setting) => {

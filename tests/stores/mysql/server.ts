@@ -1,4 +1,7 @@
-/** A MariaDB server of a test's own, on a free loopback port, in a folder that goes when it stops. */
+/**
+ * A server of a test's own, on a free loopback port, in a folder that goes when it stops: MariaDB's, or the `mysqld` of MySQL
+ * that `TIDEGATE_MYSQL_SERVER` names.
+ */
 import { execFileSync } from "node:child_process";
 import { delimiter, join } from "node:path";
 import { createConnection } from "mysql2/promise";
@@ -8,6 +11,7 @@ import { ServerProcess } from "../../support/processes.ts";
 
 // Debian keeps the server in /usr/sbin, which is not in the PATH of every user.
 const env = { ...process.env, PATH: [process.env["PATH"], "/usr/sbin"].join(delimiter) };
+const MYSQL = process.env["TIDEGATE_MYSQL_SERVER"];
 const OWN = ["--no-defaults", ...(process.getuid?.() === 0 ? ["--user=root"] : [])];
 
 /** A running server, without a password for root. */
@@ -23,11 +27,14 @@ export class Server {
     this.port = port;
   }
 
-  /** Starts a server with these options of `mariadbd`. */
+  /** Starts a server with these options of its program. */
   static async start(...options: string[]): Promise<Server> {
     const server = new Server(await freePort());
-    const files = [`--datadir=${server.#data}`, "--auth-root-authentication-method=normal", "--skip-test-db"];
-    execFileSync("mariadb-install-db", [...OWN, ...files], { env, stdio: "ignore" });
+    const [program, ...settings] =
+      MYSQL === undefined
+        ? ["mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db"]
+        : [MYSQL, "--initialize-insecure"];
+    execFileSync(program, [...OWN, `--datadir=${server.#data}`, ...settings], { env, stdio: "ignore" });
     await server.up(...options);
     return server;
   }
@@ -46,8 +53,10 @@ export class Server {
   /** Starts the process; returns once it answers. */
   async up(...options: string[]): Promise<void> {
     const files = [`--datadir=${this.#data}`, `--socket=${join(this.#folder, "s")}`, `--pid-file=${this.#data}/pid`];
-    const net = [`--port=${this.port}`, `--bind-address=${this.host}`, "--skip-name-resolve"];
-    this.#process = new ServerProcess("mariadbd", [...OWN, ...files, ...net, ...options], { env });
+    // MySQL's root is of localhost, whose name it has to resolve.
+    const own = MYSQL === undefined ? ["--skip-name-resolve"] : ["--mysqlx=OFF"];
+    const net = [`--port=${this.port}`, `--bind-address=${this.host}`, ...own];
+    this.#process = new ServerProcess(MYSQL ?? "mariadbd", [...OWN, ...files, ...net, ...options], { env });
     const { database, ...withoutDatabase } = this.options;
     await this.#process.answers(async () => {
       const connection = await createConnection(withoutDatabase);
