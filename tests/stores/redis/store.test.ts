@@ -102,6 +102,18 @@ describe("what is written", () => {
     expect(await held()).toEqual(before);
   });
 
+  test("calls of one turn are carried out in their order, whichever clock they pass: a take after a reset is not forgotten", async () => {
+    const now = 1_763_640_000_000;
+    await store.decide(callOn("take", "u", 4), now);
+    const [, , taken] = await Promise.all([
+      store.decide(callOn("take", "other"), now),
+      store.reset(limit, "u"),
+      store.decide(callOn("take", "u"), now),
+    ]);
+    expect(taken.value).toBe(9);
+    expect((await store.getValue(limit, "u", now)).value).toBe(9);
+  });
+
   test("a key expires when it is full: not one ms before, and at most two after", async () => {
     const random = new Random(1);
     for (let i = 0; i < 300; i++) {

@@ -78,7 +78,8 @@ export class Pipeline {
   readonly #masterClocks = new Map<string, ServerClock>();
   readonly #link: Link;
   readonly #onAnswer: OnAnswer;
-  readonly #open = new Map<number | string, Batch>();
+  /** By slot: its calls are carried out in their order. */
+  readonly #open = new Map<number, Batch>();
   #scheduled = false;
   #sentScript = false;
 
@@ -96,15 +97,13 @@ export class Pipeline {
 
   #batch(redisKey: string, now: number | undefined): Batch {
     const slot = this.#link.cluster ? slotOf(this.#link.keyPrefix + redisKey) : 0;
-    const id = now === undefined ? slot : `${slot} ${now}`;
-    const open = this.#open.get(id);
+    const open = this.#open.get(slot);
     if (open !== undefined) {
-      if (open.size < MOST_REQUESTS) return open;
-      this.#open.delete(id);
+      if (open.now === now && open.size < MOST_REQUESTS) return open;
       this.#run(open);
     }
     const batch: Batch = { now, slot, entries: [], size: 0 };
-    this.#open.set(id, batch);
+    this.#open.set(slot, batch);
     if (!this.#scheduled) {
       this.#scheduled = true;
       void settled.then(this.#afterPromises);
@@ -117,8 +116,8 @@ export class Pipeline {
 
   readonly #flush = (): void => {
     this.#scheduled = false;
-    for (const [id, batch] of this.#open) {
-      this.#open.delete(id);
+    for (const [slot, batch] of this.#open) {
+      this.#open.delete(slot);
       this.#run(batch);
     }
   };
