@@ -168,9 +168,15 @@ test("while a slot moves, calls on several of its keys fail alone, and take noth
     (one) => store.nodeOf?.(new Limit("beside", common), one) === `127.0.0.1:${port}`,
   ) as string;
   expect(await limits.limit("beside", { key })).toMatchObject({ ok: true, remaining: 99 });
-  // Each key alone is where the slot's keys have moved to, or still there.
-  expect(await limits.limit("one")).toMatchObject({ ok: true, remaining: 98 });
-  expect(await limits.limit("two")).toMatchObject({ ok: true, remaining: 98 });
+  // Each key alone is where the slot's keys have moved to, or still there: also for calls of one turn.
+  const [one, pairOfTurn, two, three] = await Promise.all([
+    limits.limit("one"),
+    limits.limitAll(pair),
+    limits.limit("two"),
+    limits.limit("one"),
+  ]);
+  expect([one, two, three]).toMatchObject([98, 98, 97].map((remaining) => ({ ok: true, remaining })));
+  expect(pairOfTurn).toMatchObject({ ok: false, cause: { scope: "key" } });
 });
 
 test("a count is drained from the fullest and fills the emptiest, to the bit but for rounding", () => {

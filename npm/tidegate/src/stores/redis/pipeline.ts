@@ -54,7 +54,8 @@ interface Sent {
   readonly entries: readonly Entry[];
   /** When the last of the callers stops waiting; absent where one of them waits without end. */
   readonly deadline: Deadline;
-  readonly passed: boolean;
+  readonly now: Batch["now"];
+  readonly slot: number;
   readonly clock: ServerClock;
   readonly keys: string[];
   readonly args: string[];
@@ -122,7 +123,7 @@ export class Pipeline {
     }
   };
 
-  #run({ now: passed, slot, entries: all }: Batch): void {
+  #run({ now, slot, entries: all }: Omit<Batch, "size">): void {
     const clock = this.#clockOf(slot);
     const mark = clock.mark();
     const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && mark.steady >= deadline;
@@ -132,9 +133,9 @@ export class Pipeline {
     const { keys, args } = encode(
       entries.map(({ requests }) => requests),
       this.#link.form,
-      passed,
+      now,
     );
-    const sent = { entries, deadline: latestOf(entries), passed: passed !== undefined, clock, keys, args };
+    const sent = { entries, deadline: latestOf(entries), now, slot, clock, keys, args };
     this.#call(sent, !this.#sentScript, mark);
   }
 
@@ -144,7 +145,7 @@ export class Pipeline {
    * the callers, with the server's clock, and does nothing where it has passed.
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
-    const { entries, deadline, clock, keys, args } = sent;
+    const { entries, deadline, now, slot, clock, keys, args } = sent;
     if (deadline !== undefined) {
       args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
     }
@@ -152,7 +153,10 @@ export class Pipeline {
     const failed = (error: unknown) => {
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
       if (!whole && isMissingScript(error)) this.#call(sent, true, clock.mark());
-      else for (const entry of entries) fail(entry, error);
+      // Nor has a call with keys on both masters of a slot that moves. Each entry may have its keys on one of them.
+      else if (entries.length > 1 && isMoving(messageOf(error))) {
+        for (const entry of entries) this.#run({ now, slot, entries: [entry] });
+      } else for (const entry of entries) fail(entry, error);
     };
     const replied = (reply: unknown) => {
       try {
@@ -186,8 +190,9 @@ export class Pipeline {
   }
 
   /** Evaluates in the core what the script did, by what the keys held before, and answers the callers. */
-  #settle({ entries, passed, clock, keys }: Sent, reply: Reply, mark: Moment): void {
+  #settle({ entries, now: given, clock, keys }: Sent, reply: Reply, mark: Moment): void {
     const { now } = reply;
+    const passed = given !== undefined;
     if (!passed) {
       this.clock.learn(mark, now);
       if (clock !== this.clock) clock.learn(mark, now);
@@ -294,11 +299,14 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
   const identity = requests.map(identityOf).join(", ");
   const message = messageOf(cause);
   // A slot that moves to another master concerns its keys alone, and so does a call that was not sent.
-  const scope = cause instanceof KeyError || message.startsWith("TRYAGAIN ") ? "key" : "store";
+  const scope = cause instanceof KeyError || isMoving(message) ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
   );
 }
+
+/** Some of the keys have moved to another master with their slot, and some have not. */
+const isMoving = (message: string): boolean => message.startsWith("TRYAGAIN ");
 
 const settled = Promise.resolve();
 const host = globalThis as {
