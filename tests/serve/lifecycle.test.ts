@@ -30,6 +30,17 @@ describe("the start", () => {
     expect((await service.request("/readyz")).body).toEqual({ ok: true });
   });
 
+  test("a health check over HTTP/1.0 without a host, as HAProxy sends it, is answered", async () => {
+    await using service = await serving();
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
+    socket.write("GET /healthz HTTP/1.0\r\n\r\n");
+    await once(socket, "close");
+    const [head = "", body] = answer.split("\r\n\r\n");
+    expect([head.slice(0, 15), body]).toEqual(["HTTP/1.1 200 OK", '{"ok":true}']);
+  });
+
   test("no request is logged, unless --log-requests is given", async () => {
     await using quiet = await serving();
     await quiet.request("/healthz");

@@ -116,7 +116,8 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     });
     const app = appOf({ ...settings, console: mounted, file, metrics, log, accepting: () => !stopping });
     const serverOptions = { maxHeaderSize: settings.headerLimit };
-    const server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server;
+    // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
+    const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
     const { port } = await listen(server, settings);
     const { grpcPort } = settings;
     const grpc =
