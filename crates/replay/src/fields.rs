@@ -43,8 +43,16 @@ pub(crate) struct Slot {
 /// The fields that are read of each line. The first is the time.
 pub(crate) struct Slots {
     all: Vec<Slot>,
-    /// Each key's parts.
-    keys: Vec<Vec<usize>>,
+    keys: Vec<Key>,
+}
+
+/// What makes a key.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    /// The slots of its parts.
+    parts: Vec<usize>,
+    /// Whether it is the key of a rule, which has a place for a part that a request lacks.
+    rule: bool,
 }
 
 impl Slots {
@@ -69,7 +77,7 @@ impl Slots {
     }
 
     /// Index of the key with these parts, each given by its names; `None` where there are no parts.
-    pub(crate) fn key(&mut self, parts: Vec<Vec<String>>) -> Option<usize> {
+    pub(crate) fn key(&mut self, parts: Vec<Vec<String>>, rule: bool) -> Option<usize> {
         let address = || ADDRESSES.map(str::to_owned).to_vec();
         let parts: Vec<Vec<String>> = parts
             .into_iter()
@@ -78,10 +86,10 @@ impl Slots {
         if parts.is_empty() {
             return None;
         }
-        let known = self.keys.iter().position(|key| key.iter().map(|slot| &self.all[*slot].names).eq(parts.iter()));
-        known.or_else(|| {
-            let slots = parts.into_iter().map(|names| self.add(names, false)).collect();
-            self.keys.push(slots);
+        let same = |key: &Key| key.rule == rule && key.parts.iter().map(|slot| &self.all[*slot].names).eq(parts.iter());
+        self.keys.iter().position(same).or_else(|| {
+            let parts = parts.into_iter().map(|names| self.add(names, false)).collect();
+            self.keys.push(Key { parts, rule });
             Some(self.keys.len() - 1)
         })
     }
@@ -93,7 +101,7 @@ impl Slots {
 
     /// A key as a report names it.
     pub(crate) fn key_names(&self, key: Option<usize>) -> Vec<String> {
-        let parts = key.map_or(&[][..], |key| self.keys[key].as_slice());
+        let parts = key.map_or(&[][..], |key| self.keys[key].parts.as_slice());
         parts.iter().map(|slot| self.all[*slot].names[0].clone()).collect()
     }
 }
@@ -146,23 +154,39 @@ impl Record {
 /// Builds requests from fields.
 pub(crate) struct Wanted {
     pub(crate) slots: Vec<Slot>,
-    /// Each key's parts: its slot, and whether it is an address.
-    keys: Vec<Vec<(usize, bool)>>,
+    keys: Vec<Key>,
+    /// For each part of a key, whether a request that a limit on it applies to had the field, and whether one lacked it.
+    seen: Vec<(bool, bool)>,
     abouts: Vec<About>,
     times: Times,
 }
 
 impl Wanted {
     pub(crate) fn new(slots: Slots, abouts: Vec<About>) -> Wanted {
-        let address = |slot: usize| slots.all[slot].names[0] == ADDRESSES[0];
-        let keys = slots.keys.iter().map(|key| key.iter().map(|slot| (*slot, address(*slot))).collect()).collect();
-        Wanted { slots: slots.all, keys, abouts, times: Times::default() }
+        let seen = vec![(false, false); slots.all.len()];
+        Wanted { slots: slots.all, keys: slots.keys, seen, abouts, times: Times::default() }
+    }
+
+    /// Notes on the parts of the rules' keys that requests lacked.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let note = |slot: &usize| match self.seen[*slot] {
+            (true, true) => {
+                Some(format!("requests without {} share one key, as on a server", named(&self.slots[*slot])))
+            }
+            (false, true) => Some(format!(
+                "no request has {}, so all share one key; --key names another field",
+                named(&self.slots[*slot])
+            )),
+            _ => None,
+        };
+        let parts = self.keys.iter().filter(|key| key.rule).flat_map(|key| &key.parts);
+        parts.filter(|slot| !is_address(&self.slots[**slot])).filter_map(note).collect()
     }
 
     /// The request of a line, or why the line is not a request.
     pub(crate) fn record(&mut self, fields: &Fields, record: &mut Record) -> Result<(), String> {
         let slots = &self.slots;
-        let get = |slot: usize| fields.get(slot).ok_or_else(|| format!("no field {}", named(&slots[slot])));
+        let get = |slot: usize| fields.get(slot).ok_or_else(|| lacks(&slots[slot]));
         record.now = self.times.read(get(0)?)?;
         record.counts.clear();
         let mut any = false;
@@ -170,17 +194,23 @@ impl Wanted {
             let is_it = |(slot, text): &(usize, String)| fields.get(*slot) == Some(text.as_bytes());
             let applies = if about.fallback { !any } else { about.matches.iter().all(is_it) };
             any |= applies;
+            for slot in about.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
+                let (had, lacked) = &mut self.seen[*slot];
+                *if fields.get(*slot).is_some() { had } else { lacked } = true;
+            }
             record.counts.push(if applies { count(&about.cost, fields, &get)? } else { f64::NAN });
         }
         record.keys.resize_with(self.keys.len(), Vec::new);
-        for (parts, key) in self.keys.iter().zip(&mut record.keys) {
+        for (Key { parts, rule }, key) in self.keys.iter().zip(&mut record.keys) {
             key.clear();
-            match parts.as_slice() {
-                [(slot, address)] => key::write_part(get(*slot)?, *address, key),
-                parts => {
-                    for (slot, address) in parts {
-                        key::write_tuple_part(get(*slot)?, *address, key);
-                    }
+            for slot in parts {
+                let is_address = is_address(&slots[*slot]);
+                match fields.get(*slot) {
+                    // A request without an address has one all the same, which the log lacks.
+                    None if *rule && !is_address => key.push(key::ABSENT),
+                    None => return Err(lacks(&slots[*slot])),
+                    Some(text) if *rule || parts.len() > 1 => key::write_tuple_part(text, is_address, key),
+                    Some(text) => key::write_part(text, is_address, key),
                 }
             }
             if key.len() > MAX_KEY_BYTES {
@@ -220,6 +250,14 @@ fn is_plain(text: &[u8]) -> bool {
 
 fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+fn is_address(slot: &Slot) -> bool {
+    slot.names[0] == ADDRESSES[0]
+}
+
+fn lacks(slot: &Slot) -> String {
+    format!("no field {}", named(slot))
 }
 
 /// The name of a slot in messages.

@@ -8,6 +8,9 @@ const PREFIX: u32 = 56;
 /// `64:ff9b::/96`, the prefix that translators add to an IPv4 address (RFC 6052).
 const TRANSLATOR: u128 = 0x0064_ff9b << 96;
 
+/// What stands for a part that a request lacks, in the key of a rule.
+pub(crate) const ABSENT: u8 = b'-';
+
 /// A field's text; an address as `clientIp` writes it, where it is one.
 pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     // An IPv4 address has only one notation.

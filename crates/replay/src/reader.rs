@@ -89,6 +89,11 @@ impl Reader {
         Ok(read)
     }
 
+    /// Notes on what requests lacked.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.wanted.notes()
+    }
+
     /// Ends the file, if there is one.
     pub(crate) fn end_file(&mut self, visit: &mut impl Visit) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Ok(()) };

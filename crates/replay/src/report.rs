@@ -111,7 +111,7 @@ pub struct LimitReport {
 #[tsify(missing_as_null)]
 #[serde(rename_all = "camelCase")]
 pub struct WorstKey {
-    /// The key as the limiter uses it; bytes that are not UTF-8 are replaced.
+    /// The key as the limiter uses it, or the value of a rule's only key; bytes that are not UTF-8 are replaced.
     pub key: String,
     /// Lower bound of the number of denials. Exact where it equals `atMost`.
     pub denied: u64,

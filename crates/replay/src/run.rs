@@ -9,7 +9,7 @@ use crate::html;
 use crate::inline;
 use crate::options::Options;
 use crate::reader::{Reader, Visit};
-use crate::report::{LimitReport, Report, Suggestion};
+use crate::report::{LimitReport, Report, Suggestion, WorstKey};
 use crate::subject::{Subject, subjects};
 use crate::suggest::propose;
 use crate::tally::Tally;
@@ -123,8 +123,9 @@ impl Replay {
     /// # Errors
     /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
-        let Replay { mut reader, mut sink, mut limits, names, keys, notes, budget, chart, tables } = self;
+        let Replay { mut reader, mut sink, mut limits, names, keys, mut notes, budget, chart, tables } = self;
         let read = reader.end(&mut sink)?;
+        notes.extend(reader.notes());
         let Sink { mut tally, writer, open } = sink;
         let mut trace = writer.finish(limits.len(), keys)?;
         let suggestions = suggestions(&mut trace, &limits, budget, tables)?;
@@ -193,6 +194,13 @@ fn limit_report(
     suggestion: Option<Suggestion>,
     tables: Tables,
 ) -> Result<LimitReport, Error> {
+    let mut worst = tally.worst(i);
+    if limit.rule && key.len() == 1 {
+        // The part alone, without its length.
+        for WorstKey { key, .. } in &mut worst {
+            key.drain(..key.find(':').map_or(0, |at| at + 1));
+        }
+    }
     let least = smallest(trace, (i, limit), &tally.debts.heavy[i], tables)?;
     Ok(LimitReport {
         name: limit.name.clone(),
@@ -206,7 +214,7 @@ fn limit_report(
         capacity: limit.policy.capacity(),
         denied: tally.denied_by[i],
         keys_denied: tally.keys_denied(i),
-        worst: tally.worst(i),
+        worst,
         smallest_capacity: least.tokens,
         smallest_capacity_exact: least.exact,
         suggestion,

@@ -16,6 +16,8 @@ pub(crate) struct Subject {
     pub(crate) name: String,
     /// Index of its key in the record; `None`: all requests share the limit.
     pub(crate) key: Option<usize>,
+    /// Whether its key is that of a rule of a policy document.
+    pub(crate) rule: bool,
     pub(crate) policy: Policy,
     pub(crate) reserve: bool,
     /// Whether its rate and capacity are to be proposed.
@@ -26,6 +28,8 @@ pub(crate) struct Subject {
 /// The requests that a limit applies to, and their cost.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
+    /// As the limit's.
+    pub(crate) key: Option<usize>,
     /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,
     /// Whether it applies only to requests that no other limit applies to.
@@ -80,12 +84,12 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     let mut add = |name: String, config: Config, open: bool| -> Result<(), Error> {
         let policy = Policy::new(&config).map_err(|error| Error::Input { limit: name.clone(), error })?;
         let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
-        let key = slots.key(fields.into_iter().map(|name| vec![name]).collect());
-        let about = About { matches: vec![], fallback: false, cost: cost.clone() };
+        let key = slots.key(fields.into_iter().map(|name| vec![name]).collect(), false);
+        let about = About { key, matches: vec![], fallback: false, cost: cost.clone() };
         if subjects.iter().any(|other: &Subject| other.name == name) {
             return Err(Error::Option(format!("two limits have the name {name:?}")));
         }
-        subjects.push(Subject { name, key, policy, reserve: false, open, about });
+        subjects.push(Subject { name, key, rule: false, policy, reserve: false, open, about });
         Ok(())
     };
     for (i, text) in options.limits.iter().enumerate() {
@@ -133,14 +137,17 @@ fn of_rule(
             max: rule.cost.max.unwrap_or(rule.limit.grantable),
         },
     };
+    let is_own = options.key.is_none();
+    let key = slots.key(key, is_own);
     let input = |error| Error::Input { limit: rule.name.clone(), error };
     Ok(Subject {
         name: rule.name.clone(),
-        key: slots.key(key),
+        key,
+        rule: is_own,
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
         reserve: rule.reserve,
         open: false,
-        about: About { matches, fallback, cost },
+        about: About { key, matches, fallback, cost },
     })
 }
 

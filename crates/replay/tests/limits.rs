@@ -5,6 +5,7 @@ mod support;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{EPOCH_S, csv, run};
+use tidegate_core::default_start;
 use tidegate_replay::Report;
 
 fn report(requests: &[(u64, u8, f64)], more: Value) -> Report {
@@ -131,6 +132,56 @@ fn a_policy_document_determines_the_matching_requests_the_key_and_the_cost() {
     let wrong =
         run("", json!({ "policy": "{\"rules\":[{\"name\":\"a\",\"limit_kyes\":[]}]}" })).unwrap_err().to_string();
     assert!(wrong.contains("did you mean `limit_keys`?"), "{wrong}");
+}
+
+/// A rule of one token an hour and two at most, and a fallback of the same.
+fn rules(limit_keys: Value) -> Value {
+    let bucket = json!({ "rate": 1, "period": "1h", "capacity": 2 });
+    let fallback = json!({ "limit_keys": ["ip:address"], "algorithm": "token_bucket", "algorithm_config": bucket });
+    let rule = json!({ "name": "pro", "match": { "jwt:plan": "pro" }, "limit_keys": limit_keys,
+                       "algorithm": "token_bucket", "algorithm_config": bucket });
+    json!({ "policy": json!({ "rules": [rule], "fallback_limit": fallback }).to_string() })
+}
+
+#[test]
+fn requests_that_lack_a_part_of_a_rules_key_share_one_key_and_are_no_bad_lines() {
+    let log = "{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"pro\",\"x-api-key\":\"k\",\"x-org\":\"a\"}\n".to_owned()
+        + &"{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"pro\",\"x-org\":\"a\"}\n".repeat(3)
+        + &"{\"time\":1700000000,\"ip\":\"::1\"}\n".repeat(4);
+    let names = "`x-api-key` (or http_x-api-key, headers.x-api-key, req.headers.x-api-key, request.headers.x-api-key)";
+    for (limit_keys, key) in [(json!(["header:x-api-key"]), "-"), (json!(["header:x-org", "header:x-api-key"]), "1:a-")]
+    {
+        let outcome = run(&log, rules(limit_keys)).unwrap().report;
+        assert_eq!((outcome.read.requests, outcome.read.bad), (8, 0));
+        let by: Vec<_> = outcome.limits.iter().map(|limit| (limit.denied, limit.worst[0].key.as_str())).collect();
+        assert_eq!(by, [(1, key), (2, "::/56")]);
+        assert_eq!(outcome.notes, [format!("requests without {names} share one key, as on a server")]);
+    }
+    let without = log.replace("\"x-api-key\"", "\"other\"");
+    let outcome = run(&without, rules(json!(["header:x-api-key"]))).unwrap().report;
+    assert_eq!(outcome.limits[0].denied, 2);
+    assert_eq!(outcome.notes, [format!("no request has {names}, so all share one key; --key names another field")]);
+    // A request always has an address.
+    let outcome = run(log.replace("\"ip\"", "\"a\""), rules(json!(["header:x-api-key"]))).unwrap_err();
+    assert!(outcome.to_string().contains("no field `ip`"), "{outcome}");
+    // In place of the rules' keys, a field must exist.
+    let mut options = rules(json!(["header:x-api-key"]));
+    options["key"] = json!(["x-api-key"]);
+    assert_eq!(run(&log, options).unwrap().report.read.bad, 7);
+}
+
+#[test]
+fn the_windows_of_a_rule_are_those_of_a_server() {
+    let window = json!({ "rate": 1, "period": "1h" });
+    let rule = json!({ "name": "w", "limit_keys": ["header:x-api-key"], "algorithm": "fixed_window", "algorithm_config": window });
+    let options = json!({ "policy": json!({ "rules": [rule] }).to_string() });
+    // The key as the package's `policyKey` writes it.
+    let start = default_start("w", Some(b"4:acme"), 3_600_000.0) + 1_699_999_200_000.0;
+    let denied = |offsets: [f64; 2]| {
+        let lines = offsets.map(|offset| format!("{{\"time\":{},\"x-api-key\":\"acme\"}}\n", start + offset));
+        run(lines.concat(), options.clone()).unwrap().report.denied
+    };
+    assert_eq!((denied([-1.0, 0.0]), denied([0.0, 3_599_999.0]), denied([0.0, 3_600_000.0])), (0, 1, 0));
 }
 
 #[test]
