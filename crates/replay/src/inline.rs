@@ -64,9 +64,14 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
 
 /// A share from 0 to 1, from `0.1%` or `0.001`.
 pub(crate) fn share(text: &str) -> Result<f64, Error> {
-    let (number, whole) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
-    let share = number.parse::<f64>().ok().map(|number| number / whole).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| {
+    let share = match text.trim().strip_suffix('%') {
+        // By its digits: 0.7 / 100 is less than 0.007. A number with an exponent of its own is divided.
+        Some(percent) => {
+            format!("{}e-2", percent.trim()).parse().or_else(|_| Ok(percent.trim().parse::<f64>()? / 100.0))
+        }
+        None => text.trim().parse::<f64>(),
+    };
+    share.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         Error::Option(format!("the budget must be a share such as 0.1% or 0.001, from 0 to 1; got {text:?}"))
     })
 }
@@ -100,7 +105,10 @@ mod tests {
     #[test]
     fn shares_and_times_have_units() {
         assert_eq!(share("0.1%").unwrap(), 0.001);
+        assert_eq!(share("0.7 %").unwrap(), 0.007);
+        assert_eq!(share("7e-1%").unwrap(), 0.7 / 100.0);
         assert_eq!(share("0").unwrap(), 0.0);
+        assert!(share("%").is_err());
         assert!(share("101%").is_err());
         assert!(share("-1").is_err());
         for (text, ms) in

@@ -52,8 +52,10 @@ pub(crate) fn propose(
     Ok(capacity.and_then(proposal))
 }
 
+/// The most denials that are no larger share. The product may be rounded to below an integer: 0.29 of 100 is 28.999….
 fn allowed(budget: f64, requests: u64) -> u64 {
-    (budget * requests as f64).floor() as u64
+    let most = (budget * requests as f64).floor() as u64;
+    most + u64::from((most + 1) as f64 / requests as f64 <= budget)
 }
 
 /// Requests in memory, their keys numbered.

@@ -82,7 +82,8 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
         writeln!(
             to,
             "  suggested for a budget of {} %: {policy}; denies {} requests ({})",
-            found.budget * 100.0,
+            // 0.07 * 100 is 7.000000000000001.
+            (found.budget * 1e12).round() / 1e10,
             Count(found.denied),
             Share(found.denied, requests)
         )?;

@@ -64,15 +64,15 @@ proptest! {
         let suggest = json!({ "suggest": format!("{percent}%"), "period": format!("{period}ms") });
         let outcome = report(&requests, suggest);
         let found = outcome.limits[0].suggestion.clone().unwrap();
-        let budget = found.budget * requests.len() as f64;
-        prop_assert!(found.denied as f64 <= budget);
+        let share = |denied: u64| denied as f64 / requests.len() as f64;
+        prop_assert!(share(found.denied) <= found.budget);
         // Without a limit, the proposal is what was replayed.
         prop_assert_eq!((outcome.denied, outcome.limits[0].rate, outcome.limits[0].capacity), (found.denied, found.rate, found.capacity));
         let again = report(&requests, line("token_bucket", found.rate, period, found.capacity));
         prop_assert_eq!(again.denied, found.denied);
         if found.capacity > 0.0 {
             let less = report(&requests, line("token_bucket", found.rate, period, found.capacity - 1.0));
-            prop_assert!(less.denied as f64 > budget, "{} of {budget}", less.denied);
+            prop_assert!(share(less.denied) > found.budget, "{} of {}", less.denied, requests.len());
         }
     }
 }
@@ -182,6 +182,15 @@ fn the_windows_of_a_rule_are_those_of_a_server() {
         run(lines.concat(), options.clone()).unwrap().report.denied
     };
     assert_eq!((denied([-1.0, 0.0]), denied([0.0, 3_599_999.0]), denied([0.0, 3_600_000.0])), (0, 1, 0));
+}
+
+#[test]
+fn a_budget_is_the_share_as_it_is_written() {
+    // 0.29 * 100 and 0.7 / 100 * 1000 are below 29 and 7.
+    for (requests, budget, denied) in [(100, "29%", 29), (100, "0.29", 29), (1000, "0.7%", 7), (1000, "0.007", 7)] {
+        let outcome = report(&vec![(0, 0, 1.0); requests], json!({ "suggest": budget }));
+        assert_eq!(outcome.denied, denied, "{budget}");
+    }
 }
 
 #[test]

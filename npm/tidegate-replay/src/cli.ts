@@ -55,9 +55,10 @@ function parse(argv: readonly string[]) {
 
 type Values = ReturnType<typeof parse>["values"];
 
-/** `0.1%` or `0.001`; the engine checks it. */
-function shareOf(written: string): number {
-  return written.trim().endsWith("%") ? Number.parseFloat(written) / 100 : Number(written);
+/** Whether more than this share is denied, `0.1%` or `0.001`, which the engine checked. In its unit: 0.7 / 100 is less than 0.007. */
+function isBeyond(budget: string, { denied, read }: Replayed["report"]): boolean {
+  const whole = budget.trim().endsWith("%") ? 100 : 1;
+  return (denied * whole) / read.requests > Number.parseFloat(budget);
 }
 
 function keyOf(fields: string[] | undefined): string[] | undefined {
@@ -158,6 +159,5 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   write(values.svg, svg);
   terminal.out(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd());
   const { budget, suggest } = values;
-  const beyond = budget !== undefined && suggest !== true && report.denied > shareOf(budget) * report.read.requests;
-  return beyond ? 1 : 0;
+  return budget !== undefined && suggest !== true && isBeyond(budget, report) ? 1 : 0;
 }

@@ -82,6 +82,17 @@ describe("tidegate-replay", () => {
     expect((await command(log, "--suggest", "--budget", budget)).code).toBe(0);
   });
 
+  test.each([
+    [100, 71, "29%", 0],
+    [100, 71, "0.29", 0],
+    [100, 71, "28.9%", 1],
+    [1000, 993, "0.7%", 0],
+    [1000, 993, "0.0069", 1],
+  ])("of %i requests %i are granted: a budget of %s ends with %i", async (requests, granted, budget, code) => {
+    const log = write("share.csv", `time,ip\n${"1700000000,a\n".repeat(requests)}`);
+    expect((await command(log, "--limit", `rate=${granted} period=1h`, "--budget", budget)).code).toBe(code);
+  });
+
   test("a picture that cannot be written is a mistake that names it", async () => {
     const log = write("picture.csv", "time,ip\n1700000000,a\n");
     await expect(command(log, ...LIMIT, "--svg", `${folder}/none/a.svg`)).rejects.toThrow(/^cannot write .*a\.svg: /);
