@@ -66,11 +66,13 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
 
 /**
  * The status of what a handler threw. Next.js throws redirects and not-found pages with a digest, React Router and TanStack
- * Start responses, SvelteKit objects with a status, h3 2 an `HTTPError`, h3 1 (Nuxt 4) an error whose class is marked. Any
- * other `Error` with a status may be of a call to another server.
+ * Start responses, React Router also `data()` with a response's `init`, SvelteKit objects with a status, h3 2 an
+ * `HTTPError`, h3 1 (Nuxt 4) an error whose class is marked. Any other `Error` with a status may be of a call to another
+ * server.
  */
 export function statusOfThrown(error: unknown): number {
-  const { digest, status, statusCode, name, constructor: made } = Object(error) as Partial<Record<string, unknown>>;
+  const thrown = Object(error) as Partial<Record<string, unknown>>;
+  const { digest, init, status = Object(init).status as unknown, statusCode, name, constructor: made } = thrown;
   if (typeof status === "number" && (name === "HTTPError" || !isError(error))) return status;
   if (typeof statusCode === "number" && Object(made).__h3_error__ === true) return statusCode;
   if (typeof digest !== "string") return 500;

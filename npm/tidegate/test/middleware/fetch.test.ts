@@ -94,6 +94,8 @@ describe("settles once", () => {
   test.each([
     ["a response, as redirect() of React Router and TanStack Start", Response.redirect("http://a/home", 302), 302],
     ["an object with a status, as redirect() of SvelteKit", { status: 303, location: "/home" }, 303],
+    ["an object with a response's init, as data() of React Router", { data: "none", init: { status: 404 } }, 404],
+    ["the same object without an init", { data: "none", init: null }, 500],
     [
       "an error of another server's client, whose status is not that of the response",
       Object.assign(new Error("not found"), { status: 404 }),
