@@ -141,29 +141,21 @@ class Spread {
   /** Evenly: a charge does not depend on what is left. */
   async charge(): Promise<Decision> {
     const { limit, count } = this.#call;
-    const part = count / limit.policy.shards;
-    const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("charge", shard, part)));
-    const states = steps.map((step) => this.#after(step, "charge", part));
-    return pool(limit, states, { op: "charge", count: 0, reserve: false }, latest(steps), this.#start).decision;
+    return this.#pooled(await this.#onEach("charge", count / limit.policy.shards), "charge", 0);
   }
 
   /** Every shard. `retryAt` is when all together hold a token. */
   async block(): Promise<Decision> {
     const { limit, count } = this.#call;
-    const steps = await Promise.all(shardsOf(limit).map((shard) => this.#step("block", shard, count)));
-    const states = steps.map((step) => this.#after(step, "block", count));
-    const one = { op: "check", count: Math.min(1, limit.policy.capacity), reserve: false } as const;
-    const { decision } = pool(limit, states, one, latest(steps), this.#start);
+    const decision = this.#pooled(await this.#onEach("block", count), "check", Math.min(1, limit.policy.capacity));
     return { ...decision, ok: true, reason: undefined };
   }
 
   /** To the emptiest first, so that no shard overflows while another has room. */
   async give(): Promise<Decision> {
-    const { limit, count } = this.#call;
     const before = await this.read();
-    const parts = this.#fill(before, count);
-    const { states, now } = parts.length === 0 ? before : await this.#giveParts(parts);
-    return pool(limit, states, { op: "give", count: 0, reserve: false }, now, this.#start).decision;
+    const parts = this.#fill(before, this.#call.count);
+    return this.#pooled(parts.length === 0 ? before : await this.#giveParts(parts), "give", 0);
   }
 
   async read(): Promise<Seen> {
@@ -180,11 +172,11 @@ class Spread {
     for (let round = 1; ; round++) {
       const sentAt = performance.now();
       const seen = await this.read();
-      const check = (some: number): Decision =>
-        pool(limit, seen.states, { op: "check", count: some, reserve }, seen.now, this.#start).decision;
-      let decision = check(left);
+      let decision = this.#pooled(seen, "check", left, reserve);
       // Parts taken before may have left the sum slightly short of the rest.
-      if (!decision.ok && left > this.#tolerance) decision = check(left - this.#tolerance);
+      if (!decision.ok && left > this.#tolerance) {
+        decision = this.#pooled(seen, "check", left - this.#tolerance, reserve);
+      }
       if (op === "check" || (decision.ok && count === 0)) return decision;
       if (!decision.ok && taken.size === 0) {
         this.#shards.denied?.(this.#call, seen.states, this.#now, sentAt);
@@ -213,13 +205,7 @@ class Spread {
       const failed = steps.find((step) => step.status === "rejected");
       if (failed !== undefined) throw failed.reason;
       if (left <= this.#tolerance) {
-        const after = pool(
-          limit,
-          seen.states,
-          { op: "check", count: 0, reserve: true },
-          seen.now,
-          this.#start,
-        ).decision;
+        const after = this.#pooled(seen, "check", 0, true);
         return { ...after, ok: true, reserved: after.value < 0, reason: undefined };
       }
     }
@@ -244,13 +230,18 @@ class Spread {
     }
   }
 
+  /** The decision of all shards together. */
+  #pooled({ states, now }: Seen, op: Op, count: number, reserve = false): Decision {
+    return pool(this.#call.limit, states, { op, count, reserve }, now, this.#start).decision;
+  }
+
   /** How to divide tokens that are given over the shards. */
   #fill(seen: Seen, count: number): Part[] {
     const { capacity, shards } = this.#call.limit.policy;
     return fill(this.#values(seen), count, capacity / shards);
   }
 
-  /** How many tokens a shard took in. */
+  /** How many tokens a shard took in: none where it was full. */
   #gained({ before, decision, now }: Step): number {
     return before === null ? 0 : decision.value - this.#tokens(before, now);
   }
@@ -267,6 +258,12 @@ class Spread {
   #after({ before, now }: Step, op: Op, count: number): State | null {
     const { limit, reserve } = this.#call;
     return limit.evaluate(before, { op, count, reserve }, now, { start: this.#start, shard: true }).state;
+  }
+
+  /** One step on every shard; returns the shards afterwards. */
+  async #onEach(op: Op, count: number): Promise<Seen> {
+    const steps = await Promise.all(shardsOf(this.#call.limit).map((shard) => this.#step(op, shard, count)));
+    return { states: steps.map((step) => this.#after(step, op, count)), now: latest(steps) };
   }
 
   /** Reads these shards. */
