@@ -155,11 +155,17 @@ const isRequest = (input: Input): input is Request =>
 
 const REPLAYABLE = ["ArrayBuffer", "Blob", "File", "FormData", "URLSearchParams"];
 
+/** Whether the host has this class, and the value is of it. */
+function isOf(name: string, value: unknown): boolean {
+  const found = (globalThis as Record<string, unknown>)[name];
+  return typeof found === "function" && value instanceof found;
+}
+
 /** A stream can be read once; any other body is read anew each time. */
 function isReplayable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string") return true;
-  // By name: jsdom and other realms have classes of their own.
-  return ArrayBuffer.isView(body) || REPLAYABLE.includes(classOf(body));
+  // By name: jsdom and other realms have classes of their own. By class: those of React Native and happy-dom have no name.
+  return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => classOf(body) === name || isOf(name, body));
 }
 
 function factsOf(input: Input, init: Init | undefined): Facts {

@@ -71,3 +71,15 @@ test.each<[string, unknown]>([
   await clock.pass(60 * SECOND);
   expect([(await answered).status, sent]).toEqual([200, 2]);
 });
+
+test("a body of a class without a name of its own, as FormData of React Native and happy-dom, is sent twice", async () => {
+  class FormData {}
+  vi.stubGlobal("FormData", FormData);
+  const clock = fakeClock(START);
+  let sent = 0;
+  const fetch = createFetch({ clock, fetch: async () => (++sent === 1 ? like(null) : new Response("ok")) });
+  const answered = fetch(URL_, { method: "PUT", body: new FormData() as never });
+  vi.unstubAllGlobals();
+  await clock.pass(60 * SECOND);
+  expect([(await answered).status, sent]).toEqual([200, 2]);
+});
