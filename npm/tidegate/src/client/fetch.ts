@@ -1,4 +1,4 @@
-import { check, classOf, FLAG, msOf, STRING } from "../limit/checks.ts";
+import { type Check, check, classOf, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
 import { MOST, jitter as spread } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
@@ -27,6 +27,8 @@ export interface LimitedFetch {
 const RETRY_PRIORITY = 9;
 /** ms of the first wait where the server sets none; each further one is twice as long. */
 const FIRST_WAIT = 1000;
+/** Jest's jsdom has no `fetch`. */
+const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
 /** Methods that may be repeated: RFC 9110, 9.2.2. */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 
@@ -66,7 +68,11 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
   // Spreads the retries of different clients; React Native has no `crypto`.
   const identity = String(Math.random());
 
+  // The global is looked up for each request, so that a replacement takes effect.
+  const hostFetch = (): NonNullable<FetchOptions["fetch"]> => check("fetch", options.fetch ?? globalThis.fetch, FETCH);
+
   async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
+    hostFetch(); // throws before a token is taken
     const { url, signal } = facts;
     const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
@@ -82,9 +88,7 @@ export function createFetch(options: FetchOptions = {}): LimitedFetch {
       const number = restraint.send();
       let response: Response;
       try {
-        // The global is looked up for each request, so that a replacement takes effect.
-        const request = attempt < retries ? copyOf(input) : input;
-        response = await (options.fetch ?? globalThis.fetch)(request, init);
+        response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
       } finally {
         restraint.landed();
       }
