@@ -54,16 +54,15 @@ export class Alarm {
 
   #wait(at: number): void {
     const left = Math.ceil(Math.max(0, at - this.#clock.now()));
-    this.#timer = this.#clock.setTimeout(() => this.#fired(), Math.min(left, LONGEST_TIMER));
-  }
-
-  #fired(): void {
-    if (this.#at === undefined) return;
-    if (this.#clock.now() < this.#at) {
-      this.#wait(this.#at);
-    } else {
-      this.#at = undefined;
-      this.#ring();
-    }
+    const fired = (): void => {
+      if (this.#at !== at) return;
+      if (this.#clock.now() < at) {
+        this.#wait(at);
+      } else {
+        this.#at = undefined;
+        this.#ring();
+      }
+    };
+    this.#timer = this.#clock.setTimeout(fired, Math.min(left, LONGEST_TIMER));
   }
 }
