@@ -44,8 +44,8 @@ export class Reserve {
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
     if (count === 0) return undefined;
-    // Less this call's, which is queued already.
-    this.#slots.lapse(this.#spare + count, this.#clock.now() - (this.#offset ?? 0));
+    // Spare tokens that are due are lost, as a full limit would have lost them. This call's need is in the sum already.
+    this.#slots.cut(this.#spare + count, this.#clock.now() - (this.#offset ?? 0));
     const need = Math.min(count, -this.#spare);
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);

@@ -9,8 +9,8 @@ interface Slot {
   left: number;
   /** Epoch ms, on the limiter's clock, at which the last of them is due. */
   at: number;
-  /** The limit's two numbers after the reservation. */
-  state: State;
+  /** The limit's two numbers after the reservation, if they are known. */
+  state: State | undefined;
 }
 
 /** Tokens are doubles: sums of fractions are equal within a tolerance. */
@@ -42,12 +42,8 @@ export class Slots {
     const { value, ts, now, retryAt = now, policy } = decision;
     if (this.#config === undefined || policy.kind === "fixed window") this.#config = configOf(decision);
     // One shard's state does not determine the others'.
-    this.#slots.push({
-      count,
-      left: count,
-      at: retryAt,
-      state: { value: policy.shards === 1 ? value : Number.NaN, ts },
-    });
+    const state = policy.shards === 1 ? { value, ts } : undefined;
+    this.#slots.push({ count, left: count, at: retryAt, state });
     this.tokens += count;
   }
 
@@ -60,14 +56,14 @@ export class Slots {
       const next = this.#slots[this.#head + 1];
       if (next === undefined) return undefined;
       // Merged into one that covers both; each reservation is merged at most once.
-      if (!this.#joined(first, next)) next.state.value = Number.NaN;
+      if (!this.#joined(first, next)) next.state = undefined;
       next.count += first.count;
       next.left += first.left;
       next.at = Math.max(next.at, first.at);
       this.#head++;
       first = next;
     }
-    if (close(first.left, count) || Number.isNaN(first.state.value)) return first.at;
+    if (close(first.left, count) || first.state === undefined) return first.at;
     const { value, ts } = first.state;
     return Math.min(first.at, paidAt({ value: value + (first.left - count), ts }, this.#config as Config));
   }
@@ -87,10 +83,21 @@ export class Slots {
     }
   }
 
-  /** Drops those of the last `spare` tokens that are due: they are unused, and a full limit would have lost them. */
-  lapse(spare: number, now: number): void {
-    for (let last = this.#last(); spare > 0 && last !== undefined && last.at <= now; last = this.#last()) {
-      spare -= this.#drop(Math.min(spare, last.left), last);
+  /** Drops the last `count` tokens, as far as they are due at `now`. */
+  cut(count: number, now: number = Number.POSITIVE_INFINITY): void {
+    for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
+      const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
+      const dropped = last.left - rest;
+      count -= dropped;
+      this.tokens -= dropped;
+      if (rest === 0) {
+        this.#slots.pop();
+      } else {
+        last.left = rest;
+        last.count -= dropped;
+        // Unknown until `rebase`, where the tokens were returned.
+        last.state = undefined;
+      }
     }
   }
 
@@ -99,25 +106,18 @@ export class Slots {
     let found = 0;
     for (let i = this.#slots.length - 1; i >= this.#head && found < spare; i--) {
       const slot = this.#slots[i] as Slot;
-      if (Number.isNaN(slot.state.value)) break;
+      if (slot.state === undefined) break;
       found += slot.left;
-      const before = this.#slots[i - 1];
-      if (slot.left !== slot.count || i === this.#head || !this.#joined(before as Slot, slot)) break;
+      if (slot.left !== slot.count || i === this.#head || !this.#joined(this.#slots[i - 1] as Slot, slot)) break;
     }
     return Math.min(found, spare);
   }
 
   /** Whether the limit is unchanged since the last reservation here. */
   isLast(value: State): boolean {
-    const last = this.#last();
-    if (last === undefined || Number.isNaN(last.state.value) || value.ts < last.state.ts) return false;
-    return close(project(last.state, this.#config as Config, value.ts).value, value.value);
-  }
-
-  cut(count: number): void {
-    for (let last = this.#last(); count > 0 && last !== undefined; last = this.#last()) {
-      count -= this.#drop(Math.min(count, last.left), last);
-    }
+    const state = this.#last()?.state;
+    if (state === undefined || value.ts < state.ts) return false;
+    return close(project(state, this.#config as Config, value.ts).value, value.value);
   }
 
   /**
@@ -143,26 +143,9 @@ export class Slots {
     return this.#slots.length > this.#head ? this.#slots.at(-1) : undefined;
   }
 
-  /** Removes tokens from the last slot, and returns how many. */
-  #drop(count: number, last: Slot): number {
-    const rest = close(last.left, count) ? 0 : last.left - count;
-    const dropped = last.left - rest;
-    this.tokens -= dropped;
-    if (rest === 0) {
-      this.#slots.pop();
-    } else {
-      last.left = rest;
-      last.count -= dropped;
-      // The limit's numbers are not these: `rebase` sets them, where the tokens were returned.
-      last.state.value = Number.NaN;
-    }
-    return dropped;
-  }
-
   /** Whether no other client took tokens between two reservations. */
-  #joined(before: Slot, after: Slot): boolean {
-    if (Number.isNaN(before.state.value) || Number.isNaN(after.state.value) || after.state.ts < before.state.ts)
-      return false;
-    return close(project(before.state, this.#config as Config, after.state.ts).value - after.count, after.state.value);
+  #joined({ state: before }: Slot, { state: after, count }: Slot): boolean {
+    if (before === undefined || after === undefined || after.ts < before.ts) return false;
+    return close(project(before, this.#config as Config, after.ts).value - count, after.value);
   }
 }
