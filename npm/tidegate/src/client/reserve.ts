@@ -7,7 +7,7 @@ import { inMs } from "../limit/duration.ts";
 import { Evaluator } from "../limit/evaluator.ts";
 import type { Value } from "../limiter/limiter.ts";
 import type { Clock } from "./clock.ts";
-import { Slots } from "./slots.ts";
+import { configOf, Slots } from "./slots.ts";
 import type { Source } from "./source.ts";
 
 /** The share of a later decision's delay that counts as clock drift; the rest is network delay. */
@@ -19,7 +19,8 @@ export class Reserve {
   readonly #clock: Clock;
   readonly #changed: () => void;
   readonly #slots: Slots = new Slots();
-  readonly #meter: Meter = new Meter();
+  /** Since the first decision. */
+  #meter: Meter | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
   /** Tokens of requests to the source that are in flight. */
@@ -70,7 +71,7 @@ export class Reserve {
     const known = this.#offset ?? offset;
     this.#offset = offset <= known ? offset : known + (offset - known) * DRIFT;
     this.#slots.add(decision, count);
-    this.#meter.learn(decision);
+    this.#meter ??= new Meter(configOf(decision));
     return decision;
   }
 
@@ -85,7 +86,7 @@ export class Reserve {
     if (due === undefined) return undefined;
     const offset = this.#offset ?? 0;
     const limiterNow = now - offset;
-    return due > limiterNow ? due + offset : this.#meter.at(count, limiterNow) + offset;
+    return (due > limiterNow ? due : (this.#meter?.at(count, limiterNow) ?? limiterNow)) + offset;
   }
 
   /** Epoch ms, on this clock, at which the last queued call may run. */
@@ -96,7 +97,7 @@ export class Reserve {
 
   use(count: number, now: number): void {
     this.#slots.use(count);
-    this.#meter.ran(count, now - (this.#offset ?? 0));
+    this.#meter?.ran(count, now - (this.#offset ?? 0));
     this.#owed -= count;
   }
 
@@ -142,39 +143,34 @@ export class Reserve {
  * call, so that a late timer costs no rate.
  */
 class Meter {
+  readonly #config: Config;
   #limit: Evaluator | undefined;
   #room = 0;
   #state: State | null = null;
-  #start = 0;
-  #config: Config | undefined;
 
-  /** Copies the limit's numbers from its first decision. */
-  learn({ policy, ts }: Decision): void {
-    if (this.#config !== undefined) return;
-    const { kind, rate, period, capacity } = policy;
-    this.#config = { kind, rate, period, capacity };
-    this.#start = kind === "fixed window" ? ts : 0;
+  constructor(config: Config) {
+    this.#config = config;
   }
 
   /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before where it may now. */
   at(count: number, now: number): number {
-    if (this.#config === undefined || count === 0) return now;
+    if (count === 0) return now;
     if (this.#limit === undefined || count > this.#room) this.#grow(count);
     const call = { op: "check", count, reserve: false } as const;
-    return (this.#limit as Evaluator).evaluate(this.#state, call, now, { start: this.#start }).decision.retryAt ?? now;
+    return (this.#limit as Evaluator).evaluate(this.#state, call, now).decision.retryAt ?? now;
   }
 
   /** Records that a call of `count` tokens runs now. */
   ran(count: number, now: number): void {
     if (this.#limit === undefined || count === 0) return;
     const call = { op: "charge", count, reserve: false } as const;
-    this.#state = this.#limit.evaluate(this.#state, call, now, { start: this.#start }).state;
+    this.#state = this.#limit.evaluate(this.#state, call, now).state;
   }
 
   #grow(count: number): void {
     // Twice as much, so that gradually growing calls do not each make a new limit.
     const room = this.#room === 0 ? count : count * 2;
-    const { capacity = 0, ...config } = this.#config as Config;
+    const { capacity = 0, ...config } = this.#config;
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
     const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (inMs(period) as number);

@@ -17,7 +17,7 @@ interface Slot {
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
 
 /** The decision's policy as a config without `maxReserved`; any window start defines its grid. */
-function configOf({ policy, ts }: Decision): Config {
+export function configOf({ policy, ts }: Decision): Config {
   const { kind, rate, period, capacity } = policy;
   return kind === "token bucket" ? { kind, rate, period, capacity } : { kind, rate, period, capacity, start: ts };
 }
