@@ -107,8 +107,8 @@ export const STORES = [
   spread("(taken.get(shard) ?? 0) + part", "part"),
   spread("        left -= part;\n", ""),
   spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
-  spread("const part = count / limit.policy.shards;", "const part = count;"),
-  spread("left > this.#tolerance) decision", "false) decision"),
+  spread('"charge", count / limit.policy.shards)', '"charge", count)'),
+  spread("left > this.#tolerance) {", "false) {"),
 
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),

@@ -16,7 +16,6 @@ import {
   checkRequest,
   checkRequests,
   distinct,
-  keyError,
   type KeyOptions,
   type LimiterOptions,
   type LimitOptions,
@@ -269,12 +268,10 @@ export class Limiter<N extends string = string, S extends Store = Store> {
 
   #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NONE): Answer<S, Decision> {
     checkCall(op, options);
-    const { key, count = 1, reserve, throws, config } = options;
+    const { reserve, throws, config } = options;
     const limit = this.#limit(name, config);
-    if (key === undefined ? options !== NONE && checkKey(options) : typeof key !== "string" || key === "") {
-      throw keyError(key);
-    }
-    if (typeof count !== "number") throw numberError("count", count);
+    const key = checkKey(options);
+    const count = checkCount(options.count === undefined ? 1 : options.count);
     checkFlag("reserve", reserve);
     checkFlag("throws", throws);
     const fast = this.#fast;
@@ -282,13 +279,12 @@ export class Limiter<N extends string = string, S extends Store = Store> {
       const now = this.#now === undefined ? Date.now() : this.#now();
       if (typeof now !== "number") throw numberError("now", now);
       const decision = fast.decideFast(limit, key, count, OPS[op] | (reserve === true ? RESERVE : 0), now);
-      if (throws === true && !decision.ok) throw new RateLimitError(limit.name, decision);
-      return decision as Answer<S, Decision>;
+      return (throws === true ? granted(this.store, limit.name, decision) : decision) as Answer<S, Decision>;
     }
     if (this.#leases !== undefined && op === "take" && reserve !== true && throws !== true) {
-      return this.#leases.take(limit, checkKey(options), checkCount(count), this.#time()) as Answer<S, Decision>;
+      return this.#leases.take(limit, key, count, this.#time()) as Answer<S, Decision>;
     }
-    const call: Call = { op, limit, key: checkKey(options), count: checkCount(count), reserve: reserve === true };
+    const call: Call = { op, limit, key, count, reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
     const orThrow = (decision: Decision): Decision => granted(this.store, limit.name, decision);

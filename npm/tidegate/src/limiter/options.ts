@@ -163,15 +163,13 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
 }
 
 function checkText(key: unknown): string {
-  if (typeof key !== "string" || key === "") throw keyError(key);
+  if (typeof key !== "string" || key === "") {
+    throw new InputError("key", `${KEY_EXPECTS}, and not empty; leave it out for one limit that all share`, key);
+  }
   // A UTF-16 unit takes at most three bytes; only a key that may be too long is measured.
   if (key.length * 3 > MAX_KEY_BYTES) checkLength(key, utf8Length(key));
   return key;
 }
-
-/** The error for a key that is absent or empty, or no string. */
-export const keyError = (key: unknown): InputError =>
-  new InputError("key", `${KEY_EXPECTS}, and not empty; leave it out for one limit that all share`, key);
 
 export function checkKeys(keys: unknown): string[] {
   if (!Array.isArray(keys) || keys.length > MAX_KEYS_AT_ONCE) {
