@@ -5,6 +5,7 @@ import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
 import { withServer } from "./fixture.ts";
+import { isMariadb } from "./server.ts";
 
 const fixture = withServer();
 const cleanups: (() => unknown)[] = [];
@@ -35,9 +36,14 @@ const status = async (name: string): Promise<number> =>
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
-const RUNNING = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO `late`%'";
-const waits = async () => (await status("Innodb_row_lock_current_waits")) > 0;
-const lockWait = () => until(waits);
+const RUNNING =
+  "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%INSERT INTO `late`%' AND info NOT LIKE 'SELECT%'";
+const lockWait = () => until(async () => (await status("Innodb_row_lock_current_waits")) > 0);
+/** Resolves with a function whose result is whether a statement has waited for a lock since. */
+const lockWaits = async () => {
+  const before = await status("Innodb_row_lock_waits");
+  return async () => (await status("Innodb_row_lock_waits")) > before;
+};
 
 describe("a row that another transaction has locked", () => {
   test("calls on it fail at their deadline and take nothing after it; other keys go on", async () => {
@@ -45,7 +51,8 @@ describe("a row that another transaction has locked", () => {
     await limiter(60_000).limit("stock", { key: "k" });
     const other = await transaction();
     await other.query("SELECT * FROM a WHERE id = 'stock:k' FOR UPDATE");
-    for (let i = 0; i < 4 || !(await waits()); i++) {
+    const waited = await lockWaits();
+    for (let i = 0; i < 4 || !(await waited()); i++) {
       const late = await limiter(100).limit("stock", { key: "k" });
       expect(late.degraded).toBe(true);
       // Of two connections at most one waits for the lock.
@@ -54,6 +61,25 @@ describe("a row that another transaction has locked", () => {
     await other.query("COMMIT");
     const { value } = await limiter(60_000).limit("stock", { key: "k" });
     expect(value).toBe(8);
+  });
+
+  test("more of them than open the breaker, or occupy the pool: each call fails alone, the first one too, and other keys go on", async () => {
+    const table = "many";
+    const keys = 7;
+    // MySQL waits for a lock for `innodb_lock_wait_timeout`, whole seconds, and each wait has a connection.
+    const connectionLimit = isMariadb ? 4 : 10;
+    const store = mysql(fixture.pool({ connectionLimit }), { table });
+    const patient = { ...stock, timeout: 60_000 } as const;
+    const limits = defineLimits({ stock: { ...stock, timeout: 1000 }, patient }, { store, log: false });
+    expect((await limits.limit("patient", { key: "k" })).degraded).toBeUndefined();
+    const other = await transaction();
+    for (let i = 0; i < keys; i++) await other.query(`INSERT INTO ${table} VALUES ('stock:${i}', NULL, 1)`);
+    for (let i = 0; i < keys; i++) {
+      const { cause } = await limits.limit("stock", { key: `${i}` });
+      expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining("its row may be locked") });
+    }
+    expect(await limits.limit("patient", { key: "k" })).toMatchObject({ ok: true, value: 8 });
+    await other.query("ROLLBACK");
   });
 
   test.each([
@@ -68,8 +94,9 @@ describe("a row that another transaction has locked", () => {
       { name: "other", key: "first" },
       { name: "stock", key: "k" },
     ] as const;
+    const waited = await lockWaits();
     // Until the write of one has reached the server before its deadline.
-    while (!(await waits())) expect((await limiter(100).limitAll(both)).degraded).toBe(true);
+    while (!(await waited())) expect((await limiter(100).limitAll(both)).degraded).toBe(true);
     await other.query("ROLLBACK");
     await until(async () => (await fixture.rows(RUNNING))[0]?.[0] === 0);
     expect(await fixture.rows("SELECT HEX(id) FROM late")).toEqual([]);
@@ -83,7 +110,7 @@ describe("a row that another transaction has locked", () => {
     await other.query("SELECT * FROM mixed WHERE id = 'stock:k' FOR UPDATE");
     const now = performance.now();
     const [soon, later] = [2000, 60_000].map((ms) => store.decide(call, undefined, now + ms));
-    const refused = expect(soon).rejects.toThrow("its deadline passed");
+    const refused = expect(soon).rejects.toThrow("its row may be locked");
     await lockWait();
     await until(async () => performance.now() > now + 2000);
     await other.query("COMMIT");
@@ -154,7 +181,7 @@ test("a write that the server gets after the call's deadline takes nothing, on a
   const client = {
     query(options: { sql: string }, values: unknown[]): Promise<unknown> {
       const send = (): Promise<unknown> => pool.query(options, values);
-      if (!options.sql.startsWith("INSERT")) return send();
+      if (!options.sql.includes("INSERT INTO")) return send();
       return new Promise((resolve, reject) => writes.push(() => send().then(resolve, reject)));
     },
   };

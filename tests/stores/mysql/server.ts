@@ -12,6 +12,7 @@ import { ServerProcess } from "../../support/processes.ts";
 // Debian keeps the server in /usr/sbin, which is not in the PATH of every user.
 const env = { ...process.env, PATH: [process.env["PATH"], "/usr/sbin"].join(delimiter) };
 const MYSQL = process.env["TIDEGATE_MYSQL_SERVER"];
+export const isMariadb: boolean = MYSQL === undefined;
 const OWN = ["--no-defaults", ...(process.getuid?.() === 0 ? ["--user=root"] : [])];
 
 /** A running server, without a password for root. */
@@ -30,10 +31,9 @@ export class Server {
   /** Starts a server with these options of its program. */
   static async start(...options: string[]): Promise<Server> {
     const server = new Server(await freePort());
-    const [program, ...settings] =
-      MYSQL === undefined
-        ? ["mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db"]
-        : [MYSQL, "--initialize-insecure"];
+    const [program, ...settings] = isMariadb
+      ? ["mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db"]
+      : [MYSQL as string, "--initialize-insecure"];
     execFileSync(program, [...OWN, `--datadir=${server.#data}`, ...settings], { env, stdio: "ignore" });
     await server.up(...options);
     return server;
@@ -54,7 +54,7 @@ export class Server {
   async up(...options: string[]): Promise<void> {
     const files = [`--datadir=${this.#data}`, `--socket=${join(this.#folder, "s")}`, `--pid-file=${this.#data}/pid`];
     // MySQL's root is of localhost, whose name it has to resolve.
-    const own = MYSQL === undefined ? ["--skip-name-resolve"] : ["--mysqlx=OFF"];
+    const own = isMariadb ? ["--skip-name-resolve"] : ["--mysqlx=OFF"];
     const net = [`--port=${this.port}`, `--bind-address=${this.host}`, ...own];
     this.#process = new ServerProcess(MYSQL ?? "mariadbd", [...OWN, ...files, ...net, ...options], { env });
     const { database, ...withoutDatabase } = this.options;

@@ -29,8 +29,11 @@ export type MysqlOptions = TableOptions;
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101];
 const NO_SUCH_TABLE = 1146;
 const OUT_OF_RANGE = 1690;
+const STATEMENT_TIMEOUT = 1969;
 /** Ms for which a key whose last write has no reply is not sent again: longer than the server waits for a lock. */
 const LOCK_WAIT = 60_000;
+/** Sent again, a locked row would soon occupy every connection of the pool. */
+const LOCKED = "a write on this key had no reply in time; its row may be locked";
 
 /** Epoch seconds when the server evaluates it, after it has waited for locks: `NOW()` would be those of the statement's start. */
 const CLOCK = "UNIX_TIMESTAMP(SYSDATE(6))";
@@ -74,7 +77,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       ),
     async read(ids) {
       const now = performance.now();
-      if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new Locked();
+      if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);
       const states = ids.map(() => `(SELECT state FROM ${table} WHERE id = UNHEX(?))`);
       const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hex));
       const row: unknown = Object(rows)[0];
@@ -92,7 +95,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
       const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
       const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
-      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
+      const rest = Math.max(first - performance.now(), 1) / 1000;
+      // A comment for MySQL. MariaDB waits for a lock no longer than that, which frees the connection.
+      const sql = `/*M!100102 SET STATEMENT max_statement_time = ${rest.toFixed(3)} FOR */ INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
         ON DUPLICATE KEY UPDATE
           drop_at = CASE
             WHEN VALUES(drop_at) = 0 THEN drop_at
@@ -112,6 +117,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
         return true;
       } catch (error) {
         if (errnoOf(error) === OUT_OF_RANGE) return false;
+        if (errnoOf(error) === STATEMENT_TIMEOUT) throw new KeyError(LOCKED, true);
         throw error;
       } finally {
         for (const { id } of all) unanswered.delete(id);
@@ -126,15 +132,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       await query(`DELETE FROM ${table} WHERE id IN (${ids.map(() => "UNHEX(?)").join()}) AND ${full}`, ids);
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
-    busy: (error) => (error instanceof Locked || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
+    busy: (error) => (error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
+    unanswered: new KeyError(LOCKED, false),
   }));
-}
-
-/** The last write on a key has no reply. Sent again, a locked row would soon occupy every connection of the pool. */
-class Locked extends KeyError {
-  constructor() {
-    super("the last write on this key has no reply; its row may be locked", false);
-  }
 }
 
 const errnoOf = (error: unknown): unknown => Object(error).errno;

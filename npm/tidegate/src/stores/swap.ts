@@ -57,6 +57,8 @@ export interface Swappable<Version> {
    * whole database. `undefined`: the error means anything else.
    */
   busy?(error: unknown): Busy | undefined;
+  /** Why a write may have no reply while the server works, such as a lock that it waits for: then calls on its entries fail alone. */
+  readonly unanswered?: KeyError;
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
   readonly stepTimeout?: number;
   /** Without it, a limit with `shards` is one row. */
@@ -75,6 +77,10 @@ interface Waiting {
   /** Cancels the rejection shortly before the deadline. */
   cancel?: () => void;
 }
+
+/** When the first of these calls is no longer waited for, `until` at the latest. */
+const firstDeadline = (calls: readonly Waiting[], until: number): number =>
+  Math.min(until, ...calls.map(({ deadline }) => deadline));
 
 /** How a call ends once its step is written. */
 type End = () => void;
@@ -244,7 +250,6 @@ export class Swaps<Version> {
     };
     if (ids.length > 1 && database.sharding === undefined) await load(ids);
     const ends: End[] = [];
-    const first = Math.min(until, ...calls.map(({ deadline }) => deadline));
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
     let enough = Infinity;
     for (const { body, now = Date.now(), resolve, reject } of calls) {
@@ -257,10 +262,13 @@ export class Swaps<Version> {
         if (lost !== undefined) throw lost.error;
         ends.push(() => reject(error));
       }
-      if (ends.length === 1) enough = (performance.now() + first) / 2;
+      if (ends.length === 1) enough = (performance.now() + firstDeadline(calls, until)) / 2;
     }
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (writes.size === 0 && reads < 2) return ends;
+    // Before the write has its deadline, which this moves: what is answered then must not be carried out afterwards.
+    if (database.unanswered !== undefined) for (const call of calls) rejectInTime(call, database.unanswered);
+    const first = firstDeadline(calls, until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...writes.keys()].filter((id) => !seen.has(id));
     const all = [...seen.keys(), ...unread];

@@ -5,6 +5,7 @@ import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK, storeOf } from "./steps.ts";
 import { type Busy, type Entry, Swaps } from "./swap.ts";
+import type { KeyError } from "./turns.ts";
 
 /** Settings of a store in a table. */
 export interface TableOptions {
@@ -40,6 +41,8 @@ export interface Statements {
   isMissing(error: unknown): boolean;
   /** What is busy, where nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
+  /** Why a write may have no reply while the server works; then calls on its rows fail alone. */
+  readonly unanswered?: KeyError;
 }
 
 /** The error where a store got something else in place of a client. */
@@ -100,6 +103,7 @@ export function tableStore(
       return statements.write(rows, first);
     },
     busy: (error) => statements.busy(error),
+    ...(statements.unanswered && { unanswered: statements.unanswered }),
   });
   // Creates the table, too.
   return connectedBy(() => read([""]), storeOf(name, swaps.run));
