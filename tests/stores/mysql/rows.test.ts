@@ -96,17 +96,18 @@ describe("sessions that are set up otherwise decide the same", () => {
     ["TRANSACTION ISOLATION LEVEL READ COMMITTED"],
     ["TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"],
     ["time_zone = '-11:00'"],
+    ["character_set_client = binary, character_set_connection = binary, character_set_results = binary"],
     ["character_set_client = latin1, character_set_connection = latin1, character_set_results = latin1"],
   ])("%s", async (setting) => {
     const pool = fixture.pool({ connectionLimit: 1, rowsAsArray: false, namedPlaceholders: true });
     await pool.query(`SET SESSION ${setting}`);
-    const stores = [mysql(pool, { table: "d" }), mysql(fixture.pool(), { table: "d" })];
+    const [odd, usual] = [mysql(pool, { table: "d" }), mysql(fixture.pool(), { table: "d" })];
     for (const key of ["é", "\ud800", "\udfff", "\0", "a", "a ", "A", "\\", "'", "x".repeat(1024)]) {
-      for (const [i, store] of stores.entries()) {
+      for (const [i, store] of [odd, usual, odd].entries()) {
         const limiter = defineLimits({ login: limits.login }, { timeout: 60_000, store, now: () => 5000, log: false });
         if (i === 0) await limiter.reset("login", { key });
         const { value, degraded } = await limiter.limit("login", { key });
-        expect([value, degraded], JSON.stringify(key)).toEqual([1 - i, undefined]);
+        expect([value, degraded], JSON.stringify(key)).toEqual([Math.max(1 - i, 0), undefined]);
       }
     }
   });

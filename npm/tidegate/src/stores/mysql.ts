@@ -5,6 +5,7 @@
  * @module
  */
 import { generalizedUtf8 } from "../engine/utf8.ts";
+import { isBytes } from "../limit/checks.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./turns.ts";
@@ -85,7 +86,8 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       const [autocommit, clock, ...found] = row as unknown[];
       if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");
       ahead = Number(clock) * 1000 - performance.now();
-      return found;
+      // A client returns bytes where the character set of the session is `binary`.
+      return found.map((state) => (isBytes(state) ? new TextDecoder().decode(state) : state));
     },
     async write(all, first) {
       // Every process locks rows in one order.
