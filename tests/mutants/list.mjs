@@ -120,7 +120,7 @@ const LIST = [
     "resilience.test.ts",
   ),
   one("limiter/resilience.ts", "afterWaiting(timeout, late", "afterWaiting(20 * timeout, late", "resilience.test.ts"),
-  one("limiter/resilience.ts", "        ending?.();\n", "", "resilience.test.ts"),
+  one("limiter/resilience.ts", "        cancel();\n", "", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
     "  const timeoutOf = (",

@@ -143,6 +143,19 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
         resolve(without(new StoreError(reason, detailsOf(operation, targets))));
         return;
       }
+      let cancel: (() => void) | undefined;
+      /** Ends the call once: with the store's answer, or at the deadline. */
+      const end = (result: () => T): void => {
+        if (cancel === undefined) return;
+        cancel();
+        cancel = undefined;
+        try {
+          resolve(result());
+        } catch (cause) {
+          reject(cause);
+        }
+      };
+      const fail = (error: unknown): void => end(() => instead(error, node));
       const late = (): void => fail(lateness(timeout, operation, targets));
       let sent: Promise<T>;
       try {
@@ -150,27 +163,13 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       } catch (error) {
         sent = Promise.reject(error);
       }
-      // Not before the call is sent: its caller's deadline is never earlier than the store's. Absent once the call has ended.
-      let cancel: (() => void) | undefined = afterWaiting(timeout, late);
-      const ends = (): boolean => {
-        const ending = cancel;
-        cancel = undefined;
-        ending?.();
-        return ending !== undefined;
-      };
-      const fail = (error: unknown): void => {
-        if (!ends()) return;
-        try {
-          resolve(instead(error, node));
-        } catch (cause) {
-          reject(cause);
-        }
-      };
-      const succeed = (result: T): void => {
-        if (!ends()) return;
-        if (!outages.none) outages.succeeded(node, steadyNow());
-        resolve(result);
-      };
+      // Not before the call is sent: its caller's deadline is never earlier than the store's.
+      cancel = afterWaiting(timeout, late);
+      const succeed = (result: T): void =>
+        end(() => {
+          if (!outages.none) outages.succeeded(node, steadyNow());
+          return result;
+        });
       const ended = sent.then(succeed, fail);
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
       store.during?.(ended);
