@@ -85,12 +85,7 @@ export const RUST = [
   // The table of states in memory, and the one that threads share.
   table("table.rs", "self.keys + 1 - dropped as usize", "self.keys + 1", TABLE),
   table("table.rs", "self.keys >= self.max_keys", "self.keys > self.max_keys", TABLE),
-  table(
-    "table.rs",
-    "            segment.remove(place);\n            self.keys -= 1;",
-    "            segment.remove(place);",
-    TABLE,
-  ),
+  table("table.rs", "segment.reset(digest)) {\n            self.keys -= 1;", "segment.reset(digest)) {", TABLE),
   table("table.rs", "if was_full {\n", "if !was_full {\n", TABLE),
   table("table.rs", "        self.expired += u64::from(dropped);\n", "", TABLE),
   table("table.rs", "                self.write(change, now);\n", "", "tests/take_all.rs"),
@@ -98,8 +93,8 @@ export const RUST = [
   table("shared.rs", ">= self.max_keys", "> self.max_keys", SHARED),
   table(
     "shared.rs",
-    "            segment.remove(place);\n            self.keys.fetch_sub(1, Relaxed);",
-    "            segment.remove(place);",
+    "segment.reset(digest) {\n            self.keys.fetch_sub(1, Relaxed);",
+    "segment.reset(digest) {",
     SHARED,
   ),
   table(

@@ -75,7 +75,7 @@ impl Table {
                 return Err(CorruptDump);
             }
             // At time 0 no state is full; later calls drop those that are.
-            table.insert(entry.digest(), entry, 0.0);
+            table.insert(entry, 0.0);
         }
         if table.keys < states {
             // There was no room for some. Their instants count too, and none is later than the latest of all.

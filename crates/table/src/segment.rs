@@ -4,14 +4,14 @@
 //! home. So a search ends at the first greater hash, and an array is rebuilt in one pass, in order, without the states
 //! that are full by now. Segments are small, so no rebuild is a noticeable pause.
 
-use crate::call::{Call, Stored};
+use crate::call::{Call, Change, Stored};
 use crate::limit::Digest;
 use crate::packed::Entry;
 use alloc::vec::Vec;
 use tidegate_core::{Bucket, Decision};
 
 /// The place of a digest, or the place at which to insert it.
-pub(crate) enum Place {
+enum Place {
     Found(usize),
     Vacant(usize),
 }
@@ -44,7 +44,7 @@ impl Segment {
     }
 
     #[inline]
-    pub(crate) fn find(&self, digest: Digest) -> Place {
+    fn find(&self, digest: Digest) -> Place {
         let home = self.home(digest.high);
         for (offset, entry) in self.places.get(home..).unwrap_or_default().iter().enumerate() {
             if entry.high() < digest.high && !entry.is_vacant() {
@@ -88,10 +88,7 @@ impl Segment {
     #[inline(always)]
     pub(crate) fn decide(&mut self, digest: Digest, bucket: &Bucket, call: &Call) -> (Decision, Option<Entry>) {
         let absent = Stored::Absent { fresh_from: self.fresh_from };
-        let entry = match self.find(digest) {
-            Place::Found(place) => self.get_mut(place),
-            Place::Vacant(_) => None,
-        };
+        let entry = self.entry(digest);
         let stored = entry.as_ref().map_or(absent, |entry| Stored::Present(entry.state()));
         let outcome = call.apply(bucket, stored.state(bucket, call.now));
         // `reset_at` is the time at which the new state is full.
@@ -105,14 +102,34 @@ impl Segment {
         (outcome.decision, new)
     }
 
-    #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<&Entry> {
-        self.places.get(place).filter(|entry| !entry.is_vacant())
+    /// Changes a state. Returns the entry to insert, where the digest has none to change.
+    pub(crate) fn write(&mut self, change: &Change) -> Option<Entry> {
+        let Change { digest, state, full_at } = *change;
+        match self.entry(digest) {
+            Some(entry) => entry.set(state, full_at),
+            None => return Some(Entry::new(digest, state, full_at)),
+        }
+        None
+    }
+
+    /// Removes the state of this digest. Returns whether there was one.
+    pub(crate) fn reset(&mut self, digest: Digest) -> bool {
+        let Place::Found(place) = self.find(digest) else { return false };
+        self.remove(place);
+        true
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut Entry> {
-        self.places.get_mut(place)
+    fn entry(&mut self, digest: Digest) -> Option<&mut Entry> {
+        match self.find(digest) {
+            Place::Found(place) => self.places.get_mut(place),
+            Place::Vacant(_) => None,
+        }
+    }
+
+    #[inline]
+    fn get(&self, place: usize) -> Option<&Entry> {
+        self.places.get(place).filter(|entry| !entry.is_vacant())
     }
 
     pub(crate) fn places(&self) -> usize {
@@ -123,28 +140,24 @@ impl Segment {
         self.places.iter().filter(|entry| !entry.is_vacant())
     }
 
-    /// Inserts a new entry at the `place` that [`find`](Segment::find) returned. Returns how many full states were
-    /// dropped.
-    pub(crate) fn insert(&mut self, place: usize, entry: Entry, now: f64) -> u32 {
-        let mut place = place;
+    /// Inserts the entry of a digest that has none. Returns how many full states were dropped.
+    pub(crate) fn insert(&mut self, entry: Entry, now: f64) -> u32 {
         let mut dropped = 0;
         let mut room = ROOM.0;
         while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
-            || !self.put(place, entry)
+            || !self.put(entry)
         {
             // The segment is full or, rarely, too many entries were shifted beyond its end: rebuild it with more room.
             dropped += self.rebuild(now, room);
             room += 3;
-            place = match self.find(entry.digest()) {
-                Place::Found(place) | Place::Vacant(place) => place,
-            };
         }
         self.used += 1;
         dropped
     }
 
-    /// Writes the entry at `place`, and shifts those from there to the next gap; false where there is no gap.
-    fn put(&mut self, place: usize, entry: Entry) -> bool {
+    /// Writes the entry at its place, and shifts those from there to the next gap; false where there is no gap.
+    fn put(&mut self, entry: Entry) -> bool {
+        let (Place::Found(place) | Place::Vacant(place)) = self.find(entry.digest());
         let Some(tail) = self.places.get_mut(place..) else { return false };
         let Some(gap) = tail.iter().position(Entry::is_vacant) else { return false };
         tail.copy_within(0..gap, 1);
@@ -155,7 +168,7 @@ impl Segment {
     }
 
     /// Removes the entry at `place` and closes the gap behind it.
-    pub(crate) fn remove(&mut self, place: usize) {
+    fn remove(&mut self, place: usize) {
         let mut gap = place;
         while let Some(next) = self.get(gap + 1).copied() {
             if self.home(next.high()) == gap + 1 {

@@ -3,7 +3,7 @@
 use crate::call::{All, Call, Change, Member, States, Stored, plan_all};
 use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
-use crate::segment::{Place, Segment};
+use crate::segment::Segment;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
 use alloc::vec::Vec;
@@ -85,15 +85,14 @@ impl SharedTable {
 
     /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is
     /// dropped.
-    fn insert(&self, segment: &mut Segment, digest: Digest, entry: Entry, now: f64) {
+    fn insert(&self, segment: &mut Segment, entry: Entry, now: f64) {
         if self.keys.load(Relaxed) >= self.max_keys
             && let Some(was_full) = segment.drop_fullest(now)
         {
             self.keys.fetch_sub(1, Relaxed);
             if was_full { &self.expired } else { &self.evicted }.fetch_add(1, Relaxed);
         }
-        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
-        let dropped = segment.insert(place, entry, now);
+        let dropped = segment.insert(entry, now);
         self.expired.fetch_add(u64::from(dropped), Relaxed);
         self.keys.fetch_add(1, Relaxed);
         self.keys.fetch_sub(dropped as usize, Relaxed);
@@ -105,7 +104,7 @@ impl SharedTable {
         let mut segment = self.lock(self.segment_of(digest));
         let (decision, new) = segment.decide(digest, &limit.bucket(key), &call);
         if let Some(entry) = new {
-            self.insert(&mut segment, digest, entry, call.now);
+            self.insert(&mut segment, entry, call.now);
         }
         decision
     }
@@ -134,8 +133,7 @@ impl SharedTable {
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) {
         let digest = limit.digest(key);
         let mut segment = self.lock(self.segment_of(digest));
-        if let Place::Found(place) = segment.find(digest) {
-            segment.remove(place);
+        if segment.reset(digest) {
             self.keys.fetch_sub(1, Relaxed);
         }
     }
@@ -148,14 +146,9 @@ impl Locked<'_> {
     }
 
     fn write(&mut self, change: &Change, now: f64) {
-        let Change { digest, state, full_at } = *change;
-        let Some((_, segment)) = self.at(digest).and_then(|i| self.segments.get_mut(i)) else { return };
-        if let Place::Found(place) = segment.find(digest) {
-            if let Some(entry) = segment.get_mut(place) {
-                entry.set(state, full_at);
-            }
-        } else {
-            self.table.insert(segment, digest, Entry::new(digest, state, full_at), now);
+        let Some((_, segment)) = self.at(change.digest).and_then(|i| self.segments.get_mut(i)) else { return };
+        if let Some(entry) = segment.write(change) {
+            self.table.insert(segment, entry, now);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::{All, Call, Change, Member, States, Stored, plan_all};
 use crate::limit::{Digest, Limit};
 use crate::packed::Entry;
-use crate::segment::{Place, Segment};
+use crate::segment::Segment;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use tidegate_core::{Decision, State};
@@ -75,16 +75,15 @@ impl Table {
         digest.low as usize & (self.segments.len() - 1)
     }
 
-    /// Inserts a state that [`Segment::find`] did not find.
+    /// Inserts the state of a digest that has none.
     #[cold]
-    pub(crate) fn insert(&mut self, digest: Digest, entry: Entry, now: f64) {
-        let segment = self.segment_of(digest);
+    pub(crate) fn insert(&mut self, entry: Entry, now: f64) {
+        let segment = self.segment_of(entry.digest());
         if self.keys >= self.max_keys {
             self.make_room(segment, now);
         }
         let Some(segment) = self.segments.get_mut(segment) else { return };
-        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
-        let dropped = segment.insert(place, entry, now);
+        let dropped = segment.insert(entry, now);
         self.expired += u64::from(dropped);
         self.keys = self.keys + 1 - dropped as usize;
     }
@@ -133,7 +132,7 @@ impl Table {
         };
         let (decision, new) = segment.decide(digest, bucket, &call);
         if let Some(entry) = new {
-            self.insert(digest, entry, call.now);
+            self.insert(entry, call.now);
         }
         decision
     }
@@ -161,24 +160,15 @@ impl Table {
     pub fn reset(&mut self, limit: &Limit, key: Option<&[u8]>) {
         let digest = limit.digest(key);
         let at = self.segment_of(digest);
-        if let Some(segment) = self.segments.get_mut(at)
-            && let Place::Found(place) = segment.find(digest)
-        {
-            segment.remove(place);
+        if self.segments.get_mut(at).is_some_and(|segment| segment.reset(digest)) {
             self.keys -= 1;
         }
     }
 
     fn write(&mut self, change: &Change, now: f64) {
-        let Change { digest, state, full_at } = *change;
-        let at = self.segment_of(digest);
-        if let Some(segment) = self.segments.get_mut(at)
-            && let Place::Found(place) = segment.find(digest)
-            && let Some(entry) = segment.get_mut(place)
-        {
-            entry.set(state, full_at);
-        } else {
-            self.insert(digest, Entry::new(digest, state, full_at), now);
+        let at = self.segment_of(change.digest);
+        if let Some(entry) = self.segments.get_mut(at).and_then(|segment| segment.write(change)) {
+            self.insert(entry, now);
         }
     }
 }

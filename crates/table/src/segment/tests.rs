@@ -1,6 +1,7 @@
 //! A segment compared with a map, and its invariants.
 
 use super::{Place, Segment};
+use crate::call::Change;
 use crate::limit::Digest;
 use crate::packed::Entry;
 use proptest::prelude::*;
@@ -71,28 +72,18 @@ proptest! {
                     let state = State::new(value, now).unwrap();
                     let full_at = now + f64::from(full);
                     let entry = Entry::new(digest, state, full_at);
-                    match segment.find(digest) {
-                        Place::Found(place) => segment.get_mut(place).unwrap().set(state, full_at),
-                        Place::Vacant(place) => {
-                            let dropped = segment.insert(place, entry, now);
-                            if dropped > 0 {
-                                let before = model.len();
-                                model.retain(|_, entry| entry.full_at() > now);
-                                prop_assert_eq!((before - model.len()) as u32, dropped);
-                            }
+                    if let Some(entry) = segment.write(&Change { digest, state, full_at }) {
+                        let dropped = segment.insert(entry, now);
+                        if dropped > 0 {
+                            let before = model.len();
+                            model.retain(|_, entry| entry.full_at() > now);
+                            prop_assert_eq!((before - model.len()) as u32, dropped);
                         }
                     }
                     model.insert((digest.low, digest.high), entry);
                 }
                 Step::Remove(digest) => {
-                    let found = match segment.find(digest) {
-                        Place::Found(place) => {
-                            segment.remove(place);
-                            true
-                        }
-                        Place::Vacant(_) => false,
-                    };
-                    prop_assert_eq!(found, model.remove(&(digest.low, digest.high)).is_some());
+                    prop_assert_eq!(segment.reset(digest), model.remove(&(digest.low, digest.high)).is_some());
                 }
             }
             segment.check();
@@ -117,8 +108,7 @@ fn the_fullest_is_that_of_the_sample_however_many_states_there_are() {
         // The fullest of all is beyond the first sample.
         let full_at = [(100, 2e6), (500, 1e6)].into_iter().find(|(at, _)| *at == i).map_or(3e6, |(_, full_at)| full_at);
         let entry = Entry::new(digest, state, full_at);
-        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
-        segment.insert(place, entry, 0.0);
+        segment.insert(entry, 0.0);
     }
     assert_eq!(segment.drop_fullest(0.0), Some(false));
     let gone: Vec<u64> =
@@ -156,8 +146,7 @@ fn an_array_is_filled_to_seven_eighths_and_grows_by_a_quarter() {
     let mut sizes = Vec::new();
     for i in 0u64..10_000 {
         let digest = Digest { high: i.wrapping_mul(0x9e37_79b9_7f4a_7c15), low: i };
-        let (Place::Found(place) | Place::Vacant(place)) = segment.find(digest);
-        assert_eq!(segment.insert(place, Entry::new(digest, State::new(0.0, 5.0).unwrap(), 1e6), 5.0), 0);
+        assert_eq!(segment.insert(Entry::new(digest, State::new(0.0, 5.0).unwrap(), 1e6), 5.0), 0);
         if sizes.last() != Some(&segment.places()) {
             sizes.push(segment.places());
         }
