@@ -6,21 +6,30 @@ use crate::subject::{Subject, config_of};
 use tidegate_core::{Config, Decision, Policy};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
-/// One limit of a table, and its place in a record.
-struct Place {
+/// One limit of a table, and where a record has its count and key.
+struct Meter {
     limit: Limit,
     number: usize,
     key: Option<usize>,
     reserve: bool,
 }
 
-impl Place {
+impl Meter {
+    fn new(table: &Table, number: usize, subject: &Subject, policy: Policy) -> Meter {
+        let limit = Limit::new(table.secret(), &subject.name, policy);
+        Meter { limit, number, key: subject.key, reserve: subject.reserve }
+    }
+
     fn key<'a>(&self, record: &'a Record) -> Option<&'a [u8]> {
         self.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice)
     }
 
     fn applies_to(&self, record: &Record) -> bool {
         !record.counts[self.number].is_nan()
+    }
+
+    fn member(&self, record: &Record) -> Member {
+        Member::new(&self.limit, self.key(record), record.counts[self.number], self.reserve)
     }
 }
 
@@ -36,7 +45,7 @@ pub(crate) struct Decided<'a> {
 /// The limits' states.
 pub(crate) struct Decider {
     table: Table,
-    places: Vec<Place>,
+    meters: Vec<Meter>,
     decisions: Vec<(usize, Decision)>,
 }
 
@@ -58,44 +67,35 @@ impl Tables {
 impl Decider {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Decider {
         let table = tables.table(subjects.len());
-        let places = subjects
-            .iter()
-            .enumerate()
-            .map(|(number, subject)| Decider::place(&table, number, subject, subject.policy));
-        let places = places.collect();
-        Decider { table, places, decisions: Vec::new() }
+        let meter = |(number, subject): (usize, &Subject)| Meter::new(&table, number, subject, subject.policy);
+        let meters = subjects.iter().enumerate().map(meter).collect();
+        Decider { table, meters, decisions: Vec::new() }
     }
 
     /// One limit under another policy.
     pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, tables: Tables) -> Decider {
         let table = tables.table(1);
-        let places = vec![Decider::place(&table, number, subject, policy)];
-        Decider { table, places, decisions: Vec::new() }
-    }
-
-    fn place(table: &Table, number: usize, subject: &Subject, policy: Policy) -> Place {
-        let limit = Limit::new(table.secret(), &subject.name, policy);
-        Place { limit, number, key: subject.key, reserve: subject.reserve }
+        let meters = vec![Meter::new(&table, number, subject, policy)];
+        Decider { table, meters, decisions: Vec::new() }
     }
 
     pub(crate) fn take(&mut self, record: &Record) -> Decided<'_> {
-        let Decider { table, places, decisions } = self;
+        let Decider { table, meters, decisions } = self;
         decisions.clear();
-        let mut about = places.iter().filter(|place| place.applies_to(record));
-        let (ok, retry_at) = match (about.next(), about.next()) {
+        let applied = || meters.iter().filter(|meter| meter.applies_to(record));
+        let mut some = applied();
+        let (ok, retry_at) = match (some.next(), some.next()) {
             (None, _) => (true, None),
-            (Some(place), None) => {
-                let call = Call { count: record.counts[place.number], reserve: place.reserve, ..Call::at(record.now) };
-                let decision = table.decide(&place.limit, place.key(record), call);
-                decisions.push((place.number, decision));
+            (Some(meter), None) => {
+                let call = Call { count: record.counts[meter.number], reserve: meter.reserve, ..Call::at(record.now) };
+                let decision = table.decide(&meter.limit, meter.key(record), call);
+                decisions.push((meter.number, decision));
                 (decision.ok, decision.retry_at)
             }
             _ => {
-                let about = || places.iter().filter(|place| place.applies_to(record));
-                let member = |place| member(place, record);
-                let members: Vec<Member> = about().map(member).collect();
+                let members: Vec<Member> = applied().map(|meter| meter.member(record)).collect();
                 let all = table.take_all(&members, record.now, true);
-                decisions.extend(about().map(|place| place.number).zip(all.decisions));
+                decisions.extend(applied().map(|meter| meter.number).zip(all.decisions));
                 (all.ok, all.retry_at)
             }
         };
@@ -108,17 +108,13 @@ impl Decider {
     }
 }
 
-fn member(place: &Place, record: &Record) -> Member {
-    Member::new(&place.limit, place.key(record), record.counts[place.number], place.reserve)
-}
-
 /// The deepest debt of the keys of each limit if no request were denied.
 ///
 /// A bucket that holds nothing and is only charged owes exactly what a full one lacks, so the deepest debt is the
 /// capacity needed. A state without debt is full, and is dropped.
 pub(crate) struct Debts {
     table: Table,
-    places: Vec<Place>,
+    meters: Vec<Meter>,
     /// Per limit, the keys that may have the deepest debt, and that debt.
     pub(crate) heavy: Vec<Heavy>,
 }
@@ -126,21 +122,21 @@ pub(crate) struct Debts {
 impl Debts {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Debts {
         let table = tables.table(subjects.len());
-        let place = |(number, subject): (usize, &Subject)| {
+        let meter = |(number, subject): (usize, &Subject)| {
             // A capacity of 0 is legal in every policy.
             let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
-            Decider::place(&table, number, subject, empty.unwrap_or(subject.policy))
+            Meter::new(&table, number, subject, empty.unwrap_or(subject.policy))
         };
-        let places = subjects.iter().enumerate().map(place).collect();
-        Debts { table, places, heavy: subjects.iter().map(|_| Heavy::default()).collect() }
+        let meters = subjects.iter().enumerate().map(meter).collect();
+        Debts { table, meters, heavy: subjects.iter().map(|_| Heavy::default()).collect() }
     }
 
     pub(crate) fn charge(&mut self, record: &Record) {
-        for place in self.places.iter().filter(|place| place.applies_to(record)) {
-            let call = Call { op: Op::Charge, count: record.counts[place.number], ..Call::at(record.now) };
-            let key = place.key(record);
-            let decision = self.table.decide(&place.limit, key, call);
-            self.heavy[place.number].add(key, -decision.value);
+        for meter in self.meters.iter().filter(|meter| meter.applies_to(record)) {
+            let call = Call { op: Op::Charge, count: record.counts[meter.number], ..Call::at(record.now) };
+            let key = meter.key(record);
+            let decision = self.table.decide(&meter.limit, key, call);
+            self.heavy[meter.number].add(key, -decision.value);
         }
     }
 }

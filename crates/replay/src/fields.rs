@@ -2,7 +2,7 @@
 
 use crate::error::shown;
 use crate::key;
-use crate::subject::{About, Cost};
+use crate::subject::{Cost, Scope};
 use crate::time::Times;
 use tidegate_core::{MAX_KEY_BYTES, check_count};
 
@@ -109,25 +109,23 @@ impl Slots {
 /// The fields of one line as text, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
+    /// Empty where the line has no such field.
     texts: Vec<Vec<u8>>,
-    there: Vec<bool>,
 }
 
 impl Fields {
     pub(crate) fn clear(&mut self, slots: usize) {
         self.texts.resize_with(slots, Vec::new);
-        self.there.clear();
-        self.there.resize(slots, false);
+        self.texts.iter_mut().for_each(Vec::clear);
     }
 
     pub(crate) fn set(&mut self, slot: usize, text: &[u8]) {
         self.texts[slot].clear();
         self.texts[slot].extend_from_slice(text);
-        self.there[slot] = true;
     }
 
     pub(crate) fn get(&self, slot: usize) -> Option<&[u8]> {
-        self.there[slot].then_some(self.texts[slot].as_slice()).filter(|text| !NOTHING.contains(text))
+        Some(self.texts[slot].as_slice()).filter(|text| !NOTHING.contains(text))
     }
 }
 
@@ -157,14 +155,14 @@ pub(crate) struct Wanted {
     keys: Vec<Key>,
     /// For each part of a key, whether a request that a limit on it applies to had the field, and whether one lacked it.
     seen: Vec<(bool, bool)>,
-    abouts: Vec<About>,
+    scopes: Vec<Scope>,
     times: Times,
 }
 
 impl Wanted {
-    pub(crate) fn new(slots: Slots, abouts: Vec<About>) -> Wanted {
+    pub(crate) fn new(slots: Slots, scopes: Vec<Scope>) -> Wanted {
         let seen = vec![(false, false); slots.all.len()];
-        Wanted { slots: slots.all, keys: slots.keys, seen, abouts, times: Times::default() }
+        Wanted { slots: slots.all, keys: slots.keys, seen, scopes, times: Times::default() }
     }
 
     /// Notes on the parts of the rules' keys that requests lacked.
@@ -190,15 +188,15 @@ impl Wanted {
         record.now = self.times.read(get(0)?)?;
         record.counts.clear();
         let mut any = false;
-        for about in &self.abouts {
+        for scope in &self.scopes {
             let is_it = |(slot, text): &(usize, String)| fields.get(*slot) == Some(text.as_bytes());
-            let applies = if about.fallback { !any } else { about.matches.iter().all(is_it) };
+            let applies = if scope.fallback { !any } else { scope.matches.iter().all(is_it) };
             any |= applies;
-            for slot in about.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
+            for slot in scope.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
                 let (had, lacked) = &mut self.seen[*slot];
                 *if fields.get(*slot).is_some() { had } else { lacked } = true;
             }
-            record.counts.push(if applies { count(&about.cost, fields, &get)? } else { f64::NAN });
+            record.counts.push(if applies { count(&scope.cost, fields, &get)? } else { f64::NAN });
         }
         record.keys.resize_with(self.keys.len(), Vec::new);
         for (Key { parts, rule }, key) in self.keys.iter().zip(&mut record.keys) {

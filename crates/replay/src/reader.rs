@@ -2,7 +2,7 @@
 
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
-use crate::format::{Format, Split, Splitter, detect};
+use crate::format::{Format, Row, Splitter, detect};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::report::{BadLine, Read};
 
@@ -139,7 +139,7 @@ impl Reader {
                 Line::TooLong => Err(format!("longer than {MAX_LINE_BYTES} bytes")),
                 Line::Text(text) => self.split(splitter, text, fields),
             };
-            *continues = matches!(split, Ok(Split::Goes));
+            *continues = matches!(split, Ok(Row::Continues));
             if *continues {
                 continue;
             }
@@ -155,7 +155,7 @@ impl Reader {
     }
 
     #[inline]
-    fn split(&self, splitter: &mut Splitter, text: &[u8], fields: &mut Fields) -> Result<Split, String> {
+    fn split(&self, splitter: &mut Splitter, text: &[u8], fields: &mut Fields) -> Result<Row, String> {
         fields.clear(self.wanted.slots.len());
         splitter.split(text, fields)
     }

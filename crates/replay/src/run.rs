@@ -86,7 +86,7 @@ impl Replay {
         let keys = slots.keys();
         let open = limits.iter().any(|limit| limit.open);
         let sink = Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool), open };
-        let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.about.clone()).collect());
+        let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.scope.clone()).collect());
         let reader = Reader::new(wanted, options.format);
         Ok(Replay { reader, sink, limits, names, keys, notes, budget, chart: options.chart, tables })
     }

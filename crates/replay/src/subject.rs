@@ -22,12 +22,12 @@ pub(crate) struct Subject {
     pub(crate) reserve: bool,
     /// Whether its rate and capacity are to be proposed.
     pub(crate) open: bool,
-    pub(crate) about: About,
+    pub(crate) scope: Scope,
 }
 
 /// The requests that a limit applies to, and their cost.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
+pub(crate) struct Scope {
     /// As the limit's.
     pub(crate) key: Option<usize>,
     /// Slots, and the text that each must hold.
@@ -85,11 +85,11 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         let policy = Policy::new(&config).map_err(|error| Error::Input { limit: name.clone(), error })?;
         let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
         let key = slots.key(fields.into_iter().map(|name| vec![name]).collect(), false);
-        let about = About { key, matches: vec![], fallback: false, cost: cost.clone() };
+        let scope = Scope { key, matches: vec![], fallback: false, cost: cost.clone() };
         if subjects.iter().any(|other: &Subject| other.name == name) {
             return Err(Error::Option(format!("two limits have the name {name:?}")));
         }
-        subjects.push(Subject { name, key, rule: false, policy, reserve: false, open, about });
+        subjects.push(Subject { name, key, rule: false, policy, reserve: false, open, scope });
         Ok(())
     };
     for (i, text) in options.limits.iter().enumerate() {
@@ -147,7 +147,7 @@ fn of_rule(
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
         reserve: rule.reserve,
         open: false,
-        about: About { key, matches, fallback, cost },
+        scope: Scope { key, matches, fallback, cost },
     })
 }
 

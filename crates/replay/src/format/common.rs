@@ -1,6 +1,6 @@
 //! `host ident user [time] "request" status bytes "referer" "user agent"`, the last two in the combined format alone.
 
-use super::Split;
+use super::Row;
 use crate::fields::{Fields, Wanted, named, same};
 use memchr::memchr;
 use memchr::memmem::Finder;
@@ -55,7 +55,7 @@ impl Splitter {
         Ok(Splitter { pieces, last, before_time: Finder::new(b" ["), behind_time: Finder::new(b"] \"") })
     }
 
-    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Row, String> {
         let why = "not `host ident user [time] \"request\" status bytes`";
         let found = self.pieces_of(line).ok_or(why)?;
         for (slot, piece) in self.pieces.iter().enumerate() {
@@ -68,7 +68,7 @@ impl Splitter {
                 fields.set(slot, text);
             }
         }
-        Ok(Split::Whole)
+        Ok(Row::Complete)
     }
 
     /// The pieces of a line up to `last`; those after the request may be missing. `None` where the line is not of this

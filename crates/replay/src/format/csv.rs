@@ -1,6 +1,6 @@
 //! Rows under a line of column names (RFC 4180, with comma, semicolon or tab).
 
-use super::Split;
+use super::Row;
 use crate::fields::{Fields, Wanted, named, same};
 use crate::lines::MAX_LINE_BYTES;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
@@ -45,10 +45,10 @@ impl Splitter {
         Ok(splitter)
     }
 
-    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Row, String> {
         match self.row(line) {
-            Ok(Split::Goes) => return Ok(Split::Goes),
-            Ok(Split::Whole) => {}
+            Ok(Row::Continues) => return Ok(Row::Continues),
+            Ok(Row::Complete) => {}
             Err(why) => {
                 self.restart();
                 return Err(why);
@@ -63,7 +63,7 @@ impl Splitter {
             }
         }
         self.restart();
-        if found == self.names { Ok(Split::Whole) } else { Err(format!("{found} columns, not {}", self.names)) }
+        if found == self.names { Ok(Row::Complete) } else { Err(format!("{found} columns, not {}", self.names)) }
     }
 
     fn restart(&mut self) {
@@ -77,7 +77,7 @@ impl Splitter {
     }
 
     /// Reads the next line of the row.
-    fn row(&mut self, line: &[u8]) -> Result<Split, String> {
+    fn row(&mut self, line: &[u8]) -> Result<Row, String> {
         for mut input in [line, b"\n"] {
             loop {
                 let (text, ends) = (&mut self.text[self.written..], &mut self.ends[self.found..]);
@@ -95,10 +95,10 @@ impl Splitter {
                         return Err("more than 65536 columns".to_owned());
                     }
                     ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
-                    ReadRecordResult::Record | ReadRecordResult::End => return Ok(Split::Whole),
+                    ReadRecordResult::Record | ReadRecordResult::End => return Ok(Row::Complete),
                 }
             }
         }
-        Ok(Split::Goes)
+        Ok(Row::Continues)
     }
 }

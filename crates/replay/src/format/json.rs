@@ -3,7 +3,7 @@
 //! The path of a field is found on the first line that has it, by its names in any case. From then on the reader skips
 //! everything else.
 
-use super::Split;
+use super::Row;
 use crate::fields::{Fields, Slot, Wanted, same};
 use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -27,14 +27,14 @@ impl Splitter {
         Splitter { paths: vec![None; slots.len()], slots, known: Names::default() }
     }
 
-    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Row, String> {
         let mut reader = serde_json::Deserializer::from_slice(line);
         let read = reader.deserialize_map(Pick { names: &self.known, fields }).and_then(|()| reader.end());
         read.map_err(|error| format!("not a JSON object: {error}"))?;
         if (0..self.slots.len()).any(|slot| fields.get(slot).is_none()) {
             self.look(line, fields);
         }
-        Ok(Split::Whole)
+        Ok(Row::Complete)
     }
 
     /// Searches the line for the fields that their paths did not lead to, and stores the paths of those it has.

@@ -40,11 +40,11 @@ const LOOKED_AT: usize = 20;
 
 /// Whether a row ends with the line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Split {
+pub(crate) enum Row {
     /// The row is complete.
-    Whole,
-    /// A quoted field goes on on the next line.
-    Goes,
+    Complete,
+    /// A quoted field continues on the next line.
+    Continues,
 }
 
 /// Splits lines of one format into fields.
@@ -64,7 +64,7 @@ impl Splitter {
         })
     }
 
-    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Split, String> {
+    pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Row, String> {
         match self {
             Splitter::Common(splitter) => splitter.split(line, fields),
             Splitter::Json(splitter) => splitter.split(line, fields),
