@@ -14,6 +14,10 @@ export interface Incoming extends ClientRequest {
 const REMEDY =
   'give a `key`, or state where the address is: client: { header: "cf-connecting-ip" }, or { trust: 1 } behind one proxy';
 
+/** Whether a header decides. */
+const reads = ({ trust, header }: ClientIpOptions = {}): boolean =>
+  trust === undefined ? header !== undefined : trust !== 0;
+
 /** Returns the function that finds a request's client: its address by default. `setting` is the framework's own. */
 export function clientKey(
   options: ClientIpOptions | undefined,
@@ -22,6 +26,10 @@ export function clientKey(
   if (options !== undefined) checkObject("client", options, "an object, such as { trust: 1 }");
   clientIp({ address: "192.0.2.1" }, options); // throws for a wrong option now, not at the first request
   const addressed = (incoming: Incoming): string => {
+    if (incoming.headers === undefined && reads(options)) {
+      const rule = "given where there are no headers to read the client's address from, as in a message on ws";
+      throw new InputError("key", rule, undefined);
+    }
     const key = clientIp(incoming, options);
     // A request over a Unix socket has the key "unknown". Without a socket the host does not report addresses, and all
     // clients would share one bucket.

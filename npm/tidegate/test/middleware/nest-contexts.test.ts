@@ -240,6 +240,17 @@ describe.each(Object.entries(SOCKETS))("WebSocket messages on %s", (name, connec
   });
 });
 
+test("a socket of ws behind a proxy, which has no headers, needs a key: without it all clients would share one limit", async () => {
+  const client = { _socket: { remoteAddress: "10.0.0.1" } };
+  const context = { getType: () => "ws", switchToWs: () => ({ getClient: () => client }) } as never;
+  const trusting = { name: "api", client: { trust: 1 } } as const;
+  expect(() => rateLimitGuard(define(), trusting).canActivate(context)).toThrow(
+    "`key` must be given where there are no headers to read the client's address from, as in a message on ws; got undefined",
+  );
+  expect(rateLimitGuard(define(), { ...trusting, key: () => "ada" }).canActivate(context)).toBe(true);
+  expect(rateLimitGuard(define(), { name: "api", client: { trust: 0 } }).canActivate(context)).toBe(true);
+});
+
 test("a handler without a request is an error that names the remedy", async () => {
   const guard = rateLimitGuard(define(), { name: "api" });
   const context = { getType: () => "rpc" } as never;
