@@ -88,6 +88,34 @@ const jest = (version: 29 | 30, does: string, run: string, more: Partial<Tool> =
   ...more,
 });
 
+const reactRouter = (
+  version: 7 | 8,
+  group: Tool["group"],
+  server: string,
+  node?: Exclude<Tool["node"], undefined>,
+): Tool => ({
+  name: `React Router ${version}`,
+  does: "server-rendered route with useRateLimit, resource route, rateLimit",
+  group,
+  app: "react-router",
+  // Its server runtime is found by name in the app's manifest.
+  files: {
+    "package.json": JSON.stringify({
+      name: "app",
+      private: true,
+      type: "module",
+      dependencies: { "@react-router/node": server, isbot: "5.2.3" },
+    }),
+  },
+  ...(node && { node }),
+  run: ["react-router build"],
+  serve: {
+    command: "react-router-serve ./build/server/index.js",
+    answers: { "/limit": ANSWERS, "/": "remaining 7" },
+    limited: ["/limited"],
+  },
+});
+
 const oldNode = (node: "20.9" | "22.11", does: string): Tool => ({
   name: `Node.js ${node}`,
   does,
@@ -230,26 +258,27 @@ export const TOOLS: readonly Tool[] = [
     },
   },
   {
-    name: "React Router 7",
-    does: "server-rendered route with useRateLimit, resource route, rateLimit",
-    group: "react router",
-    app: "react-router",
-    // Its server runtime is found by name in the app's manifest.
+    name: "SvelteKit 3",
+    does: "server endpoint and rateLimit, built with adapter-node",
+    group: "sveltekit 3",
+    app: "kit",
     files: {
-      "package.json": JSON.stringify({
-        name: "app",
-        private: true,
-        type: "module",
-        dependencies: { "@react-router/node": "7.18.4", isbot: "5.2.3" },
-      }),
+      "package.json": '{ "name": "app", "private": true, "type": "module" }',
+      "vite.config.js": `
+      import adapter from "@sveltejs/adapter-node";
+      import { sveltekit } from "@sveltejs/kit/vite";
+      export default { plugins: [sveltekit({ adapter: adapter() })] };`,
     },
-    run: ["react-router build"],
+    node: "24.21",
+    run: ["rm svelte.config.js && vite build --logLevel error"],
     serve: {
-      command: "react-router-serve ./build/server/index.js",
-      answers: { "/limit": ANSWERS, "/": "remaining 7" },
+      command: "node build/index.js",
+      answers: { "/limit": ANSWERS, "/built": "built" },
       limited: ["/limited"],
     },
   },
+  reactRouter(7, "react router", "7.18.4"),
+  reactRouter(8, "react router 8", "8.4.0", "24.21"),
   {
     name: "Astro 7",
     does: "server endpoint, rateLimit and server-rendered page, built with @astrojs/node",
