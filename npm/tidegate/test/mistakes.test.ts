@@ -125,6 +125,16 @@ describe("a call", () => {
       call(there("Promise.resolve()")),
       "`options` must be an object, such as { key, count }; got a promise; `await` it first",
     ],
+    [
+      "a request, whose fields are no own ones",
+      call(new Request("http://a.example/")),
+      "`options` must be an object, such as { key, count }; got [object Request]",
+    ],
+    [
+      "a map",
+      call(new Map([["key", "user 7"]])),
+      "`options` must be an object, such as { key, count }; got [object Map]",
+    ],
     ["a number as the key", call({ key: 7 }), `${KEY}7`],
     ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
     ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],

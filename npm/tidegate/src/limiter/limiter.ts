@@ -22,6 +22,7 @@ import {
   type LimitRequest,
   MANY,
   NONE,
+  PLAIN,
   refuseShards,
   TARGET,
   unknownName,
@@ -51,8 +52,6 @@ export type {
   LimitRequest,
   Value,
 } from "./options.ts";
-
-const PLAIN = "[object Object]";
 
 /** The limits of a limiter, by name. */
 class Limits {

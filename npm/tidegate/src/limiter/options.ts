@@ -129,6 +129,8 @@ const MAX_KEYS_AT_ONCE = 100_000;
 /** The most names that a sentence lists. */
 const MAX_LISTED = 20;
 
+/** What every object is that has no class of the language or the host. */
+export const PLAIN = "[object Object]";
 const OPTIONS = "an object, such as { key, count }";
 
 export function checkOptions(options: unknown, rule: string = OPTIONS): asserts options is object {
@@ -153,9 +155,11 @@ export function checkFlag(field: "reserve" | "throws", flag: unknown): void {
 export function checkKey(options: { readonly key?: unknown }): string | undefined {
   const { key } = options;
   if (key === undefined && !("key" in options)) {
-    // A promise that was not awaited, or a list: without their key all callers would share one limit.
-    if (isPromise(options) || Array.isArray(options)) {
-      throw new InputError("options", OPTIONS, options, showObject(options));
+    // A promise that was not awaited, a list, a Request or a Map: without their key all callers would share one limit.
+    const kind = Object.prototype.toString.call(options);
+    if (kind !== PLAIN || isPromise(options)) {
+      const shown = showObject(options);
+      throw new InputError("options", OPTIONS, options, shown === "an object" ? kind : shown);
     }
     return key;
   }
