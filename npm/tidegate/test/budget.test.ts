@@ -75,6 +75,11 @@ describe.each<[string, () => Store | undefined]>([
         "`estimate` must be a finite number of tokens",
       );
     }
+    const user: { id?: string } = {};
+    for (const key of [user.id, "", null]) {
+      const options = { limits: BOTH, key: key as string, estimate: 1 };
+      await expect(spend(limits, options, () => 0)).rejects.toThrow(/^`key` must be .*; got (undefined|""|null)$/);
+    }
     await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow(
       "`limits` must be an array of 1 to 100 names of limits; got 0 names",
     );

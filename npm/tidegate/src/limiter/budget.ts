@@ -21,16 +21,16 @@ import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
-import { keyed, MAX_REQUESTS } from "./options.ts";
+import { checkKey, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
 import { settleUp, type Ledger } from "../middleware/settlement.ts";
 import type { Store } from "../stores/contract.ts";
 
-/** Settings of {@link spend}. */
-export interface SpendOptions<N extends string> {
+/** Settings of {@link spend}; without `key` it is one budget for all. */
+export type SpendOptions<N extends string> = Keyed & SpendSettings<N>;
+
+interface SpendSettings<N extends string> {
   /** The limits that it counts against together, such as tokens per minute and per day. */
   limits: readonly N[];
-  /** The budget's key; default one budget for all. */
-  key?: string | undefined;
   /** Tokens to set aside before the work runs: 0 to 2^40. Estimate high. */
   estimate: number;
   /**
@@ -95,7 +95,7 @@ export async function spend<T, N extends string, S extends Store>(
     throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
   }
   checkTable("spend", options, OPTIONS, "an object with limits and estimate");
-  const { limits, key, estimate, signal, sleep = timer } = options;
+  const { limits, estimate, signal, sleep = timer } = options;
   const wait = msOf(options.wait ?? 0);
   check("limits", limits, NAMES);
   if (limits.length < 1 || limits.length > MAX_REQUESTS) {
@@ -103,8 +103,9 @@ export async function spend<T, N extends string, S extends Store>(
   }
   check("work", work, FUNCTION);
   check("estimate", estimate, TOKENS);
+  const whose = keyed(checkKey(options));
   throwIfAborted(signal);
-  const taken = (limits as readonly N[]).map((name) => ({ name, ...keyed(key), count: estimate, reserve: wait > 0 }));
+  const taken = (limits as readonly N[]).map((name) => ({ name, ...whose, count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
   if (!decided.ok) return { ok: false, decided };
   let actual: number | undefined;
