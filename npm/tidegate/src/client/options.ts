@@ -1,6 +1,5 @@
 import {
   type Check,
-  check,
   checkTable,
   durationFrom,
   FUNCTION,
@@ -83,8 +82,6 @@ const TURN = { count: TOKENS, priority: PRIORITY, key: STRING, signal: SIGNAL, m
 
 export const checkOptions = (options: unknown): void => checkTable("throttle", options, OPTIONS);
 export const checkTurn = (options: unknown): void => checkTable("with", options, TURN);
-export const checkKey = (key: string | undefined): string | undefined =>
-  key === undefined ? undefined : check("key", key, STRING);
 
 export const semaphoreOf = (concurrency: number | Semaphore | undefined): Semaphore | undefined =>
   typeof concurrency === "number" ? new Semaphore(concurrency) : concurrency;

@@ -9,14 +9,12 @@ import type { Value } from "../limiter/limiter.ts";
 import { checkCount, checkDefined, checkKey, checkNow, type Keyed, keyed } from "../limiter/options.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
-export interface LimitOf<N extends string = string> {
+export type LimitOf<N extends string = string> = Keyed & {
   /** What `defineLimits` returned. */
   readonly limiter: LimiterLike<N>;
   /** The limit's name. */
   readonly name: N;
-  /** The limit's key; default one limit for all. */
-  readonly key?: string | undefined;
-}
+};
 
 /** The part of a limiter that is used, whatever its store. */
 export interface LimiterLike<N extends string = string> {
@@ -47,13 +45,13 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   checkObject("limit", limit, "a config with kind, rate and period, or { limiter, name, key }");
   if (!("limiter" in limit)) return privateSources(limit, now);
   checkFields(limit, LIMIT_OF, "a limit");
-  const { limiter, name, key } = limit;
+  const { limiter, name } = limit;
+  const key = checkKey(limit);
   if (typeof limiter?.limit !== "function" || typeof limiter.give !== "function") {
     throw new InputError("limiter", "what defineLimits returns", limiter);
   }
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
-  if (key !== undefined && typeof key !== "string") throw new InputError("key", "a string", key);
   return (own) => sourceOf(limiter as unknown as LimiterLike, name, own ?? key);
 }
 

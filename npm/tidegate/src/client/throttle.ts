@@ -1,9 +1,8 @@
 import { abortError } from "../limit/abort.ts";
-import { check, FUNCTION, msOf, SIGNAL } from "../limit/checks.ts";
+import { check, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
 import { systemClock } from "./clock.ts";
 import {
   type ArgumentsOf,
-  checkKey,
   checkOptions,
   checkTurn,
   DEFAULT_PRIORITY,
@@ -105,7 +104,7 @@ function queued<T, A extends unknown[], R>(
     const priority =
       turn.priority ??
       (typeof priorityOf === "function" ? check("priority", priorityOf(...args), PRIORITY) : priorityOf);
-    const key = turn.key ?? checkKey(options.key?.(...args));
+    const key = turn.key ?? (options.key === undefined ? undefined : check("key", options.key(...args), STRING));
     const signal = turn.signal ?? options.signal?.(...args);
     if (signal !== undefined) check("signal", signal, SIGNAL);
     const maxWait = turn.maxWait ?? options.maxWait;

@@ -266,6 +266,16 @@ describe("a throttled function", () => {
     await throttled.idle();
   });
 
+  test("rejects a call whose key is absent: it would share one limit with all such calls", async () => {
+    const { fn } = noted();
+    const users: { id?: string }[] = [{}];
+    const throttled = throttle(fn, spaced, { key: () => users[0]?.id as string });
+    await expect(throttled("a")).rejects.toThrow("`key` must be a string; got undefined");
+    const limiter = defineLimits({ a: spaced });
+    const limit = { limiter, name: "a", key: users[0]?.id as string } as const;
+    expect(() => throttle(fn, limit)).toThrow(/^`key` must be a string .*, and not empty; .*; got undefined$/);
+  });
+
   test("runs in the async context of its caller, however late", async () => {
     const { AsyncLocalStorage } = await import("node:async_hooks");
     const context = new AsyncLocalStorage<string>();
