@@ -27,6 +27,7 @@ export const LIMIT_HELP = `  --rate <tokens>          tokens added per period
 
 /** The limit of `--rate`, `--period` and so on. */
 export function numbersLimit(args: Arguments, command: string, name: string): DescribedLimit {
+  if (text(args, "tier") !== undefined) throw new UsageError("--tier is of a document's rule: it needs --policy");
   const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
   const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
   const start = text(args, "start") === FIRST ? FIRST : duration(args, "start");
@@ -76,7 +77,7 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
   if (tier === undefined) {
     throw new InputError(
       "--tier",
-      `one of ${settings.map((one) => one.name).join(", ") || "none: the rule has no tiers"}`,
+      settings.length === 0 ? "absent: the rule has no tiers" : `one of ${settings.map((one) => one.name).join(", ")}`,
       wanted,
     );
   }

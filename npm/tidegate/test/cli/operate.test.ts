@@ -93,8 +93,12 @@ describe("a mistake exits with 2, before the store is opened", () => {
     [["get", "api", ...ON], `\`key\` must be ${KEY_RULE} "api", in order: ip:address; got none`],
     [["get", "plans", "k", ...ON], `\`key\` must be ${KEY_RULE} "plans", in order: header:a, header:b; got "k"`],
     [["get", "all", "k", ...ON], '`key` must be left out: all requests share the limit "all"; got "k"'],
+    [
+      ["get", "api", "k", ...STORE, "--rate", "1", "--period", "1m", "--tier", "pro"],
+      "--tier is of a document's rule: it needs --policy",
+    ],
     [["get", "api", "k", ...ON, "--rate", "1"], "--rate cannot be combined with --policy: the document has it"],
-    [["get", "api", "k", ...ON, "--tier", "pro"], "`--tier` must be one of none: the rule has no tiers"],
+    [["get", "api", "k", ...ON, "--tier", "pro"], "`--tier` must be absent: the rule has no tiers"],
     [["get", "api", "k", ...STORE, "--policy", "none.json"], "cannot read none.json: no such file"],
     [["get", "api", "k", ...STORE, "--policy", "wrong.json"], "wrong.json has mistakes; see tidegate check wrong.json"],
     [["get", "api", "k", ...ON, "--key", '"k"'], "--key cannot be combined with <key>"],

@@ -59,8 +59,7 @@ const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value",
 function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
   const name = text(args, "name");
   if (text(args, "policy") === undefined) {
-    const alone = ["rule", "tier"].find((option) => args.values[option] !== undefined);
-    if (alone !== undefined) throw new UsageError(`--${alone} is of a document's rule: it needs --policy`);
+    if (text(args, "rule") !== undefined) throw new UsageError("--rule is of a document: it needs --policy");
     return numbersLimit(args, "headers", name ?? "default");
   }
   if (name !== undefined) throw new UsageError("--name cannot be combined with --policy: the document has it");
