@@ -45,14 +45,12 @@ async fn limited(
     let now = now();
     let key = client.ip().to_string();
     let decision = limits.table.decide(&limits.api, Some(key.as_bytes()), Call::at(now));
-    match decision.retry_at {
-        Some(at) if !decision.ok => {
-            // Rounded up, so that a client that waits that many seconds is granted.
-            let seconds = ((at - now) / 1000.0).ceil().max(1.0);
-            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], "slow down\n").into_response()
-        }
-        _ => next.run(request).await,
+    if decision.ok {
+        return next.run(request).await;
     }
+    // Rounded up, so that a client that waits that many seconds is granted; absent where no wait helps.
+    let retry_after = decision.retry_at.map(|at| [(RETRY_AFTER, ((at - now) / 1000.0).ceil().max(1.0).to_string())]);
+    (StatusCode::TOO_MANY_REQUESTS, retry_after, "slow down\n").into_response()
 }
 
 #[tokio::main(flavor = "current_thread")]
