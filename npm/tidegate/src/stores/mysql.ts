@@ -30,7 +30,6 @@ export type MysqlOptions = TableOptions;
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101];
 const NO_SUCH_TABLE = 1146;
 const OUT_OF_RANGE = 1690;
-const STATEMENT_TIMEOUT = 1969;
 /** Ms for which a key whose last write has no reply is not sent again: longer than the server waits for a lock. */
 const LOCK_WAIT = 60_000;
 /** Sent again, a locked row would soon occupy every connection of the pool. */
@@ -97,9 +96,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
       const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
       const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
-      const rest = Math.max(first - performance.now(), 1) / 1000;
-      // A comment for MySQL. MariaDB waits for a lock no longer than that, which frees the connection.
-      const sql = `/*M!100102 SET STATEMENT max_statement_time = ${rest.toFixed(3)} FOR */ INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
+      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
         ON DUPLICATE KEY UPDATE
           drop_at = CASE
             WHEN VALUES(drop_at) = 0 THEN drop_at
@@ -119,7 +116,6 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
         return true;
       } catch (error) {
         if (errnoOf(error) === OUT_OF_RANGE) return false;
-        if (errnoOf(error) === STATEMENT_TIMEOUT) throw new KeyError(LOCKED, true);
         throw error;
       } finally {
         for (const { id } of all) unanswered.delete(id);
