@@ -88,6 +88,12 @@ describe("a store", () => {
         "got a database of Drizzle; pass its `$client`",
     ],
     [
+      "SQLite: a database of sqlite3 or sql.js",
+      () => sqlite(any({ prepare() {}, run() {}, each() {} })),
+      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
+        "got an object with prepare, run, each",
+    ],
+    [
       "Convex: all of ctx",
       () => convex(any({ db: {} })),
       "`db` must be a database, such as a mutation's ctx.db; got an object with db",

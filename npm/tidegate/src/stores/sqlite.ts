@@ -117,7 +117,7 @@ interface Connection {
 
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
-  const { execute, prepare, batch } = Object(client) as Record<string, unknown>;
+  const { execute, prepare, batch, each } = Object(client) as Record<string, unknown>;
   if (typeof execute === "function") {
     const libSql = client as LibSqlClient;
     return {
@@ -125,7 +125,8 @@ function connectionTo(client: SqliteLike): Connection {
       run: async (sql, args) => (await libSql.execute({ sql, args })).rowsAffected,
     };
   }
-  if (typeof prepare !== "function") {
+  // Statements of sqlite3 and sql.js, which alone have `each`, return no rows.
+  if (typeof prepare !== "function" || typeof each === "function") {
     const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
     throw notAClient(rule, client);
   }
