@@ -8,8 +8,10 @@ import { freePort } from "../../support/ports.ts";
 
 const run = promisify(execFile);
 
-/** Where the server's programs are: Debian keeps them out of the PATH. */
+/** The folder of the server's programs, or the one that `TIDEGATE_POSTGRES_BIN` names: Debian keeps them out of the PATH. */
 function programs(): string {
+  const named = process.env["TIDEGATE_POSTGRES_BIN"];
+  if (named !== undefined) return named;
   const debian = "/usr/lib/postgresql";
   if (existsSync(debian)) {
     const versions = readdirSync(debian).sort((a, b) => Number(b) - Number(a));
