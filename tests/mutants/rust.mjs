@@ -140,7 +140,7 @@ export const RUST = [
     "Cost { stated, default, min: default.min(1.0), max: None }",
     "Cost { stated, default, min: 0.0, max: None }",
   ),
-  policy("cost.rs", "above_least: true", "above_least: false"),
+  policy("cost.rs", "above_zero: true", "above_zero: false"),
   policy("tiers.rs", "Limit::new(policy, reserve)", "Limit::new(policy, false)"),
   policy("tiers.rs", "if limit.grantable < cost.default {", "if false {"),
   policy("tiers.rs", 'if name == "__proto__" {', "if false {"),

@@ -13,7 +13,7 @@ pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
 
 /// The numbers of a config: each name with its field. The aliases of `rate` are tokens per second, and imply the
 /// period.
-pub(crate) const NUMBERS: [(Field, &str); 9] = [
+const NUMBERS: [(Field, &str); 9] = [
     (Field::Rate, "rate"),
     (Field::Rate, "tokens_per_second"),
     (Field::Rate, "rps"),
@@ -53,10 +53,15 @@ pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind>
     None
 }
 
-/// The names of the numbers that a config of this kind has.
+/// The numbers that a config of this kind has.
+pub(crate) fn numbers(kind: Kind, tier: bool) -> Vec<(Field, &'static str)> {
+    let fits = |name| !(tier && SHARED.contains(&name)) && (name != "start" || kind == Kind::FixedWindow);
+    NUMBERS.into_iter().filter(|(_, name)| fits(name)).collect()
+}
+
+/// Their names.
 pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
-    let fits = |name: &&str| !(tier && SHARED.contains(name)) && (*name != "start" || kind == Kind::FixedWindow);
-    NUMBERS.iter().map(|(_, name)| *name).filter(fits).collect()
+    numbers(kind, tier).into_iter().map(|(_, name)| name).collect()
 }
 
 /// A duration such as `15m` in ms; `None` where the text is not a duration.
@@ -100,33 +105,26 @@ pub(crate) fn expects(field: Field) -> String {
     if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
 }
 
-fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<(&'static str, f64)> {
-    let given = NUMBERS.iter().filter(|(of, _)| *of == field).filter_map(|(_, name)| Some((*name, fields.get(name)?)));
-    let mut found: Option<(&'static str, f64)> = None;
-    let mut first: Option<&str> = None;
-    for (name, tree) in given {
-        if let Some(first) = first {
-            let expected = format!("absent where `{first}` is given: both set the same number");
-            report.wrong(&fields.at(name), expected, Some(tree));
-            continue;
-        }
-        first = Some(name);
-        let bound = Bound::of(field);
-        let value = match tree {
-            Tree::Number(value) => Some(*value),
-            Tree::Text(text) if field == Field::Start && text == FIRST => {
-                found = Some((name, FIRST_REQUEST));
-                continue;
-            }
-            _ if TIMES.contains(&field) => ms(tree),
-            _ => None,
-        };
-        match value.and_then(|value| bound.check(value).ok()) {
-            Some(value) => found = Some((name, value)),
-            None => report.wrong(&fields.at(name), expects(field), Some(tree)),
-        }
+/// The number under the first of its names that is given.
+fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<f64> {
+    let names = NUMBERS.iter().filter(|(of, _)| *of == field).map(|(_, name)| *name);
+    let mut given = names.filter_map(|name| Some((name, fields.get(name)?)));
+    let (first, tree) = given.next()?;
+    let checked = |value| Bound::of(field).check(value).ok();
+    let number = match tree {
+        Tree::Number(value) => checked(*value),
+        Tree::Text(text) if field == Field::Start && text == FIRST => Some(FIRST_REQUEST),
+        _ if TIMES.contains(&field) => ms(tree).and_then(checked),
+        _ => None,
+    };
+    if number.is_none() {
+        report.wrong(&fields.at(first), expects(field), Some(tree));
     }
-    found
+    for (name, tree) in given {
+        let expected = format!("absent where `{first}` is given: both set the same number");
+        report.wrong(&fields.at(name), expected, Some(tree));
+    }
+    number
 }
 
 /// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has
@@ -148,7 +146,7 @@ pub(crate) fn policy(
             Some("give `rate` and `period`, or `rps`, tokens a second".into()),
         );
     }
-    let rate = number(fields, Field::Rate, report).map(|(_, rate)| rate);
+    let rate = number(fields, Field::Rate, report);
     let period = match (per_second, fields.get("period")) {
         (Some(alias), Some(tree)) if fields.get("rate").is_none() => {
             report.wrong(
@@ -163,9 +161,9 @@ pub(crate) fn policy(
             report.wrong(&fields.at("period"), expects(Field::Period), None);
             None
         }
-        _ => number(fields, Field::Period, report).map(|(_, period)| period),
+        _ => number(fields, Field::Period, report),
     };
-    let mut optional = |field| number(fields, field, report).map(|(_, value)| value);
+    let mut optional = |field| number(fields, field, report);
     let (capacity, max_reserved) = (optional(Field::Capacity), optional(Field::MaxReserved));
     let (start, shards) = match shared {
         Some(rule) => (rule.start(), Some(f64::from(rule.shards()))),

@@ -31,32 +31,30 @@ pub(crate) const ALIASES: [&str; 3] = ["cost_source", "fixed_cost", "default_cos
 const EXPECTS: &str = "\"fixed\", or \"header:\" or \"query:\" and a name of 1 to 128 characters";
 const WHOLE: &str = "a number of tokens, or an object with source, default, min, max";
 
-/// The range of a number.
+/// The range of a number, from 0.
 struct Bounds {
-    least: f64,
-    /// Whether `least` itself is out of range.
-    above_least: bool,
     most: f64,
+    /// Whether 0 itself is out of range.
+    above_zero: bool,
     /// Whether `most` is what the limit grants.
     granted: bool,
 }
 
 impl Bounds {
     const fn up_to(most: f64) -> Bounds {
-        Bounds { least: 0.0, above_least: false, most, granted: false }
+        Bounds { most, above_zero: false, granted: false }
     }
 }
 
 /// Reads a number of tokens within the bounds, or reports a mistake. An absent field is `otherwise`.
 fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, report: &mut Report<'_>) -> f64 {
-    let Bounds { least, above_least, most, granted } = *bounds;
+    let Bounds { most, above_zero, granted } = *bounds;
     let default = Tree::Number(otherwise);
     match tree.unwrap_or(&default) {
-        Tree::Number(value) if *value >= least && *value <= most && !(above_least && *value == least) => *value + 0.0,
+        Tree::Number(value) if *value >= 0.0 && *value <= most && !(above_zero && *value == 0.0) => *value + 0.0,
         other => {
-            let range = if above_least { ("above", "and up to") } else { ("from", "to") };
-            let expected =
-                format!("a finite number of tokens {} {} {} {}", range.0, shown(least), range.1, shown(most));
+            let range = if above_zero { "above 0 and up to" } else { "from 0 to" };
+            let expected = format!("a finite number of tokens {range} {}", shown(most));
             let above = matches!(other, Tree::Number(value) if *value > most);
             let hint = (granted && above).then(|| "the limit never grants more at once".to_owned());
             report.add(path, expected, other.shown(), hint);
@@ -86,20 +84,18 @@ impl Cost {
         report: &mut Report<'_>,
     ) -> Cost {
         let most = limit.map_or(Bound::of(Field::Count).max, |limit| limit.grantable);
-        let aliases = config.filter(|config| ALIASES.iter().any(|name| config.get(name).is_some()));
-        match (tree, aliases) {
-            (Some(cost), Some(config)) => {
-                let given = ALIASES.iter().find_map(|name| Some((name, config.get(name)?)));
-                if let Some((name, value)) = given {
-                    report.wrong(&config.at(name), "absent where the rule has a `cost`", Some(value));
-                }
-                Cost::read(Some(cost), None, limit, report)
+        let alias = config.and_then(|config| ALIASES.iter().find_map(|name| Some((config, name, config.get(name)?))));
+        if let Some((config, name, value)) = alias {
+            if tree.is_none() {
+                return Cost::aliased(config, most, report);
             }
-            (None, None) => Cost::fixed(None, "cost", most, report),
-            (Some(number @ Tree::Number(_)), None) => Cost::fixed(Some(number), "cost", most, report),
-            (Some(object @ Tree::Map(_)), None) => {
-                let Some(fields) = Fields::read(Some(object), "cost", &FIELDS, "a cost", report) else {
-                    return Cost::fixed(None, "cost", most, report);
+            report.wrong(&config.at(name), "absent where the rule has a `cost`", Some(value));
+        }
+        match tree {
+            None | Some(Tree::Number(_)) => Cost::fixed(tree, most, report),
+            Some(Tree::Map(_)) => {
+                let Some(fields) = Fields::read(tree, "cost", &FIELDS, "a cost", report) else {
+                    return Cost::fixed(None, most, report);
                 };
                 let stated = source(fields.get("source"), "cost.source", report);
                 let ceiling = Bound::of(Field::Count).max;
@@ -113,16 +109,15 @@ impl Cost {
                 let min = tokens(fields.get("min"), "cost.min", &bounds, default.min(1.0), report);
                 Cost { stated, default, min, max }
             }
-            (Some(other), None) => {
-                report.wrong("cost", WHOLE, Some(other));
+            Some(_) => {
+                report.wrong("cost", WHOLE, tree);
                 Cost { stated: None, default: 1.0, min: 1.0, max: None }
             }
-            (None, Some(config)) => Cost::aliased(config, most, report),
         }
     }
 
-    fn fixed(tree: Option<&Tree>, path: &str, most: f64, report: &mut Report<'_>) -> Cost {
-        let default = tokens(tree, path, &Bounds { granted: true, ..Bounds::up_to(most) }, 1.0, report);
+    fn fixed(tree: Option<&Tree>, most: f64, report: &mut Report<'_>) -> Cost {
+        let default = tokens(tree, "cost", &Bounds { granted: true, ..Bounds::up_to(most) }, 1.0, report);
         Cost { stated: None, default, min: default, max: Some(default) }
     }
 
@@ -137,7 +132,7 @@ impl Cost {
         }
         let mut cost = |name: &str, used: bool| {
             let most = if used { most } else { Bound::of(Field::Count).max };
-            let bounds = Bounds { least: 0.0, above_least: true, most, granted: used };
+            let bounds = Bounds { most, above_zero: true, granted: used };
             tokens(config.get(name), &config.at(name), &bounds, 1.0, report)
         };
         let fixed = cost("fixed_cost", stated.is_none());

@@ -1,6 +1,6 @@
 //! The document's structure as a JSON Schema (draft 2020-12), generated from the tables that the check uses.
 
-use crate::algorithm::{ALGORITHMS, FIRST, NUMBERS, PER_SECOND, TIMES, names};
+use crate::algorithm::{ALGORITHMS, FIRST, PER_SECOND, TIMES, numbers};
 use crate::fields::MAX_FIELDS;
 use crate::{cost, descriptor, document, enforcement, rule, tiers};
 use serde_json::{Map, Value, json};
@@ -50,10 +50,9 @@ fn number(field: Field, name: &str) -> Value {
 
 /// A config's numbers: each under one of its names; the rate with a period, or under a name that implies one.
 fn config(kind: Kind, tier: bool) -> Value {
-    let names = names(kind, tier);
-    let of = |name: &str| NUMBERS.iter().find(|(_, known)| *known == name).map_or(Field::Count, |(field, _)| *field);
+    let numbers = numbers(kind, tier);
     let mut properties: Map<String, Value> =
-        names.iter().map(|name| ((*name).to_owned(), number(of(name), name))).collect();
+        numbers.iter().map(|(field, name)| ((*name).to_owned(), number(*field, name))).collect();
     if !tier {
         let tokens = |name| json!({ "$ref": "#/$defs/tokens", "exclusiveMinimum": 0, "description": about(name) });
         properties.insert("cost_source".into(), json!({ "$ref": "#/$defs/costSource" }));
@@ -61,9 +60,9 @@ fn config(kind: Kind, tier: bool) -> Value {
         properties.insert("default_cost".into(), tokens("default_cost"));
     }
     let mut never = Vec::new();
-    for (at, name) in names.iter().enumerate() {
-        for other in &names[at + 1..] {
-            if of(name) == of(other) {
+    for (at, (field, name)) in numbers.iter().enumerate() {
+        for (same, other) in &numbers[at + 1..] {
+            if field == same {
                 never.push(json!({ "not": { "required": [name, other] } }));
             }
         }
