@@ -88,7 +88,7 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
       const passed = lender.time();
       const count = lease.size(lease.now(passed), tries > FOR_ALL);
       if (first === undefined && count === 0) return lease.rest();
-      if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count)).now);
+      if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count, count)).now);
       else await straight(lender, lease);
       if (lease.waiting.size === 0) return;
       if (first !== lease.waiting.first) tries = 0;
@@ -100,13 +100,13 @@ async function run(lender: Lender, lease: Lease): Promise<void> {
   }
 }
 
-/** One step at the store; with `lends`, what it takes joins the balance. */
-async function put(lender: Lender, lease: Lease, op: Op, count: number, lends = true): Promise<Decision> {
+/** One step at the store, which lends that many tokens where it is granted. */
+async function put(lender: Lender, lease: Lease, op: Op, count: number, lent: number): Promise<Decision> {
   const { limit, key } = lease;
   const mark = lease.mark();
   lease.refillingSince = mark.wall;
   const decision = await lender.resilient.attempt({ op, limit, key, count, reserve: false }, lender.time());
-  lease.learn(decision, lends && op === "take" && decision.ok ? count : 0, mark);
+  lease.learn(decision, decision.ok ? lent : 0, mark);
   return decision;
 }
 
@@ -123,10 +123,10 @@ function answer(lease: Lease, now: number): void {
 /** Lets the store decide on the first waiting request, after the balance has returned to it. */
 async function straight(lender: Lender, lease: Lease): Promise<void> {
   const back = lease.empty(lease.now(lender.time()));
-  if (back > 0) await put(lender, lease, "give", back);
+  if (back > 0) await put(lender, lease, "give", back, 0);
   const first = lease.waiting.first;
   if (first === undefined) return;
-  const decision = await put(lender, lease, "take", first.count, false);
+  const decision = await put(lender, lease, "take", first.count, 0);
   lease.waiting.delete(first);
   first.resolve(decision);
 }
