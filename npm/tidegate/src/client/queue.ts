@@ -99,6 +99,8 @@ export class Queue {
    * synchronously, in its caller's async context, and in the queue's order.
    */
   run<R>(settings: CallSettings, work: () => R): Promise<Awaited<R>> {
+    const refusal = this.#refusal(settings);
+    if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       let go: () => void = () => undefined;
       const turn = new Promise<void>((released) => {
@@ -113,12 +115,16 @@ export class Queue {
     });
   }
 
+  #refusal({ signal, isRetry }: CallSettings): Promise<never> | undefined {
+    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
+    if (isRetry === true) return undefined;
+    if (this.#closed) return Promise.reject(new QueueError("closed", "the queue takes no more calls: it was drained"));
+    const { maxQueued } = this.#parts;
+    if (this.#waiting.length < maxQueued) return undefined;
+    return Promise.reject(new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`));
+  }
+
   #add(call: QueuedCall): void {
-    const refusal = this.#refusal(call);
-    if (refusal !== undefined) {
-      call.reject(refusal.reason);
-      return;
-    }
     this.#waiting.push(call);
     this.#reserve?.owe(call.count);
     if (call.signal !== undefined) this.#signals.add(call.signal, call);
@@ -131,21 +137,12 @@ export class Queue {
     }
     if (isPromise(reserved)) {
       reserved.then(
-        (decision) => this.#reserved(call, decision),
+        (decision) => this.#decided(call, decision),
         (error) => this.#refuse(call, error),
       );
     } else {
-      this.#reserved(call, reserved);
+      this.#decided(call, reserved);
     }
-  }
-
-  #refusal({ signal, isRetry }: QueuedCall): { reason: unknown } | undefined {
-    if (signal?.aborted === true) return { reason: reasonOf(signal) };
-    if (isRetry === true) return undefined;
-    if (this.#closed) return { reason: new QueueError("closed", "the queue takes no more calls: it was drained") };
-    const { maxQueued } = this.#parts;
-    if (this.#waiting.length < maxQueued) return undefined;
-    return { reason: new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`) };
   }
 
   /** Rejects every queued call. */
@@ -209,7 +206,7 @@ export class Queue {
   }
 
   /** The source decided on the tokens that this call reserved. */
-  #reserved(call: QueuedCall, decision: Decision | undefined): void {
+  #decided(call: QueuedCall, decision: Decision | undefined): void {
     if (decision?.ok === false) {
       const isOutage = decision.degraded === true && decision.cause !== undefined;
       this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.#parts.source?.name ?? "", decision));
