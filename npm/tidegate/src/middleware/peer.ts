@@ -18,8 +18,8 @@ interface Beside {
   clientAddress?: unknown;
   /** Qwik City: the event. */
   clientConn?: { ip?: unknown } | undefined;
-  /** h3 2: the event. */
-  req?: { ip?: unknown } | undefined;
+  /** h3 2: the event; @whatwg-node/server, as GraphQL Yoga: the request of `node:http`. */
+  req?: { ip?: unknown; socket?: Incoming["socket"] } | undefined;
   /** h3 1, as in Nuxt 4: the event. */
   node?: { req?: { socket?: Incoming["socket"] } | undefined } | undefined;
   /** @hono/node-server: the request of `node:http`. */
@@ -40,7 +40,7 @@ export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pi
   const ip = clientConn?.ip ?? req?.ip ?? request.ip;
   if (typeof ip === "string") return { address: ip };
   // The socket itself: its address is absent where the client has left, or on a Unix socket.
-  return { socket: (incoming ?? node?.req)?.socket };
+  return { socket: (incoming ?? node?.req ?? req)?.socket };
 }
 
 const late = (address: () => unknown): Pick<Incoming, "address"> => ({

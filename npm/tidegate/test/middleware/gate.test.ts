@@ -183,6 +183,14 @@ test("SvelteKit, Astro, Qwik and h3 pass an object that has the address", async 
   expect(await status({ node: { req: { socket: { remoteAddress: "192.0.2.3" } } } })).toBe(200);
 });
 
+test("@whatwg-node/server, on which GraphQL Yoga runs, passes an object that has the request of node:http", async () => {
+  const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _context: unknown) => new Response("hello"));
+  const status = async (remoteAddress: string) =>
+    (await handler(new Request("http://a/"), { req: { socket: { remoteAddress } }, res: {} })).status;
+  expect([await status("192.0.2.1"), await status("192.0.2.1"), await status("192.0.2.2")]).toEqual([200, 429, 200]);
+});
+
 test("srvx, on which TanStack Start and Nitro 3 run, reports the address in the request", async () => {
   const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const handler = rateLimitFetch(
