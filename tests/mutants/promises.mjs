@@ -68,8 +68,8 @@ export const PROMISES = [
   source(
     "one script call for concurrent calls",
     "stores/redis/pipeline.ts",
-    "if (open.size < MOST_REQUESTS) return open;",
-    "if (open.size < 2) return open;",
+    "open.size < MOST_REQUESTS) return open;",
+    "open.size < 2) return open;",
   ),
   source(
     "no round trip for a cached denial",
