@@ -6,6 +6,7 @@ import { Limit } from "../src/limit/limit.ts";
 import { afterWaiting } from "../src/limit/steady.ts";
 import type { AsyncStore } from "../src/stores/contract.ts";
 import { Swaps } from "../src/stores/swap.ts";
+import { table } from "./swap-table.ts";
 
 let server: Server;
 let socket: Socket;
@@ -43,6 +44,24 @@ test("a reply that arrives while the process is busy past the deadline is the de
   const sent = limits.limit("api");
   work(200);
   expect(await sent).toMatchObject({ ok: true, remaining: 9 });
+});
+
+test("a busy entry is the cause, not the store, also where the process is busy past the deadline of its call", async () => {
+  const { store, database } = table({ busy: () => "entries" });
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 10, period: 1000 } },
+    { store, timeout: 200, log: false },
+  );
+  let writes = 0;
+  database.swap = () => {
+    if (++writes === 1) return Promise.reject(new Error("throttled"));
+    work(230);
+    return new Promise(() => {});
+  };
+  expect((await limits.limit("api")).cause).toMatchObject({
+    scope: "key",
+    message: expect.stringContaining("throttled"),
+  });
 });
 
 test("a step of compare-and-swap ends with the reply, too", async () => {

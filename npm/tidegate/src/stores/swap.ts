@@ -117,9 +117,10 @@ function inTime(calls: readonly Waiting[]): Waiting[] {
 function rejectInTime(call: Waiting, busy: KeyError): void {
   call.busy = busy;
   if (call.cancel !== undefined || call.deadline === Infinity) return;
+  const left = Math.max(call.deadline - performance.now(), 0);
   call.deadline -= BEFORE_DEADLINE;
   // Not earlier: a write that is out is carried out until then.
-  call.cancel = afterWaiting(Math.max(call.deadline - performance.now(), 0), () => call.reject(call.busy));
+  call.cancel = afterWaiting(left, () => call.reject(call.busy), false, BEFORE_DEADLINE);
 }
 
 /** Atomic steps on a {@link Swappable}. */
