@@ -92,6 +92,24 @@ test("a failing transaction is a StoreError with its cause", async () => {
   expect(d.cause).toMatchObject({ message: 'rows: take of "one:k" failed: deadlock', cause });
 });
 
+test.each<[string, (body: (states: Transaction) => Promise<unknown>, states: Transaction) => unknown]>([
+  ["does not return its result", async (body, states) => void (await body(states))],
+  ["neither awaits nor returns it", (body, states) => void body(states)],
+  ["returns something else", async (body, states) => [await body(states)]],
+  ["does not call it", async () => undefined],
+])("a transaction that %s is named: decisions would be undefined", async (_, transaction) => {
+  const states: Transaction = { get: () => null, set: () => undefined, delete: () => undefined };
+  const store = transactional({ name: "rows", transaction: (body) => transaction(body, states) as never });
+  const limits = defineLimits({ one: bucket }, { store, log: false });
+  const { ok, degraded, cause } = await limits.limit("one", { key: "k" });
+  expect([ok, degraded, (cause as Error).message]).toEqual([
+    false,
+    true,
+    'rows: take of "one:k" failed: `transaction` must call its argument, and return what that returns',
+  ]);
+  await expect(limits.getValue("one", { key: "k" })).rejects.toThrow("return what that returns");
+});
+
 test("uses its own clock if none is passed, which must return a number", async () => {
   const clocks: [unknown, boolean][] = [
     [5000, true],

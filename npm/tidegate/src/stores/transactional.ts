@@ -33,6 +33,7 @@ const NAME = {
   accepts: (name: unknown) => typeof name === "string" && name !== "",
 };
 const TRANSACTION = functionThat("a function that runs its argument in a transaction");
+const UNRETURNED = "`transaction` must call its argument, and return what that returns";
 const OPTIONS = {
   name: ANY,
   transaction: ANY,
@@ -66,8 +67,18 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   const turns = within === undefined ? new Turns() : turnsOf(within);
   const run: Run = (targets, now, deadline, body) => {
     const ids = targets.map(({ limit, key }) => limit.identity(key));
-    const step = (states: Transaction) => body(new Steps(states, name, now ?? read(clock), sharding));
-    return turns.run(ids, () => transaction(step), deadline);
+    let answer: ReturnType<typeof body> | undefined;
+    const step = (states: Transaction) => {
+      answer = body(new Steps(states, name, now ?? read(clock), sharding));
+      return answer;
+    };
+    const decided = async () => {
+      const returned = await transaction(step);
+      // Without its `return` every decision would be `undefined`.
+      if (answer === undefined || returned !== (await answer)) throw new TypeError(UNRETURNED);
+      return returned;
+    };
+    return turns.run(ids, decided, deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };
 }
