@@ -117,6 +117,7 @@ export function limitHandler<
   checkHandler("handler", handler);
   const { denied } = options;
   return async (request, ...beside) => {
+    checkRequest(request);
     const { headers, url } = request;
     const incoming = Object.assign(peerOf(request, beside[0]), { headers, url });
     // Workers pass it second, after the environment; a proxy of Next.js first.
@@ -140,6 +141,17 @@ export function limitHandler<
       throw error;
     }
   };
+}
+
+/**
+ * Throws where a framework passes something else. The response to a request of `node:http` would be dropped, and its client
+ * would wait forever.
+ */
+function checkRequest(request: Request): void {
+  if (typeof (request as Partial<Request> | undefined)?.headers?.get === "function") return;
+  const event = "where the host passes an event, pass on its request and the event";
+  const rule = `a Request: ${event}; for (request, response) use tidegate/node or tidegate/express`;
+  throw new InputError("request", rule, request);
 }
 
 const waits = (found: unknown): found is { waitUntil(work: Promise<void>): void } =>

@@ -111,6 +111,19 @@ describe("settles once", () => {
   });
 });
 
+test.each([
+  ["a request of node:http, as in pages/api of Next.js and in Express", { headers: { host: "a" }, url: "/" }],
+  ["the event of SvelteKit, which has the request", { request: new Request("http://a/"), url: new URL("http://a/") }],
+  ["nothing", undefined],
+])("%s in place of a Request rejects with the remedy, and takes nothing", async (_, given) => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimit(limits, { name: "api", key: () => "k" }, () => new Response("hello"));
+  await expect(handler(given as unknown as Request)).rejects.toThrow(
+    "`request` must be a Request: where the host passes an event, pass on its request and the event; for (request, response) use tidegate/node or tidegate/express",
+  );
+  expect(limits.getValue("api", { key: "k" }).value).toBe(1);
+});
+
 describe("responses that are none", () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const call = (key: string, handler: () => unknown, denied?: () => unknown) =>
