@@ -2,7 +2,7 @@
 import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
 import { NotAState } from "../limit/codec.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
+import { isInputError, isStoreError, messageOf, show, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { combined } from "../limit/combined.ts";
 import type { Sharding } from "../limit/shards.ts";
@@ -129,7 +129,7 @@ export class Steps {
     try {
       const state = await this.#states.get(id, (rows) => joinRows(rows, capacity, this.#now));
       if (state === null || (Number.isFinite(state?.value) && Number.isFinite(state?.ts))) return state;
-      throw new NotAState("what is stored is not a state");
+      throw new NotAState(`what is stored must be { value, ts }, or null where nothing is; got ${show(state)}`);
     } catch (error) {
       // Of this row alone, whatever else the step is on.
       throw error instanceof NotAState ? failure(error, this.#store, "read", id) : error;
