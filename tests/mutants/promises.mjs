@@ -215,10 +215,10 @@ export const PROMISES = [
     "if (at > now + 1) {",
   ),
   source(
-    "aborts and priorities break no law",
-    "client/reserve.ts",
-    "this.#source.give(Math.min(count, room))",
-    "this.#source.give(100 * count)",
+    "with aborts and priorities too, throttled calls exceed their limit by one call at most",
+    "client/queue.ts",
+    "const at = Math.max(due, pace?.at(now) ?? now);",
+    "const at = pace?.at(now) ?? now;",
   ),
   source("no priority starves", "client/waiting.ts", "PLACES_PER_LEVEL = 100", "PLACES_PER_LEVEL = 101"),
   source(

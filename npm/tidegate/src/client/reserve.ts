@@ -167,9 +167,7 @@ class Meter {
     this.#state = this.#limit.evaluate(this.#state, call, now).state;
   }
 
-  #grow(count: number): void {
-    // Twice as much, so that gradually growing calls do not each make a new limit.
-    const room = this.#room === 0 ? count : count * 2;
+  #grow(room: number): void {
     const { capacity = 0, ...config } = this.#config;
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.

@@ -77,11 +77,14 @@ async function play(one: Config, history: readonly Call[], policies = 1) {
   return { ran, aborted, made, limiter, clock, throttles };
 }
 
-/** The most that ran in any span between two runs. */
-function within(one: Config, ran: readonly Run[], slack: number): void {
+/**
+ * The most that ran in any span between two runs: what the policy grants, and one call. Tokens that were reserved for an
+ * aborted call serve a later one, which runs at their time and not at its own.
+ */
+function within(one: Config, ran: readonly Run[], call: number): void {
   // A window adds its tokens at its start; what a debt leaves of them is available too.
   const besides = one.kind === "fixed window" ? one.rate : 0;
-  const biggest = Math.max(one.capacity ?? one.rate, ...ran.map(({ count }) => count)) + besides + slack;
+  const most = (one.capacity ?? one.rate) + besides + call;
   const start = one.kind === "fixed window" ? Number(one.start ?? 0) : 0;
   const window = (at: number): number => Math.floor((at - start) / Number(one.period));
   for (const [i, { at: from }] of ran.entries()) {
@@ -92,7 +95,7 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
       const came = one.kind === "token bucket" ? (one.rate * (at - from)) / Number(one.period) : one.rate * windows;
       // A reservation is for a whole ms.
       const early = one.kind === "token bucket" ? one.rate / Number(one.period) : 0;
-      expect(sum).toBeLessThanOrEqual((biggest + came + early) * (1 + 1e-9) + 1e-6);
+      expect(sum).toBeLessThanOrEqual((most + came + early) * (1 + 1e-9) + 1e-6);
     }
   }
 }
@@ -135,7 +138,7 @@ describe("any sequence of calls", () => {
     );
   });
 
-  test("no span exceeds the policy, with aborts, priorities and several throttles on one limit", async () => {
+  test("no span exceeds the policy by more than one call of each throttle, with aborts and priorities", async () => {
     await fc.assert(
       fc.asyncProperty(
         config,
@@ -143,7 +146,7 @@ describe("any sequence of calls", () => {
         fc.integer({ min: 1, max: 3 }),
         async (one, history, throttles) => {
           const { ran } = await play(one, history, throttles);
-          within(one, ran, throttles === 1 ? 0 : Math.max(...history.map(({ count }) => count)) * throttles);
+          within(one, ran, Math.max(...history.map(({ count }) => count)) * throttles);
         },
       ),
       { numRuns: 100 },
