@@ -130,6 +130,7 @@ export const STORES = [
   mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),
   mysql('if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");', ""),
   dynamodb("ConsistentRead: true", "ConsistentRead: false"),
+  dynamodb("afterWaiting(rest, () => aborter.abort(), true, BEFORE_DEADLINE)", "() => AbortSignal.any([])"),
   dynamodb('"attribute_not_exists(#state)" : "#state = :state"', '"attribute_not_exists(#none)" : "#state = :state"'),
   mongodb("{ $inc: { touched: 1 } as never }", "{ $set: {} }"),
   mongodb("row?.state === undefined ? row : (row.state ?? undefined)", "row?.state ?? undefined"),

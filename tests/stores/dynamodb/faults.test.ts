@@ -1,4 +1,5 @@
 /** What is stored, and calls on a table that is corrupt, throttled, stopped or missing. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Readable } from "node:stream";
 import type { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,6 +23,12 @@ const items = async (TableName: string) =>
   ((await server.client.scan({ TableName })).Items ?? []).sort((a, b) =>
     `${a["id"]?.S}`.localeCompare(`${b["id"]?.S}`),
   );
+
+/** Occupies the process for so many ms. */
+function work(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
 
 test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a check write nothing", async () => {
   const table = await server.createTable("items");
@@ -162,7 +169,7 @@ test("one key that is throttled, or that others write, does not keep calls from 
   const table = await server.createTable("hot");
   for (const name of ["ProvisionedThroughputExceededException", "ConditionalCheckFailedException"]) {
     const { client } = failing(1e6, "PutItem", error(name));
-    const limits = limitsOn(table, client, 100);
+    const limits = limitsOn(table, client, 500);
     for (let i = 0; i < 6; i++) {
       const { cause } = await limits.limit("login", { key: "hot" });
       expect(cause).toMatchObject({ scope: "key" });
@@ -185,6 +192,20 @@ test("an error that is not repeated: the transaction is refused for its content"
   const { client, left } = failing(2, "TransactWriteItems", cancelled("ValidationError", "None"));
   expect(await limitsOn(table, client).limitAll(pair)).toMatchObject({ degraded: true });
   expect(left()).toBe(1);
+  client.destroy();
+});
+
+test("a reply that arrives while this process is busy past the deadline is the decision", async () => {
+  const table = await server.createTable("stalled");
+  const client = server.connect();
+  const limits = limitsOn(table, client, 1000);
+  await limits.check("login", { key: "k" });
+  // Once the request has left: the server has its own process, and replies meanwhile.
+  const stall = () => setImmediate(() => setImmediate(work, 1500));
+  subscribe("http.client.request.start", stall);
+  const { ok, degraded } = await limits.check("login", { key: "k" });
+  unsubscribe("http.client.request.start", stall);
+  expect({ ok, degraded }).toEqual({ ok: true, degraded: undefined });
   client.destroy();
 });
 

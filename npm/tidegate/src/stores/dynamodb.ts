@@ -13,6 +13,7 @@ import type {
 import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkTable, isBytes } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { afterWaiting } from "../limit/steady.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy, storeOf } from "./steps.ts";
@@ -87,9 +88,11 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
   /** Sends a request, and aborts it with the retries of the client just before `until`. */
   const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
+    const aborter = new AbortController();
+    const rest = Math.max(until - performance.now(), 0);
+    const cancel = afterWaiting(rest, () => aborter.abort(), true, BEFORE_DEADLINE);
     try {
-      const rest = Math.max(Math.floor(until - performance.now()) - BEFORE_DEADLINE, 0);
-      return await request({ abortSignal: AbortSignal.timeout(rest) });
+      return await request({ abortSignal: aborter.signal });
     } catch (error) {
       const name = (error as Error | undefined)?.name;
       if (name === "ResourceNotFoundException") {
@@ -100,6 +103,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       // The client keeps the error that it pauses for to itself.
       const attempts = "a client made by new DynamoDB({ maxAttempts: 1 }) does not pause after a throttled request";
       throw new Error(`no answer before the deadline; ${attempts}`, { cause: error });
+    } finally {
+      cancel();
     }
   };
   /** What is written to one item, or only compared. */
