@@ -98,7 +98,7 @@ export const STORES = [
 
   turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
   turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
-  transactional("() => transaction(step), deadline)", "() => transaction(step))"),
+  transactional("turns.run(ids, decided, deadline)", "turns.run(ids, decided)"),
   transactional("turnsOf(within)", "new Turns()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 
