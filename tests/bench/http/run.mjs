@@ -1,18 +1,19 @@
 // node run.mjs [--quick] [--rounds 9] [--json figures.json]
 //
-// A process for each server; autocannon loads them in turns, and the CPU time of each outside the kernel is measured.
+// A process for each server and round: two processes of the same server may differ by as much as a limiter costs.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
 import { versionOf } from "../installed.mjs";
-import { figure, median, options, ratio, publish, shuffled } from "../tables.mjs";
+import { figure, median, options, publish, shuffled } from "../tables.mjs";
 import { servers } from "./servers.mjs";
 
 const given = options(9);
 const { rounds } = given;
 const amount = given.quick ? 500 : 20_000;
 
-async function start(framework, contender) {
+/** CPU µs a request of a server in a process of its own, after as many requests that are not counted. */
+async function measured(framework, contender) {
   const child = fork(new URL("server.mjs", import.meta.url), [framework, contender]);
   const [{ port }] = await once(child, "message");
   const used = async () => {
@@ -21,7 +22,6 @@ async function start(framework, contender) {
     return micros;
   };
   const load = async () => {
-    const before = await used();
     const {
       non2xx,
       errors,
@@ -35,22 +35,24 @@ async function start(framework, contender) {
     // autocannon does not count requests in flight when it stops.
     if (non2xx + errors > 0 || served < amount - 200)
       throw new Error(`${contender}: ${served} of ${amount} were served`);
-    return ((await used()) - before) / served;
+    return served;
   };
-  return { load, close: () => child.disconnect() };
+  await load();
+  const before = await used();
+  const served = await load();
+  const micros = ((await used()) - before) / served;
+  child.disconnect();
+  await once(child, "exit");
+  return micros;
 }
 
 const tables = [];
 for (const [framework, contenders] of Object.entries(servers)) {
   const names = Object.keys(contenders);
-  const open = {};
-  for (const name of names) open[name] = await start(framework, name);
   const micros = Object.fromEntries(names.map((name) => [name, []]));
-  for (const name of names) await open[name].load(); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const name of shuffled(names)) micros[name].push(await open[name].load());
+    for (const name of shuffled(names)) micros[name].push(await measured(framework, name));
   }
-  for (const { close } of Object.values(open)) close();
   const [bare, ...limited] = names;
   const costs = Object.fromEntries(
     limited.map((name) => [name, micros[name].map((of, round) => of - micros[bare][round])]),
@@ -61,7 +63,9 @@ for (const [framework, contenders] of Object.entries(servers)) {
     rows: names.map((name) => [
       name,
       figure(median(micros[name]), 1),
-      ...(name === bare ? ["", ""] : [figure(median(costs[name]), 1), ratio(costs[name], costs.tidegate)]),
+      ...(name === bare
+        ? ["", ""]
+        : [figure(median(costs[name]), 1), figure(median(costs[name]) / median(costs.tidegate), 2)]),
     ]),
   });
 }
