@@ -215,7 +215,13 @@ export const PROMISES = [
     "if (at > now + 1) {",
   ),
   source(
-    "with aborts and priorities too, throttled calls exceed their limit by one call at most",
+    "aborts break no law",
+    "client/reserve.ts",
+    "this.#source.give(Math.min(count, room))",
+    "this.#source.give(100 * count)",
+  ),
+  source(
+    "with aborts and priorities together, throttled calls exceed their limit by one call at most",
     "client/queue.ts",
     "const at = Math.max(due, pace?.at(now) ?? now);",
     "const at = pace?.at(now) ?? now;",
