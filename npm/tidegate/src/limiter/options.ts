@@ -153,6 +153,8 @@ export function checkFlag(field: "reserve" | "throws", flag: unknown): void {
 
 /** Returns the key of a call's options; `undefined` where they have none. */
 export function checkKey(options: { readonly key?: unknown }): string | undefined {
+  // Nothing to look at: calls without options are hot too.
+  if (options === NONE) return undefined;
   const { key } = options;
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, a list, a Request or a Map: without their key all callers would share one limit.
