@@ -18,6 +18,7 @@ import {
   type Several,
 } from "./options.ts";
 import { type Blocker, escalated, escalation } from "./escalation.ts";
+import { marks } from "./marks.ts";
 import { follow, type Pending, together } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { checkSelection, isSelection } from "./selection.ts";
@@ -132,7 +133,7 @@ export function gate<R, N extends string, S extends Store, D>(
       : escalated(taken, decided, (denied, decision) =>
           selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision),
         );
-  const decided = new WeakSet();
+  const decided = marks();
   let reported = false;
   const log = (error: unknown): void => {
     if (!reported) console.error("tidegate: a request failed; further errors are not logged:", error);
