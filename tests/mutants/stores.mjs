@@ -147,7 +147,7 @@ export const STORES = [
     "denials",
   )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
-  redis("pipeline.ts", "cluster")("entries.length > 1 && isMoving(messageOf(error))", "false"),
+  redis("pipeline.ts", "cluster")("entries.length > 1 && isOfKeys(messageOf(error))", "false"),
   redis(
     "pipeline.ts",
     "store",

@@ -53,6 +53,32 @@ describe.each(Object.entries(single))("%s", (name, make) => {
   });
 });
 
+test("a limit whose keys the ACL withholds degrades only its own calls, also in one turn with others", async () => {
+  const server = await started();
+  const admin = server.client();
+  cleanups.push(() => admin.disconnect());
+  const rights = ["~tidegate:api*", "+evalsha", "+eval", "+time", "+get", "+set", "+info"];
+  await admin.call("ACL", "SETUSER", "app", "on", "nopass", ...rights);
+  const client = server.client({ username: "app", password: "any" });
+  cleanups.push(() => client.disconnect());
+  const lines: string[] = [];
+  const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
+  const limiter = defineLimits({ ...limits, later: limits.api }, { store: redis(client), timeout: 10_000, log });
+  for (let turn = 0; turn < 8; turn++) {
+    const [first, withheld, both, second] = await Promise.all([
+      limiter.limit("api", { key: "a" }),
+      limiter.limit("later"),
+      limiter.limitAll([{ name: "api", key: "a" }, { name: "later" }]),
+      limiter.limit("api", { key: "b" }),
+    ]);
+    for (const { cause } of [withheld, both]) {
+      expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining("NOPERM") });
+    }
+    expect([first, second].map(({ remaining }) => remaining)).toEqual([1e6 - 1 - turn, 1e6 - 1 - turn]);
+  }
+  expect(lines).toEqual([expect.stringContaining("others are not affected")]);
+});
+
 describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {
   test("where the server was stopped and goes on", async () => {
     const server = await started();

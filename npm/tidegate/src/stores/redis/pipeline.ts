@@ -153,8 +153,8 @@ export class Pipeline {
     const failed = (error: unknown) => {
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
       if (!whole && isMissingScript(error)) this.#call(sent, true, clock.mark());
-      // Nor has a call with keys on both masters of a slot that moves. Each entry may have its keys on one of them.
-      else if (entries.length > 1 && isMoving(messageOf(error))) {
+      // Nor has a call whose keys the server refused. Each entry alone may have none of those.
+      else if (entries.length > 1 && isOfKeys(messageOf(error))) {
         for (const entry of entries) this.#run({ now, slot, entries: [entry] });
       } else for (const entry of entries) fail(entry, error);
     };
@@ -298,15 +298,18 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
   const identity = requests.map(identityOf).join(", ");
   const message = messageOf(cause);
-  // A slot that moves to another master concerns its keys alone, and so does a call that was not sent.
-  const scope = cause instanceof KeyError || isMoving(message) ? "key" : "store";
+  const scope = cause instanceof KeyError || isOfKeys(message) ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
   );
 }
 
-/** Some of the keys have moved to another master with their slot, and some have not. */
-const isMoving = (message: string): boolean => message.startsWith("TRYAGAIN ");
+/**
+ * The server refused some of the keys before it ran the script: those that have moved to another master with their slot
+ * while others have not, or that the user's ACL withholds.
+ */
+const isOfKeys = (message: string): boolean =>
+  /^(?:TRYAGAIN |NOPERM .*\baccess (?:a key|one of the keys))/.test(message);
 
 const settled = Promise.resolve();
 const host = globalThis as {
