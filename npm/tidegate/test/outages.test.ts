@@ -237,13 +237,15 @@ describe("the log", () => {
     expect(log.lines).toEqual([expect.stringContaining(`its calls are ${words}`)]);
   });
 
-  test("names the socket timeouts if there was no response", async () => {
+  test("names the client's errors and the socket timeouts if there was no response", async () => {
     const log = kept();
     const store: AsyncStore = { ...noded(() => FINE), decide: () => new Promise(() => {}) };
     const answer = defineLimits(configs, { store, log }).limit("one", { key: "a" });
     await vi.advanceTimersByTimeAsync(250);
     expect((await answer).degraded).toBe(true);
-    expect(log.lines).toEqual([expect.stringMatching(/no answer within 250 ms;.*half-open: set the socket timeouts/)]);
+    expect(log.lines).toEqual([
+      expect.stringMatching(/no answer within 250 ms;.*client's own errors.*half-open: set the socket timeouts/),
+    ]);
   });
 
   test("is the console by default, and `false` disables it", async () => {

@@ -72,7 +72,7 @@ const identitiesOf = (targets: readonly Target[]): string =>
 class NoAnswer extends StoreError {}
 
 const HALF_OPEN =
-  ". If that lasts while the server is up, a connection may be half-open: set the socket timeouts of the client";
+  ". If that lasts while the server is up, see the client's own errors. Without any, a connection may be half-open: set the socket timeouts of the client";
 
 /** Counts a failure of the store. A mistake of the caller's is thrown on. */
 function failed(outages: Outages, node: string, error: unknown, instead: string): void {
