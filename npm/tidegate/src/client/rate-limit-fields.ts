@@ -22,17 +22,19 @@ export interface ServerLimits {
   readonly retryAfter: number | undefined;
 }
 
-/** A `Headers`, or an object with its `get`. */
+/** A `Headers`, or an object with its `get`, such as Axios's headers, which returns `undefined` for an absent field. */
 export interface FieldSource {
-  get(name: string): string | null;
+  get(name: string): string | null | undefined;
 }
+
+type Field = ReturnType<FieldSource["get"]>;
 
 const count = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined);
 
 const inMs = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1000);
 
 /** The first number of a field: `100` and `100, 100;w=60` are both 100. As in RFC 9651, one has at most 15 digits. */
-function numberIn(text: string | null): number | undefined {
+function numberIn(text: Field): number | undefined {
   const match = /^\s*(\d{1,15}(?:\.\d+)?)\s*(?:$|[,;])/.exec(text ?? "");
   return match === null ? undefined : Number(match[1]);
 }
@@ -79,7 +81,7 @@ const FAMILIES: readonly (readonly [name: string, unit: string, field: string])[
 /** draft-6, `X-RateLimit-*`, and the fields of vendors with several limits. */
 function single(fields: FieldSource, serverNow: number): ServerLimit[] {
   const found = FAMILIES.flatMap(([name, unit, pattern]): ServerLimit[] => {
-    const get = (part: string): string | null => fields.get(pattern.replace("*", part));
+    const get = (part: string): Field => fields.get(pattern.replace("*", part));
     const remaining = numberIn(get("Remaining"));
     if (remaining === undefined) return [];
     const reset = get("Reset-After") ?? get("Reset");
@@ -112,7 +114,7 @@ const EPOCH_MS = 1e11;
  * A wait in ms: of seconds, or of a date on the server's clock, `serverNow`. A reset may also be a duration with units, or
  * an epoch in seconds or ms. `undefined` where it is none of these.
  */
-function waitIn(text: string | null, serverNow: number, isReset: boolean): number | undefined {
+function waitIn(text: Field, serverNow: number, isReset: boolean): number | undefined {
   const trimmed = text?.trim() ?? "";
   if (NUMBER.test(trimmed)) {
     const number = Number(trimmed);
@@ -129,8 +131,8 @@ function waitIn(text: string | null, serverNow: number, isReset: boolean): numbe
 }
 
 /** The wait of `Retry-After`. Where a proxy has added its own, the field is a list: the longest counts. */
-function longestIn(text: string | null, serverNow: number): number | undefined {
-  if (text === null) return undefined;
+function longestIn(text: Field, serverNow: number): number | undefined {
+  if (typeof text !== "string") return undefined;
   // A date has a comma of its own, in front of the day of the month.
   const parts = text.split(/,(?! ?\d\d?[ -][A-Z])/);
   const longest = Math.max(...parts.map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
@@ -142,7 +144,7 @@ const DATE =
   /^(?:[A-Z][a-z]{2,8}, ?\d|[A-Z]\w\w [A-Z]\w\w [ \d]\d |(\d{4}-\d\d-\d\dT)).*?:\d\d(?:\.\d+)?(?: ?(Z|GMT|UTC|[+-]\d\d:?\d\d)| \d{4})?$/;
 
 /** A date's epoch ms. `Date.parse` alone accepts much more, and without a zone it takes the host's; here it is GMT then. */
-function dateOf(text: string | null): number | undefined {
+function dateOf(text: Field): number | undefined {
   const match = DATE.exec(text ?? "");
   if (match === null) return undefined;
   const [date, isIso, zone] = match;

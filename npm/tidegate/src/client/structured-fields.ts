@@ -96,7 +96,7 @@ class Reader {
 }
 
 /** `undefined` for a malformed field, which must be ignored as a whole (RFC 9651, 4.2). */
-function read<T>(text: string | null, how: (reader: Reader) => T): T | undefined {
+function read<T>(text: string | null | undefined, how: (reader: Reader) => T): T | undefined {
   try {
     return how(new Reader(text ?? ""));
   } catch {
@@ -105,9 +105,9 @@ function read<T>(text: string | null, how: (reader: Reader) => T): T | undefined
 }
 
 /** A List of Items, or `undefined` where it is malformed. Inner lists count as malformed: no field of limits has them. */
-export const list = (text: string | null): Item[] | undefined =>
+export const list = (text: string | null | undefined): Item[] | undefined =>
   read(text, (reader) => reader.members(() => reader.item()));
 
 /** A Dictionary of Items, or `undefined` where it is malformed. */
-export const dictionary = (text: string | null): ReadonlyMap<string, Item> | undefined =>
+export const dictionary = (text: string | null | undefined): ReadonlyMap<string, Item> | undefined =>
   read(text, (reader) => new Map(reader.members(() => reader.entry())));

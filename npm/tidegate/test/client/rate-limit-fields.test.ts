@@ -1,3 +1,4 @@
+import { AxiosHeaders } from "axios";
 import fc from "fast-check";
 import { DisplayString, parseDictionary, parseList, Token } from "structured-headers";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -28,6 +29,14 @@ describe("our own fields", () => {
     expect(refused.retryAfter).toBe(10_000);
     expect(refused.limits).toHaveLength(1);
   });
+});
+
+test("an absent field may be undefined, as in Axios's headers", () => {
+  const fields = { "Retry-After": "30", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "60" };
+  expect(readRateLimit(AxiosHeaders.from(fields) as { get(name: string): string | undefined }, NOW)).toEqual(
+    readRateLimit(new Headers(fields), NOW),
+  );
+  expect(readRateLimit(new Map())).toEqual({ limits: [], retryAfter: undefined });
 });
 
 describe("Retry-After", () => {
