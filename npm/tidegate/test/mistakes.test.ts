@@ -149,6 +149,11 @@ describe("a call", () => {
       '`kye` must be absent: limit has key, count, reserve, throws, config; got "a"; did you mean `key`?',
     ],
     [
+      "a count of null for several keys",
+      () => limits.limitMany("sendMessage", ["a"], any({ count: null })),
+      `${COUNT}null`,
+    ],
+    [
       "several in one object",
       () => limits.limitAll(any({ name: "sendMessage" })),
       "`requests` must be an array of 1 to 100 requests; got an object",
@@ -235,6 +240,7 @@ describe("a middleware", () => {
 });
 
 describe("a function that is not part of the limiter", () => {
+  const createCounter = () => {};
   throwEach([
     [
       "clientIp: no request",
@@ -250,6 +256,15 @@ describe("a function that is not part of the limiter", () => {
       "metrics: no meter",
       () => metrics(any(null)),
       '`meter` must be a meter of @opentelemetry/api, such as metrics.getMeter("tidegate"); got null',
+    ],
+    [
+      "metrics: a misspelt option",
+      () =>
+        metrics(
+          any({ createCounter, createHistogram: createCounter, createObservableCounter: createCounter }),
+          any({ stores: 1 }),
+        ),
+      "`stores` must be absent: metrics has store; got 1; did you mean `store`?",
     ],
     [
       "policyKey: a symbol",

@@ -224,7 +224,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     checkOptions(options, "an object, such as { count }");
     checkFields(options, MANY, "limitMany");
     const limit = this.#limit(name, undefined);
-    const count = checkCount(options.count ?? 1);
+    const count = checkCount(options.count === undefined ? 1 : options.count);
     // All are checked before the first takes tokens.
     const checked = checkKeys(keys);
     const { decideMany } = this.#layered;

@@ -1,4 +1,4 @@
-import { checkObject } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
@@ -28,6 +28,13 @@ export interface MetricsOptions {
   /** A store that counts evictions, as {@link memory} does: adds `tidegate.evictions`. */
   store?: { stats(): { evicted: number } } | undefined;
 }
+
+const OPTIONS = {
+  store: {
+    expects: "a store with stats(), such as memory()",
+    accepts: (store: unknown) => typeof (store as MetricsOptions["store"] | null)?.stats === "function",
+  },
+};
 
 /** Names of limits with a series of their own; any further ones count together as `other`. */
 const MOST_NAMES = 100;
@@ -59,11 +66,8 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
  */
 export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observer {
   checkMeter(meter);
-  checkObject("options", options, "an object, such as { store }");
+  checkTable("metrics", options, OPTIONS, "an object, such as { store }");
   const { store } = options;
-  if (store !== undefined && typeof store?.stats !== "function") {
-    throw new InputError("store", "a store with stats(), such as memory()", store);
-  }
   const decisions = meter.createCounter("tidegate.decisions", { description: "Decisions, by limit and outcome" });
   const waits = meter.createHistogram("tidegate.wait", {
     description: "Wait of denied calls until a retry succeeds",
