@@ -273,6 +273,7 @@ test("a rate of less than one token per burst still grants one", () => {
 test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
   [{ floor: 0 }, "`floor` must be a finite number of tokens above 0"],
   [{ ceiling: 4 }, "`ceiling` must be a finite number of tokens from floor (5) to"],
+  [{ start: null }, "`start` must be a number of tokens from floor (5) to ceiling (400); got null"],
   [{ period: 1.5 }, "`period` must be an integer of ms from 1 to"],
   [{ start: 401 }, "`start` must be a number of tokens from floor (5) to ceiling (400); got 401"],
   [{ burst: Number.NaN }, "`burst` must be"],

@@ -98,8 +98,14 @@ export class AdaptiveRate {
     const ceiling = check("ceiling", options.ceiling, numberFrom(ceilingOf, floor, MAX_COUNT));
     const period = msOf(check("period", options.period, PERIOD));
     const startOf = `a number of tokens from floor (${floor}) to ceiling (${ceiling})`;
-    const start = check("start", options.start ?? floor, numberFrom(startOf, floor, ceiling));
-    const { tolerance = 0.1, increase = (ceiling - floor) / 100, decrease = 0.7, now = Date.now } = options;
+    const {
+      start = floor,
+      tolerance = 0.1,
+      increase = (ceiling - floor) / 100,
+      decrease = 0.7,
+      now = Date.now,
+    } = options;
+    check("start", start, numberFrom(startOf, floor, ceiling));
     const [burst, every] = [msOf(options.burst ?? period), msOf(options.every ?? 1000)];
     const latency = msOf(options.latency ?? Number.POSITIVE_INFINITY);
     this.#set = { floor, ceiling, period, burst, latency, tolerance, increase, decrease, every, now };

@@ -1,7 +1,7 @@
 import { addressKey } from "../http/address.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, show } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import { policyKey } from "./key.ts";
 
@@ -44,7 +44,8 @@ export function keyOfValues(
       limitKeys.length === 0
         ? `left out: all requests share the limit ${rule}`
         : `a value for each of limit_keys of ${rule}, in order: ${limitKeys.join(", ")}`;
-    throw new InputError("key", expects, given, JSON.stringify(given) ?? "none");
+    const got = Array.isArray(given) ? `[${given.map((value) => show(value))}]` : show(given);
+    throw new InputError("key", expects, given, given === undefined ? "none" : got);
   }
   if (given === "") throw new InputError("key", 'not empty; an empty value is [""]', given);
   return policyKey(

@@ -201,6 +201,7 @@ describe("invalid settings are refused without a store call", () => {
       { ahead: 500, expiry: 499 },
       '`expiry` must be an integer of ms from 500 to 3600000, or a text such as "30s"; got 499',
     ],
+    [{ expiry: null }, '`expiry` must be an integer of ms from 200 to 3600000, or a text such as "30s"; got null'],
     [{ maxKeys: 0.5 }, "`maxKeys` must be an integer from 1 to 1000000; got 0.5"],
     [{ aheda: 1 }, "`aheda` must be absent: lease has ahead, share, expiry, maxKeys; got 1"],
   ])("%j", (lease, message) => {

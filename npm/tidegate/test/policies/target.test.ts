@@ -42,6 +42,8 @@ describe("policyTarget", () => {
     const at = (target: object) => () => policyTarget(policies, target as Parameters<typeof policyTarget>[1]);
     expect(at({ name: "plans", key: "a" })).toThrow(`\`key\` must be ${plans}; got "a"`);
     expect(at({ name: "plans", key: ["a", "b", "c"] })).toThrow(plans);
+    expect(at({ name: "plans", key: 7n })).toThrow(`${plans}; got 7n`);
+    expect(at({ name: "plans", key: ["a", 7n, null] })).toThrow(`${plans}; got ["a",7n,null]`);
     expect(at({ name: "plans", key: { length: 2 } })).toThrow(plans);
     expect(at({ name: "plans" })).toThrow(`${plans}; got none`);
     expect(at({ name: "all", key: "a" })).toThrow(

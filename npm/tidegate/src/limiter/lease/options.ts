@@ -41,6 +41,6 @@ export function checkLease(lease: unknown): Lending | undefined {
   checkTable("lease", options, OPTIONS);
   const { share = 0.5, maxKeys = 10_000 } = options;
   const ahead = msOf(options.ahead ?? 200);
-  const expiry = msOf(check("expiry", options.expiry ?? 10 * ahead, durationFrom(ahead, 3_600_000, true)));
-  return { ahead, share, expiry, maxKeys };
+  const { expiry = 10 * ahead } = options;
+  return { ahead, share, expiry: msOf(check("expiry", expiry, durationFrom(ahead, 3_600_000, true))), maxKeys };
 }
