@@ -1,11 +1,13 @@
 /** Each page about another limiter lists every option of that limiter: the types of the peers complete these lists. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { RateLimitArgs, RateLimitConfig, RateLimiter } from "@convex-dev/rate-limiter";
 import type { CreateRateLimitOptions, RateLimitPluginOptions } from "@fastify/rate-limit";
 import type { ThrottlerModuleOptions, ThrottlerOptions } from "@nestjs/throttler";
 import type { RatelimitConfig } from "@upstash/ratelimit";
 import type { Options, RateLimitInfo, RateLimitRequestHandler } from "express-rate-limit";
 import type { HonoConfigProps } from "hono-rate-limiter";
+import type * as flexible from "rate-limiter-flexible";
 import { expect, test } from "vitest";
 import { root } from "../../readme/blocks.ts";
 
@@ -16,6 +18,21 @@ const all = <Name extends string>(names: Record<Name, true>): string[] => Object
 
 type FastifyOptions = Names<CreateRateLimitOptions> | Names<RateLimitPluginOptions>;
 type NestOptions = Names<Exclude<ThrottlerModuleOptions, unknown[]>> | Names<ThrottlerOptions>;
+type FlexibleOptions = Names<
+  ConstructorParameters<
+    | typeof flexible.RateLimiterRedis
+    | typeof flexible.RateLimiterValkey
+    | typeof flexible.RateLimiterValkeyGlide
+    | typeof flexible.RateLimiterPostgres
+    | typeof flexible.RateLimiterDrizzle
+    | typeof flexible.RateLimiterMongo
+    | typeof flexible.RateLimiterDynamo
+    | typeof flexible.RateLimiterCluster
+    | typeof flexible.RLWrapperBlackAndWhite
+    | typeof flexible.RLWrapperTimeouts
+  >[0]
+>;
+type FlexibleMethods = keyof (flexible.RateLimiterRedis & flexible.RateLimiterMemory & flexible.RateLimiterQueue);
 
 const PAGES: Readonly<Record<string, readonly string[]>> = {
   "express-rate-limit": [
@@ -106,6 +123,89 @@ const PAGES: Readonly<Record<string, readonly string[]>> = {
     ipv6SubnetPrefix: true,
     storage: true,
   }),
+  "rate-limiter-flexible": [
+    ...all<Exclude<FlexibleOptions, "limiter">>({
+      points: true,
+      duration: true,
+      blockDuration: true,
+      keyPrefix: true,
+      execEvenly: true,
+      execEvenlyMinDelayMs: true,
+      insuranceLimiter: true,
+      storeClient: true,
+      storeType: true,
+      inMemoryBlockOnConsumed: true,
+      inMemoryBlockDuration: true,
+      blockOnConsumed: true,
+      dbName: true,
+      tableName: true,
+      tableCreated: true,
+      schemaName: true,
+      schema: true,
+      clearExpiredByTimeout: true,
+      rejectIfRedisNotReady: true,
+      rejectIfValkeyNotReady: true,
+      useRedisPackage: true,
+      useRedis3AndLowerPackage: true,
+      customIncrTtlLuaScript: true,
+      customFunction: true,
+      customFunctionLibName: true,
+      indexKeyPrefix: true,
+      disableIndexesCreation: true,
+      dynamoTableOpts: true,
+      ttlSet: true,
+      timeoutMs: true,
+      blackList: true,
+      whiteList: true,
+      isBlackListed: true,
+      isWhiteListed: true,
+      runActionAnyway: true,
+    }),
+    ...all<Exclude<FlexibleMethods, FlexibleOptions | "msDuration" | "msBlockDuration">>({
+      consume: true,
+      penalty: true,
+      reward: true,
+      get: true,
+      set: true,
+      block: true,
+      delete: true,
+      getKey: true,
+      parseKey: true,
+      deleteInMemoryBlockedAll: true,
+      dump: true,
+      restore: true,
+      getTokensRemaining: true,
+      removeTokens: true,
+    }),
+    ...all<Exclude<keyof flexible.RateLimiterRes, "toString" | "toJSON">>({
+      remainingPoints: true,
+      consumedPoints: true,
+      msBeforeNext: true,
+      isFirstInDuration: true,
+    }),
+    ...["maxQueueSize", "customDuration"],
+  ],
+  convex: [
+    ...all<Names<RateLimitConfig>>({
+      kind: true,
+      rate: true,
+      period: true,
+      capacity: true,
+      maxReserved: true,
+      start: true,
+      shards: true,
+      applyUpdates: true,
+    }),
+    ...all<keyof RateLimitArgs>({ name: true, key: true, count: true, reserve: true, throws: true, config: true }),
+    ...all<Exclude<keyof RateLimiter, "component" | "limits">>({
+      check: true,
+      limit: true,
+      reset: true,
+      getValue: true,
+      hookAPI: true,
+    }),
+    ...["sampleShards", "useRateLimit", "isRateLimitError", "calculateRateLimit"],
+  ],
   upstash: all<Names<RatelimitConfig>>({
     redis: true,
     limiter: true,

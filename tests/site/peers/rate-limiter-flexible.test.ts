@@ -1,7 +1,7 @@
 /** rate-limiter-flexible behaves as the site's page says. */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible";
-import { describe, expect } from "vitest";
-import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { describe, expect, test, vi } from "vitest";
+import { defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
 import { noRedis, onRedis, refused, suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
@@ -63,6 +63,12 @@ describe("rate-limiter-flexible", () => {
       // Names contain no colon, so the text before the first one is the name.
       expect(refused(() => defineLimits({ "a:b": six }))).toBe(true);
     },
+    "a key that is a number": async () => {
+      const limiter = points();
+      await limiter.consume(7);
+      expect((await limiter.get("7"))?.consumedPoints).toBe(1);
+      expect(refused(() => limits().limit("api", { key: 7 as never }))).toBe(true);
+    },
     "points come back": async () => {
       const limiter = points();
       await limiter.consume("a", 5);
@@ -72,5 +78,29 @@ describe("rate-limiter-flexible", () => {
       ours.limit("api", { count: 5 });
       expect(ours.limit("api").retryAfter).toBe(12_000);
     },
+  });
+
+  test("execEvenly grants the first call now, and denies those beyond the points; so does the counterpart", async () => {
+    vi.useFakeTimers();
+    try {
+      const limiter = points({ points: 4, duration: 2, execEvenly: true });
+      const beginning = Date.now();
+      const there = Array.from({ length: 5 }, () =>
+        limiter.consume("a").then(
+          () => Date.now() - beginning,
+          () => "denied",
+        ),
+      );
+      await vi.advanceTimersByTimeAsync(2000);
+      const [first, ...rest] = await Promise.all(there);
+      expect(first).toBe(0);
+      expect(rest.map((at) => at === "denied")).toEqual([false, false, false, true]);
+      const even = { kind: "token bucket", rate: 4, period: 2 * SECOND, capacity: 1, maxReserved: 3 } as const;
+      const ours = defineLimits({ even }, { now: () => 0 });
+      const here = Array.from({ length: 5 }, () => ours.limit("even", { reserve: true }));
+      expect(here.map(({ ok, retryAt = 0 }) => (ok ? retryAt : "denied"))).toEqual([0, 500, 1000, 1500, "denied"]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
