@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::ptr;
 use tidegate_file::{FileError, Options, Sync};
-use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
+use tidegate_table::wire::{BROKEN, NUMBERS, policy};
 use tidegate_table::{Limit, SharedTable};
 
 /// Version of the addon; the package loads only an addon of its own version.
@@ -71,14 +71,12 @@ pub(crate) fn fault(number: u32) -> String {
     store(number).map(|store| store.fault()).unwrap_or_default()
 }
 
-/// A limit for a store; its policy's numbers are rate, period, capacity, maxReserved, start and shards, the store's
-/// first six numbers. Returns its number on this thread, or a negative status word.
+/// A limit for a store, whose numbers have the policy: see [`policy`]. Returns its number on this thread, or a negative
+/// status word.
 #[napi(catch_unwind)]
 pub(crate) fn limit_new(number: u32, name: String, kind: u32) -> i32 {
     let made = store(number).ok_or(BROKEN).and_then(|store| {
-        let policy = store.with_numbers(|[rate, period, capacity, max_reserved, start, shards, ..]| {
-            policy(kind, [*rate, *period, *capacity, *max_reserved, *start, *shards]).map_err(refuse)
-        })?;
+        let policy = store.with_numbers(|numbers| policy(kind, numbers))?;
         Ok(keep_limit(Kept { limit: Limit::new(store.secret()?, name, policy), store }))
     });
     made.map_or_else(|status| -(status as i32), |limit| limit as i32)

@@ -1,4 +1,4 @@
-//! A call and a decision as both bindings pass them: a status word, and eight doubles.
+//! A policy, a call and a decision as both bindings pass them: a status word, and eight doubles.
 
 use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_for, check_now};
 
@@ -88,14 +88,14 @@ pub fn write_state(write: Option<State>, numbers: &mut [f64; NUMBERS]) -> u32 {
     WRITES
 }
 
-/// The fields of a policy, in the order in which they are passed.
+/// The fields of a policy, in the order of their numbers.
 pub const POLICY: [Field; 6] =
     [Field::Rate, Field::Period, Field::Capacity, Field::MaxReserved, Field::Start, Field::Shards];
 
-/// A policy from its kind, an index in [`Kind::ALL`], and its numbers, in the order of [`POLICY`]. NaN is an absent
-/// number.
-pub fn policy(kind: u32, numbers: [f64; POLICY.len()]) -> Result<Policy, InputError> {
-    let [rate, period, capacity, max_reserved, start, shards] = numbers;
+/// A policy from its kind, an index in [`Kind::ALL`], and the first of the eight doubles, in the order of [`POLICY`].
+/// NaN is an absent number. An error is its status word.
+pub fn policy(kind: u32, numbers: &[f64; NUMBERS]) -> Result<Policy, u32> {
+    let [rate, period, capacity, max_reserved, start, shards, ..] = *numbers;
     let given = |value: f64| (!value.is_nan()).then_some(value);
     Policy::new(&Config {
         kind: if kind == 0 { Kind::TokenBucket } else { Kind::FixedWindow },
@@ -106,4 +106,5 @@ pub fn policy(kind: u32, numbers: [f64; POLICY.len()]) -> Result<Policy, InputEr
         start: given(start),
         shards: given(shards),
     })
+    .map_err(refuse)
 }

@@ -38,7 +38,7 @@ fn a_call_is_read_from_its_flags_or_refused_with_its_field() {
 
 #[test]
 fn a_decision_is_its_status_and_numbers() {
-    let policy = wire::policy(0, [2.0, 1000.0, f64::NAN, 1.0, f64::NAN, f64::NAN]).unwrap();
+    let policy = wire::policy(0, &[2.0, 1000.0, f64::NAN, 1.0, f64::NAN, f64::NAN, 0.0, 0.0]).unwrap();
     let limit = Limit::new([1, 2], "one", policy);
     let mut table = Table::new(10, [1, 2]);
     let mut numbers = [0.0; NUMBERS];
@@ -70,12 +70,13 @@ fn a_state_to_write_is_the_sixth_and_seventh_number() {
 
 #[test]
 fn a_number_of_a_policy_that_is_nan_is_absent() {
-    let given = [5.0, 1000.0, 3.0, f64::NAN, 10.0, f64::NAN];
+    let given = [5.0, 1000.0, 3.0, f64::NAN, 10.0, f64::NAN, 0.0, 0.0];
     let window =
         Config { rate: 5.0, period: 1000.0, capacity: Some(3.0), start: Some(10.0), ..Config::new(Kind::FixedWindow) };
-    assert_eq!(wire::policy(1, given), Policy::new(&window));
+    assert_eq!(wire::policy(1, &given), Policy::new(&window).map_err(wire::refuse));
     let bucket = Config { rate: 5.0, period: 1000.0, max_reserved: Some(2.0), ..Config::new(Kind::TokenBucket) };
-    assert_eq!(wire::policy(0, [5.0, 1000.0, f64::NAN, 2.0, f64::NAN, f64::NAN]), Policy::new(&bucket));
+    let given = [5.0, 1000.0, f64::NAN, 2.0, f64::NAN, f64::NAN, 0.0, 0.0];
+    assert_eq!(wire::policy(0, &given), Policy::new(&bucket).map_err(wire::refuse));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
 use tidegate_core::MAX_KEY_BYTES;
-use tidegate_table::wire::{BROKEN, NUMBERS, policy, refuse};
+use tidegate_table::wire::{BROKEN, NUMBERS, policy};
 use tidegate_table::{Digest, Limit, Member, Table};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -93,7 +93,7 @@ pub fn key_at() -> usize {
     with(|engine| engine.key.0.as_ptr() as usize)
 }
 
-/// The address of the eight doubles of a decision.
+/// The address of the eight doubles: the host writes a policy there, and a call leaves its decision.
 #[wasm_bindgen]
 #[must_use]
 pub fn numbers_at() -> usize {
@@ -101,24 +101,13 @@ pub fn numbers_at() -> usize {
 }
 
 /// Creates a limit for a table ([`NO_TABLE`]: for none). Its name is the first `length` bytes at [`key_at`], its policy
-/// the other numbers: see [`tidegate_table::wire::policy`]. Returns the limit's number, or a negative status word.
+/// is at [`numbers_at`]: see [`policy`]. Returns the limit's number, or a negative status word.
 #[wasm_bindgen]
-#[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
-pub fn limit_new(
-    table: u32,
-    length: u32,
-    kind: u32,
-    rate: f64,
-    period: f64,
-    capacity: f64,
-    max_reserved: f64,
-    start: f64,
-    shards: f64,
-) -> i32 {
+pub fn limit_new(table: u32, length: u32, kind: u32) -> i32 {
     with(|engine| {
-        let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
+        let policy = match policy(kind, &engine.numbers) {
             Ok(policy) => policy,
-            Err(error) => return -(refuse(error) as i32),
+            Err(status) => return -(status as i32),
         };
         let Some(name) = key_of(&engine.key, length) else { return -(BROKEN as i32) };
         let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);

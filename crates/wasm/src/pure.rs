@@ -20,38 +20,21 @@ pub fn start(limit: u32, length: u32) -> f64 {
     })
 }
 
-/// Decides one call on a state (`value` is NaN: a fresh key) under this policy, given as for
-/// [`limit_new`](crate::limit_new), whose `start` is the key's. Needs no limit, table or memory, so a build with this
-/// export alone is the algebra for hosts that download it. With [`WRITES`](tidegate_table::wire::WRITES) in the status
-/// word, the sixth and seventh number are the state to store. With `one_shard`, the policy's numbers are divided by its
-/// shards.
+/// Decides one call on a state (`value` is NaN: a fresh key) under the policy at [`numbers_at`](crate::numbers_at), whose
+/// `start` is the key's. Needs no limit or table, so a build with this export alone is the algebra for hosts that
+/// download it. With [`WRITES`](tidegate_table::wire::WRITES) in the status word, the sixth and seventh number are the
+/// state to store. With `one_shard`, the policy's numbers are divided by its shards.
 #[wasm_bindgen]
 #[must_use]
-#[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
-pub fn evaluate(
-    kind: u32,
-    rate: f64,
-    period: f64,
-    capacity: f64,
-    max_reserved: f64,
-    start: f64,
-    shards: f64,
-    one_shard: u32,
-    value: f64,
-    ts: f64,
-    now: f64,
-    count: f64,
-    flags: u32,
-) -> u32 {
-    let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
-        Ok(policy) => policy,
-        Err(error) => return refuse(error),
-    };
-    let (call, state) = match (call(now, count, flags), state(value, ts)) {
-        (Ok(call), Ok(state)) => (call, state),
-        (Err(status), _) | (_, Err(status)) => return status,
-    };
-    let bucket = if one_shard != 0 { policy.shard_bucket(0.0) } else { policy.bucket(0.0) };
-    let Outcome { decision, write } = call.on(&bucket, state);
-    with(|engine| write_decision(&decision, &mut engine.numbers) | write_state(write, &mut engine.numbers))
+pub fn evaluate(kind: u32, one_shard: u32, value: f64, ts: f64, now: f64, count: f64, flags: u32) -> u32 {
+    with(|engine| {
+        let numbers = &mut engine.numbers;
+        let (policy, call, state) = match (policy(kind, numbers), call(now, count, flags), state(value, ts)) {
+            (Ok(policy), Ok(call), Ok(state)) => (policy, call, state),
+            (Err(status), ..) | (_, Err(status), _) | (.., Err(status)) => return status,
+        };
+        let bucket = if one_shard != 0 { policy.shard_bucket(0.0) } else { policy.bucket(0.0) };
+        let Outcome { decision, write } = call.on(&bucket, state);
+        write_decision(&decision, numbers) | write_state(write, numbers)
+    })
 }

@@ -65,33 +65,16 @@ pub fn pool_at(states: u32) -> usize {
     })
 }
 
-/// Decides one call on the first `states` states at [`pool_at`], all shards of the limit taken as one, under this policy,
-/// given as for [`evaluate`](crate::evaluate). With [`WRITES`] in the status word, the new states are at [`pool_at`].
+/// Decides one call on the first `states` states at [`pool_at`], all shards of the limit taken as one, under the policy
+/// at [`numbers_at`](crate::numbers_at). With [`WRITES`] in the status word, the new states are at [`pool_at`].
 #[wasm_bindgen]
 #[must_use]
-#[expect(clippy::too_many_arguments, reason = "numbers cross the boundary without glue, an object would not")]
-pub fn pool_decide(
-    kind: u32,
-    rate: f64,
-    period: f64,
-    capacity: f64,
-    max_reserved: f64,
-    start: f64,
-    shards: f64,
-    states: u32,
-    now: f64,
-    count: f64,
-    flags: u32,
-) -> u32 {
-    let policy = match policy(kind, [rate, period, capacity, max_reserved, start, shards]) {
-        Ok(policy) => policy,
-        Err(error) => return refuse(error),
-    };
-    let call = match call(now, count, flags) {
-        Ok(call) => call,
-        Err(status) => return status,
-    };
+pub fn pool_decide(kind: u32, states: u32, now: f64, count: f64, flags: u32) -> u32 {
     with(|engine| {
+        let (policy, call) = match (policy(kind, &engine.numbers), call(now, count, flags)) {
+            (Ok(policy), Ok(call)) => (policy, call),
+            (Err(status), _) | (_, Err(status)) => return status,
+        };
         let mut shards = Vec::new();
         for [value, ts] in engine.pool.iter().take(states as usize) {
             match state(*value, *ts) {

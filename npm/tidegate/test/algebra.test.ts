@@ -49,12 +49,14 @@ test("leases and shards return the same in the page's module as in the whole eng
   const [page, engine] = [new Algebra(loadDistributed), new Algebra(whole)];
   const results = [page, engine].map((algebra) => {
     const { wasm } = algebra;
-    const policy = [0, 24, 3_600_000, 24, Number.NaN, 0, 3] as const;
-    const spent = wasm.lease_spend(...policy, 5, 1e6, 2.5, 1e6 + 7, 2);
+    const policy = [24, 3_600_000, 24, Number.NaN, 0, 3];
+    algebra.numbers.set(policy);
+    const spent = wasm.lease_spend(0, 5, 1e6, 2.5, 1e6 + 7, 2);
     const after = [...algebra.numbers];
     const at = wasm.pool_at(3) >>> 0;
     new Float64Array(wasm.memory.buffer, at, 6).set([8, 1e6, 1, 1e6, Number.NaN, 0]);
-    const decided = wasm.pool_decide(...policy, 3, 1e6 + 7, 16, 0);
+    algebra.numbers.set(policy);
+    const decided = wasm.pool_decide(0, 3, 1e6 + 7, 16, 0);
     return [spent, after, decided, [...algebra.numbers], [...new Float64Array(wasm.memory.buffer, at, 6)]];
   });
   expect(results[0]).toEqual(results[1]);

@@ -10,7 +10,7 @@ const HOSTS = {
   "pure.js": () => import("../src/engine/host-pure.ts"),
 };
 const MIB = 2 ** 20;
-const FIVE_A_SECOND = [5, 1000, Number.NaN, Number.NaN, Number.NaN, Number.NaN] as const;
+const FIVE_A_SECOND = [5, 1000, Number.NaN, Number.NaN, Number.NaN, Number.NaN];
 
 describe.each(Object.entries(HOSTS))("%s", (_, host) => {
   let engine: Engine;
@@ -22,7 +22,8 @@ describe.each(Object.entries(HOSTS))("%s", (_, host) => {
     const { load } = await host();
     const { Engine } = await import("../src/engine/engine.ts");
     engine = new Engine(load);
-    limit = engine.wasm.limit_new(0, engine.writeKey("login"), 0, ...FIVE_A_SECOND);
+    engine.numbers.set(FIVE_A_SECOND);
+    limit = engine.wasm.limit_new(0, engine.writeKey("login"), 0);
     expect(limit).toBeGreaterThanOrEqual(0);
   });
 
@@ -34,7 +35,8 @@ describe.each(Object.entries(HOSTS))("%s", (_, host) => {
 
   test("reads the numbers of a call after the memory has grown", () => {
     grow();
-    const status = engine.wasm.evaluate(0, ...FIVE_A_SECOND, 0, 3, 0, 0, 1, OPS.take);
+    engine.numbers.set(FIVE_A_SECOND);
+    const status = engine.wasm.evaluate(0, 0, 3, 0, 0, 1, OPS.take);
     expect(status).toBeLessThan(INPUT_ERROR);
     expect([...engine.numbers.subarray(0, 3)]).toEqual([2, 0, 2]);
   });

@@ -63,12 +63,21 @@ fn sound(status: u32) {
     }
 }
 
-/// The kind of a limit and its numbers but for the start; without a limit, numbers that no policy has.
-fn numbers_of(limit: Option<&Limit>) -> (u32, [f64; 5]) {
-    let Some(policy) = limit.map(Limit::policy) else { return (0, [0.0; 5]) };
-    let kind = Kind::ALL.iter().position(|kind| *kind == policy.kind()).unwrap_or(0) as u32;
+fn write_numbers(numbers: [f64; wire::NUMBERS]) {
+    // Safety: as above.
+    unsafe { *(engine::numbers_at() as *mut [f64; wire::NUMBERS]) = numbers }
+}
+
+/// Writes a limit's policy with this start, and returns its kind; without a limit, numbers that no policy has.
+fn write_policy(limit: Option<&Limit>, start: f64) -> u32 {
+    let Some(policy) = limit.map(Limit::policy) else {
+        write_numbers([0.0; wire::NUMBERS]);
+        return 0;
+    };
     let most = if policy.max_reserved().is_finite() { policy.max_reserved() } else { f64::NAN };
-    (kind, [policy.rate(), policy.period(), policy.capacity(), most, f64::from(policy.shards())])
+    let shards = f64::from(policy.shards());
+    write_numbers([policy.rate(), policy.period(), policy.capacity(), most, start, shards, 0.0, 0.0]);
+    Kind::ALL.iter().position(|kind| *kind == policy.kind()).unwrap_or(0) as u32
 }
 
 struct Host {
@@ -107,28 +116,29 @@ impl Host {
     fn make(&mut self, draw: &mut Draw<'_>) {
         let name = draw.name();
         let kind = u32::from(draw.byte() & 1);
-        let policy: [f64; 6] = match draw.yes() {
+        let policy: [f64; wire::NUMBERS] = match draw.yes() {
             true => {
                 let limit = draw.limit();
                 let shards = f64::from(1 + draw.below(6));
                 let most = limit.max_reserved.unwrap_or(7.0);
-                [limit.rate, limit.period, limit.most(), most, limit.start.unwrap_or(0.0), shards]
+                [limit.rate, limit.period, limit.most(), most, limit.start.unwrap_or(0.0), shards, 0.0, 0.0]
             }
-            false => std::array::from_fn(|_| draw.double()),
+            false => std::array::from_fn(|place| if place < wire::POLICY.len() { draw.double() } else { 0.0 }),
         };
-        let [rate, period, capacity, max_reserved, start, shards] = policy;
+        let [.., shards, _, _] = policy;
         // More shards and limits are legal, but too slow for a fuzz target.
         if shards > 300.0 || self.limits.len() > 8 {
             return;
         }
         let length = write_key(name.as_bytes());
-        let made = engine::limit_new(self.table, length, kind, rate, period, capacity, max_reserved, start, shards);
-        match wire::policy(kind, policy) {
+        write_numbers(policy);
+        let made = engine::limit_new(self.table, length, kind);
+        match wire::policy(kind, &policy) {
             Ok(policy) => {
                 assert!(made >= 0, "{policy:?} is refused: {made}");
                 self.limits.push((made as u32, Limit::new(self.twin.secret(), &name, policy)));
             }
-            Err(error) => assert_eq!(made, -(wire::refuse(error) as i32)),
+            Err(status) => assert_eq!(made, -(status as i32)),
         }
     }
 
@@ -195,9 +205,8 @@ impl Host {
             // Safety: `pool_at` made room for two numbers per shard.
             unsafe { *at.add(i) = x };
         }
-        let start = f64::from(draw.below(1000));
-        let (kind, [rate, period, capacity, most, shards]) = numbers_of(limit.as_ref());
-        sound(engine::pool_decide(kind, rate, period, capacity, most, start, shards, states, now, count, flags));
+        let kind = write_policy(limit.as_ref(), f64::from(draw.below(1000)));
+        sound(engine::pool_decide(kind, states, now, count, flags));
     }
 
     fn pure(&mut self, draw: &mut Draw<'_>, now: f64, count: f64, flags: u32) {
@@ -205,14 +214,9 @@ impl Host {
         let (start, value, ts, part) = (draw.double(), draw.double(), draw.double(), u32::from(draw.byte() & 1));
         // With an illegal start, the only promise is that the call returns.
         let legal = start.abs() <= MAX_NOW_MS && start.floor() == start;
-        let (kind, [rate, period, capacity, most, shards]) = numbers_of(limit.as_ref());
-        let spend = |leased| {
-            engine::lease_spend(kind, rate, period, capacity, most, start, shards, value, ts, leased, now, count)
-        };
-        let statuses = [
-            engine::evaluate(kind, rate, period, capacity, most, start, shards, part, value, ts, now, count, flags),
-            spend(f64::from(draw.below(100))),
-        ];
+        let spend = |leased| engine::lease_spend(write_policy(limit.as_ref(), start), value, ts, leased, now, count);
+        let kind = write_policy(limit.as_ref(), start);
+        let statuses = [engine::evaluate(kind, part, value, ts, now, count, flags), spend(f64::from(draw.below(100)))];
         if legal {
             statuses
                 .into_iter()

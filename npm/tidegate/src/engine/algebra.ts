@@ -6,7 +6,7 @@ import { NUMBERS } from "./generated/wire.ts";
 /** Instantiates a module. `grown` is called after its memory has grown, where that does not detach the old views. */
 export type Load<E> = (grown: () => void) => E;
 
-/** A WebAssembly module with the algebra, and the view of the numbers that a call leaves in its memory. */
+/** A WebAssembly module with the algebra, and the view of the numbers of a call in its memory. */
 export class Algebra<E extends Memory = AlgebraExports> {
   readonly wasm: E;
   readonly #numbersAt: number;
@@ -25,7 +25,10 @@ export class Algebra<E extends Memory = AlgebraExports> {
     return new Float64Array(this.wasm.memory.buffer, this.#numbersAt, NUMBERS);
   }
 
-  /** The eight numbers of the last call, until the next: it may grow the memory, which detaches views. A detached view is empty. */
+  /**
+   * The eight numbers: a policy is written here before a call, which leaves its decision here. A call may grow the memory,
+   * which detaches views. A detached view is empty.
+   */
   get numbers(): Float64Array {
     if (this.#numbers.length === 0) this.#numbers = this.#view();
     return this.#numbers;

@@ -74,7 +74,10 @@ export const startNumber = (start: Start): number => (start === FIRST_REQUEST ? 
 
 const SETTINGS = ["onStoreError", "timeout"] as const;
 
-const numbersFor = (kind: Config["kind"]) => POLICY.filter((field) => kind === "fixed window" || field !== "start");
+type PolicyField = keyof typeof POLICY;
+
+const numbersFor = (kind: Config["kind"]): PolicyField[] =>
+  (Object.keys(POLICY) as PolicyField[]).filter((field) => kind === "fixed window" || field !== "start");
 
 /** The error for a number field that is out of range or no number at all. */
 export const numberError = (field: Field, value: unknown): InputError => new InputError(field, EXPECTS[field], value);
@@ -127,11 +130,16 @@ export function readConfig(
   return { policy, settings };
 }
 
-/** A policy as the engine and the addon read it. */
-export const numbersOf = (policy: Policy): PolicyNumbers =>
-  POLICY.map((field) =>
-    field === "start" ? startNumber(policy.start ?? Number.NaN) : (policy[field] ?? Number.NaN),
-  ) as unknown as PolicyNumbers;
-
-type NumberEach<Tuple extends readonly unknown[]> = { readonly [Place in keyof Tuple]: number };
-type PolicyNumbers = NumberEach<typeof POLICY>;
+/** Writes a policy where the engine and the addon read it: NaN is an absent number. Another `start` is the key's. */
+export function writePolicy(
+  numbers: Float64Array,
+  policy: Policy,
+  start: number = startNumber(policy.start ?? Number.NaN),
+): void {
+  numbers[POLICY.rate] = policy.rate;
+  numbers[POLICY.period] = policy.period;
+  numbers[POLICY.capacity] = policy.capacity;
+  numbers[POLICY.maxReserved] = policy.maxReserved ?? Number.NaN;
+  numbers[POLICY.start] = start;
+  numbers[POLICY.shards] = policy.shards;
+}

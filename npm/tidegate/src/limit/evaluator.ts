@@ -1,7 +1,7 @@
 import { decisionOf, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, KINDS, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
-import { type Config, type OnStoreError, type Policy, readConfig, startNumber } from "./config.ts";
+import { type Config, type OnStoreError, type Policy, readConfig, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation, State } from "./decision.ts";
 import { InputError } from "./errors.ts";
 
@@ -12,7 +12,7 @@ export interface Evaluation {
   state: State | null;
 }
 
-/** The algebra of an engine, and the numbers of its last call. Not `Algebra`, which needs the types of WebAssembly. */
+/** The algebra of an engine, and the eight numbers of a call. Not `Algebra`, which needs the types of WebAssembly. */
 interface Calls {
   readonly numbers: Float64Array;
   readonly wasm: { evaluate(...numbers: number[]): number };
@@ -71,21 +71,9 @@ export class Evaluator {
     const ts = state === null ? 0 : state.ts;
     const start =
       policy.kind === "token bucket" ? 0 : policy.start === undefined ? at.start : startNumber(policy.start);
-    const status = this.#algebra.wasm.evaluate(
-      KINDS.indexOf(policy.kind),
-      policy.rate,
-      policy.period,
-      policy.capacity,
-      policy.maxReserved ?? Number.NaN,
-      start,
-      policy.shards,
-      at.shard === true ? 1 : 0,
-      value,
-      ts,
-      now,
-      call.count,
-      flagsOf(call),
-    );
+    const [kind, shard] = [KINDS.indexOf(policy.kind), at.shard === true ? 1 : 0];
+    writePolicy(this.#algebra.numbers, policy, start);
+    const status = this.#algebra.wasm.evaluate(kind, shard, value, ts, now, call.count, flagsOf(call));
     if (status >= INPUT_ERROR) {
       const { count } = call;
       throw refusal(status, { ...policy, count, for: count, now, value, ts, start: policy.start ?? start });

@@ -3,7 +3,7 @@ import { type Engine, engine } from "../engine/engine.ts";
 import { KINDS, NONE } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
 import { type Cached, cached } from "./cached.ts";
-import { type Config, numbersOf, startNumber } from "./config.ts";
+import { type Config, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation } from "./decision.ts";
 import { Evaluator } from "./evaluator.ts";
 
@@ -13,8 +13,9 @@ const release = /* @__PURE__ */ releasing<number>((handle) => engine().wasm.limi
 
 /** What an engine registers a limit with. Not `Engine`, which needs the types of WebAssembly. */
 interface Registry {
+  readonly numbers: Float64Array;
   writeKey(key: string | undefined): number;
-  readonly wasm: { limit_new(...numbers: number[]): number };
+  readonly wasm: { limit_new(table: number, length: number, kind: number): number };
 }
 
 /** A limit of a store: an {@link Evaluator} whose keys have window grids of their own. */
@@ -40,9 +41,8 @@ export class Limit extends Evaluator {
 
   /** Registers the limit with an engine's table of that number. Returns its own number. A store of another realm has its own engine. */
   register(table: number, engine: Registry): number {
-    const length = engine.writeKey(this.name);
-    const kind = KINDS.indexOf(this.policy.kind);
-    const made = engine.wasm.limit_new(table, length, kind, ...numbersOf(this.policy));
+    writePolicy(engine.numbers, this.policy);
+    const made = engine.wasm.limit_new(table, engine.writeKey(this.name), KINDS.indexOf(this.policy.kind));
     if (made < 0) throw refusal(-made, this.policy);
     return made;
   }

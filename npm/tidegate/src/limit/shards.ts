@@ -3,7 +3,7 @@ import { doublesAt } from "../engine/algebra.ts";
 import { decisionOf, refuse } from "../engine/answer.ts";
 import { distributed } from "../engine/distributed.ts";
 import { KINDS, WRITES } from "../engine/generated/wire.ts";
-import { numbersOf } from "./config.ts";
+import { writePolicy } from "./config.ts";
 import type { Decision, Operation, State } from "./decision.ts";
 import { type Evaluation, type Evaluator, flagsOf, LOOK } from "./evaluator.ts";
 
@@ -61,8 +61,8 @@ export function pool(
     place[2 * i] = state === null ? Number.NaN : state.value;
     place[2 * i + 1] = state === null ? 0 : state.ts;
   }
-  const numbers = numbersOf({ ...policy, start });
-  const status = wasm.pool_decide(KINDS.indexOf(policy.kind), ...numbers, length, now, call.count, flagsOf(call));
+  writePolicy(algebra.numbers, policy, start);
+  const status = wasm.pool_decide(KINDS.indexOf(policy.kind), length, now, call.count, flagsOf(call));
   refuse(status, { count: call.count, for: call.count, now });
   const decision = decisionOf(status, algebra.numbers, policy, Math.floor(now));
   if ((status & WRITES) === 0) return { decision, states: undefined };

@@ -1,7 +1,7 @@
 import { decisionOf, refuse } from "../engine/answer.ts";
 import { distributed } from "../engine/distributed.ts";
 import { KINDS, UNDECIDED } from "../engine/generated/wire.ts";
-import type { Policy } from "./config.ts";
+import { type Policy, writePolicy } from "./config.ts";
 import type { Decision, State } from "./decision.ts";
 
 /** The decision on a lease. */
@@ -25,22 +25,9 @@ export function spend(
   now: number,
   start: number,
 ): Spent {
-  const { kind, rate, period, capacity, maxReserved = Number.NaN, shards } = policy;
   const algebra = distributed();
-  const status = algebra.wasm.lease_spend(
-    KINDS.indexOf(kind),
-    rate,
-    period,
-    capacity,
-    maxReserved,
-    start,
-    shards,
-    value,
-    ts,
-    left,
-    now,
-    count,
-  );
+  writePolicy(algebra.numbers, policy, start);
+  const status = algebra.wasm.lease_spend(KINDS.indexOf(policy.kind), value, ts, left, now, count);
   refuse(status, { count, now, value, ts });
   const { numbers } = algebra;
   const decision = decisionOf(status, numbers, policy, Math.floor(now));

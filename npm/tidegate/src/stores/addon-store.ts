@@ -16,7 +16,7 @@ import {
   WITHOUT_KEY,
 } from "../engine/generated/wire.ts";
 import { releasing } from "../engine/release.ts";
-import { numbersOf } from "../limit/config.ts";
+import { writePolicy } from "../limit/config.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
@@ -148,7 +148,7 @@ export abstract class AddonStore implements SyncStore {
   #handle(limit: Limit): number {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
-      this.#numbers.set(numbersOf(limit.policy));
+      writePolicy(this.#numbers, limit.policy);
       handle = this.#addon.limitNew(this.#store, limit.name, KINDS.indexOf(limit.policy.kind));
       if (handle < 0) this.#refuse(-handle, limit.policy, "limit", () => limit.name);
       this.#handles.set(limit, handle);
