@@ -39,6 +39,7 @@ const app = await Application.bootstrapWithPlugins({
   useCodeBlocks: true,
   parametersFormat: "table",
   interfacePropertiesFormat: "table",
+  indexFormat: "table",
   expandObjects: true,
   // A page starts with what its entry is for; types come last.
   groupOrder: ["Functions", "Variables", "Classes", "Interfaces", "Type Aliases", "*"],
