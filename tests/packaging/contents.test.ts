@@ -1,9 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { Module } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { Script } from "node:vm";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import { ModuleKind, ScriptTarget, transpileModule } from "typescript";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reached } from "./graph.ts";
 import { type Conditions, install, type Installed, type Manifest, output, root } from "./installed.ts";
@@ -102,6 +105,23 @@ describe("the tarball", () => {
     };
     expect(Object.keys(lock.packages)).toEqual(["", "node_modules/tidegate"]);
     expect(lock.packages["node_modules/tidegate"]?.hasInstallScript).toBeUndefined();
+  });
+
+  test("has ES modules that tools can turn into CommonJS, as tsup does: none declares what its wrapper has", () => {
+    const modules = user.packed.files.map((file) => file.path).filter((path) => path.endsWith(".js"));
+    const compilerOptions = { module: ModuleKind.CommonJS, target: ScriptTarget.ES2022 };
+    const refused = modules.filter((path) => {
+      const text = readFileSync(join(user.folder, "node_modules/tidegate", path), "utf8");
+      const { outputText } = transpileModule(text, { compilerOptions });
+      try {
+        void new Script(Module.wrap(outputText.replace(/^#!.*/, "").replaceAll("import.meta.url", "__filename")));
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    expect(modules.length).toBeGreaterThan(50);
+    expect(refused).toEqual([]);
   });
 
   test("offers every host an engine, the most special condition first", () => {

@@ -5,12 +5,13 @@ import type { Exports } from "./exports.ts";
 import { instantiate } from "./generated/glue.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
 
-let exports: Exports | undefined;
+// Not `exports`: tsup turns this file into CommonJS without renaming, where that name is taken.
+let loaded: Exports | undefined;
 
 export const load = (): Exports => {
   try {
-    exports ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
-    return exports;
+    loaded ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
+    return loaded;
   } catch (cause) {
     if (typeof WebAssembly === "undefined") throw cause;
     const remedy = "make the node:vm context with codeGeneration: { wasm: true }, or import tidegate/pure";
