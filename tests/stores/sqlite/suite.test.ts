@@ -45,6 +45,25 @@ for (const [runtime, [client]] of Object.entries(CLIENTS)) {
 }
 
 await inRuntime("node22", (node) => {
+  test("node:sqlite that was closed and opened again: the calls meanwhile fail, and those after it go on", async () => {
+    const path = join(folder, "reopened.db");
+    const program = `
+      import { DatabaseSync } from "node:sqlite";
+      import { defineLimits, HOUR } from "tidegate";
+      import { sqlite } from "tidegate/sqlite";
+      const client = new DatabaseSync(${JSON.stringify(path)});
+      const store = sqlite(client);
+      const limits = defineLimits({ one: { kind: "token bucket", rate: 3, period: HOUR } }, { store, log: false, timeout: 60_000 });
+      const take = async () => console.log((await limits.limit("one")).ok);
+      await take();
+      client.close();
+      await take();
+      client.open();
+      for (let i = 0; i < 3; i++) await take();`;
+    const { stdout } = await run(node, ["--input-type=module", "--eval", program], { env });
+    expect(stdout).toBe("true\nfalse\ntrue\ntrue\nfalse\n");
+  });
+
   test("examples/sqlite: two logins are allowed, the third is not", async () => {
     const example = fileURLToPath(new URL("../../../examples/sqlite/main.mjs", import.meta.url));
     const { stdout } = await run(node, [example], { env: { ...env, DATABASE: join(folder, "example.db") } });

@@ -144,14 +144,20 @@ function connectionTo(client: SqliteLike): Connection {
   }
   const database = client as { prepare(sql: string): Statement };
   const prepared = new Map<string, Statement>();
-  const statement = (sql: string): Statement => {
-    const one = prepared.get(sql) ?? database.prepare(sql);
-    prepared.set(sql, one);
-    return one;
+  const on = <T>(sql: string, call: (statement: Statement) => T): T => {
+    try {
+      const statement = prepared.get(sql) ?? database.prepare(sql);
+      prepared.set(sql, statement);
+      return call(statement);
+    } catch (error) {
+      // A database of node:sqlite that was closed and opened again refuses the statements of before.
+      prepared.clear();
+      throw error;
+    }
   };
   return {
-    all: (sql, values) => statement(sql).all(...values),
-    run: (sql, values) => statement(sql).run(...values).changes,
+    all: (sql, values) => on(sql, (statement) => statement.all(...values)),
+    run: (sql, values) => on(sql, (statement) => statement.run(...values).changes),
   };
 }
 
