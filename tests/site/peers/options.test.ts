@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { RateLimitArgs, RateLimitConfig, RateLimiter } from "@convex-dev/rate-limiter";
 import type { CreateRateLimitOptions, RateLimitPluginOptions } from "@fastify/rate-limit";
 import type { ThrottlerModuleOptions, ThrottlerOptions } from "@nestjs/throttler";
-import type { RatelimitConfig } from "@upstash/ratelimit";
+import type { Ratelimit, RatelimitConfig } from "@upstash/ratelimit";
 import type { Options, RateLimitInfo, RateLimitRequestHandler } from "express-rate-limit";
 import type { HonoConfigProps } from "hono-rate-limiter";
 import type * as flexible from "rate-limiter-flexible";
@@ -206,19 +206,45 @@ const PAGES: Readonly<Record<string, readonly string[]>> = {
     }),
     ...["sampleShards", "useRateLimit", "isRateLimitError", "calculateRateLimit"],
   ],
-  upstash: all<Names<RatelimitConfig>>({
-    redis: true,
-    limiter: true,
-    prefix: true,
-    ephemeralCache: true,
-    timeout: true,
-    analytics: true,
-    cacheScripts: true,
-    enableProtection: true,
-    denyListThreshold: true,
-    dynamicLimits: true,
-    enableTelemetry: true,
-  }),
+  upstash: [
+    ...all<Names<RatelimitConfig>>({
+      redis: true,
+      limiter: true,
+      prefix: true,
+      ephemeralCache: true,
+      timeout: true,
+      analytics: true,
+      cacheScripts: true,
+      enableProtection: true,
+      denyListThreshold: true,
+      dynamicLimits: true,
+      enableTelemetry: true,
+    }),
+    ...all<keyof Ratelimit>({
+      limit: true,
+      blockUntilReady: true,
+      resetUsedTokens: true,
+      getRemaining: true,
+      setDynamicLimit: true,
+      getDynamicLimit: true,
+    }),
+    ...all<keyof NonNullable<Parameters<Ratelimit["limit"]>[1]>>({
+      rate: true,
+      ip: true,
+      userAgent: true,
+      country: true,
+      geo: true,
+    }),
+    ...all<keyof Awaited<ReturnType<Ratelimit["limit"]>>>({
+      success: true,
+      limit: true,
+      remaining: true,
+      reset: true,
+      pending: true,
+      reason: true,
+      deniedValue: true,
+    }),
+  ],
 };
 
 test.each(Object.entries(PAGES))("the page from %s lists every option", (page, options) => {

@@ -1,6 +1,6 @@
 /** @upstash/ratelimit behaves as the site's page says. */
 import { Ratelimit } from "@upstash/ratelimit";
-import { describe, expect } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
 import { redis } from "../../../npm/tidegate/src/stores/redis.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
@@ -113,5 +113,15 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
         Date.now = real;
       }
     },
+  });
+  test("getRemaining and check with a count of 0 return what there is; check with a count, what would be left", async () => {
+    const there = limiter(Ratelimit.tokenBucket(1, "1 d", 5), "remaining");
+    await there.limit("a", { rate: 2 });
+    const here = ours({ kind: "token bucket", rate: 1, period: 86_400_000, capacity: 5 }, "remaining-ours:");
+    await here.limit("api", { count: 2 });
+    const { remaining } = await there.getRemaining("a");
+    expect([remaining, (await here.check("api", { count: 0 })).remaining, (await here.check("api")).remaining]).toEqual(
+      [3, 3, 2],
+    );
   });
 });
