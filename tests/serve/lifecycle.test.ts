@@ -90,7 +90,12 @@ describe("the command line", () => {
     [["policies.json", "--store", "mysql://u:secret@h/d"], /^--store must be memory, file:<folder>, .*u:\*\*\*@h\/d"$/],
     [["policies.json", "--store", "file:policies.json"], /^--store file:policies\.json cannot be opened: file: open/],
     [["policies.json", "--migrate"], /^--migrate needs a store with a schema, postgres:\/\/…; got --store memory$/],
-    [["policies.json", "--host", "192.0.2.1"], /^--host 192\.0\.2\.1 --port 8080 cannot be used: .*EADDRNOTAVAIL/],
+    [
+      ["policies.json", "--host", "192.0.2.1"],
+      /^--host 192\.0\.2\.1 --port 8080 cannot be used: .*EADDRNOTAVAIL[^;]*$/,
+    ],
+    [["policies.json", "--host", ""], /^--host must be an address or a name of this machine, .* got ""$/],
+    [["policies.json", "--host", "[::1]"], /^--host must be .* an IPv6 address without brackets; got "\[::1\]"$/],
   ] as const)("%j is a mistake: exit code 2, one line", (args, message) => {
     const { status, stdout, stderr } = run(...args);
     expect([status, stdout]).toEqual([2, ""]);

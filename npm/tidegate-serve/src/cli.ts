@@ -56,6 +56,13 @@ function parse(argv: readonly string[]) {
 
 type Values = ReturnType<typeof parse>["values"];
 
+/** Node.js listens on every address for an empty text, which is also what an unset variable of a shell is. */
+function hostOf(written: string): string {
+  if (written !== "" && !written.startsWith("[")) return written;
+  const rule = "an address or a name of this machine, an IPv6 address without brackets";
+  throw new UsageError(`--host must be ${rule}; got ${JSON.stringify(written)}`);
+}
+
 function integer(name: string, written: string, least: number, most: number): number {
   const value = Number(written);
   if (/^\d+$/.test(written) && value >= least && value <= most) return value;
@@ -141,7 +148,7 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
     version,
     store: values.store,
     migrate: values.migrate,
-    host: values.host,
+    host: hostOf(values.host),
     port: integer("port", values.port, 0, 65_535),
     onStoreError: onStoreErrorOf(values["on-store-error"]),
     timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),

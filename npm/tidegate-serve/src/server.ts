@@ -57,8 +57,9 @@ async function listen(server: Server, { host, port }: Settings): Promise<Address
   try {
     await once(server, "listening");
   } catch (error) {
-    const { message } = error as Error;
-    throw new UsageError(`--host ${host} --port ${port} cannot be used: ${message}; --port 0 takes a free port`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const remedy = code === "EADDRINUSE" || code === "EACCES" ? "; --port 0 takes a free port" : "";
+    throw new UsageError(`--host ${host} --port ${port} cannot be used: ${message}${remedy}`);
   }
   return server.address() as AddressInfo;
 }
