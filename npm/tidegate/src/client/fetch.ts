@@ -1,4 +1,4 @@
-import { type Check, check, classOf, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
+import { type Check, check, FLAG, FUNCTION, msOf, STRING, tagOf } from "../limit/checks.ts";
 import { MOST, jitter as spread } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
@@ -169,7 +169,7 @@ function isOf(name: string, value: unknown): boolean {
 function isReplayable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string") return true;
   // By name: jsdom and other realms have classes of their own. By class: those of React Native and happy-dom have no name.
-  return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => classOf(body) === name || isOf(name, body));
+  return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => tagOf(body) === `[object ${name}]` || isOf(name, body));
 }
 
 function factsOf(input: Input, init: Init | undefined): Facts {

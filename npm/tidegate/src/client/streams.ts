@@ -1,5 +1,5 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, type Check, checkTable, classOf, FUNCTION, isBytes, numberFrom } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FUNCTION, isBytes, numberFrom, tagOf } from "../limit/checks.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { CLOCK, type Clock, systemClock } from "./clock.ts";
@@ -82,7 +82,7 @@ function flowOf(limit: ConfigOrLimit, clock: Clock) {
 function bytesOf(chunk: unknown): Uint8Array {
   if (isBytes(chunk)) return chunk;
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  if (["ArrayBuffer", "SharedArrayBuffer"].includes(classOf(chunk))) return new Uint8Array(chunk as ArrayBuffer);
+  if (/^\[object (Shared)?ArrayBuffer\]$/.test(tagOf(chunk))) return new Uint8Array(chunk as ArrayBuffer);
   throw new InputError("chunk", "bytes: text goes through a TextEncoderStream before", chunk);
 }
 

@@ -22,14 +22,13 @@ import {
   type LimitRequest,
   MANY,
   NONE,
-  PLAIN,
   refuseShards,
   TARGET,
   unknownName,
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields, isPromise, checkObject } from "../limit/checks.ts";
+import { checkFields, isPromise, checkObject, PLAIN, tagOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
@@ -66,8 +65,8 @@ class Limits {
     checkObject("limits", configs, expected);
     this.names = Object.freeze(Object.keys(configs));
     // A Map or a promise has none, so every call would fail instead.
-    const kind = this.names.length > 0 ? PLAIN : Object.prototype.toString.call(configs);
-    if (kind !== PLAIN) throw new InputError("limits", expected, configs, kind);
+    const tag = this.names.length > 0 ? PLAIN : tagOf(configs);
+    if (tag !== PLAIN) throw new InputError("limits", expected, configs, tag);
     this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
   }
 

@@ -12,6 +12,8 @@ import {
   fieldTable,
   functionThat,
   isPromise,
+  PLAIN,
+  tagOf,
   unknownField,
 } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
@@ -129,8 +131,6 @@ const MAX_KEYS_AT_ONCE = 100_000;
 /** The most names that a sentence lists. */
 const MAX_LISTED = 20;
 
-/** What every object is that has no class of the language or the host. */
-export const PLAIN = "[object Object]";
 const OPTIONS = "an object, such as { key, count }";
 
 export function checkOptions(options: unknown, rule: string = OPTIONS): asserts options is object {
@@ -158,10 +158,10 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
   const { key } = options;
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, a list, a Request or a Map: without their key all callers would share one limit.
-    const kind = Object.prototype.toString.call(options);
-    if (kind !== PLAIN || isPromise(options)) {
+    const tag = tagOf(options);
+    if (tag !== PLAIN || isPromise(options)) {
       const shown = showObject(options);
-      throw new InputError("options", OPTIONS, options, shown === "an object" ? kind : shown);
+      throw new InputError("options", OPTIONS, options, shown === "an object" ? tag : shown);
     }
     return key;
   }
@@ -183,9 +183,7 @@ export function checkKeys(keys: unknown): string[] {
     throw new InputError("keys", `an array of at most ${MAX_KEYS_AT_ONCE} strings`, keys, got);
   }
   // Not `map`, which skips the holes of an array.
-  return Array.from(keys as readonly unknown[], (key) => {
-    return checkText(key);
-  });
+  return Array.from(keys as readonly unknown[], (key) => checkText(key));
 }
 
 export function checkRequests(requests: unknown): void {
