@@ -198,7 +198,7 @@ export const PROMISES = [
   source(
     "a rule in shadow mode denies no request, and changes no decision of another rule",
     "policies/enforcement.ts",
-    "hows[i]?.shadow !== true",
+    "!isShadow[i]",
     "true",
   ),
   source(

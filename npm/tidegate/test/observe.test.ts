@@ -76,6 +76,12 @@ describe("observe", () => {
     expect(events.length).toBe(1);
   });
 
+  test("throws the store's own error of a denial, as the limiter itself does", () => {
+    const store = Object.assign(memory(), { denied: (name: string) => new Error(`${name} is denied`) });
+    const limits = observe(defineLimits(POLICIES, { store }), () => undefined);
+    expect(() => limits.limit("api", { count: 3, throws: true })).toThrow("api is denied");
+  });
+
   test("works on an asynchronous store, and in the middleware", async () => {
     const events: DecisionEvent[] = [];
     const limits = observe(defineLimits(POLICIES, { store: later() }), (event) => void events.push(event));

@@ -6,7 +6,7 @@ import { InputError } from "../limit/errors.ts";
 import { configOf, Evaluator } from "../limit/evaluator.ts";
 import { fraction } from "../limit/hash.ts";
 import type { Value } from "../limiter/limiter.ts";
-import { checkCount, checkDefined, checkKey, checkNow, type Keyed, keyed } from "../limiter/options.ts";
+import { checkCount, checkDefined, checkKey, checkLimiter, checkNow, type Keyed, keyed } from "../limiter/options.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
 export type LimitOf<N extends string = string> = Keyed & {
@@ -47,9 +47,7 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   checkFields(limit, LIMIT_OF, "a limit");
   const { limiter, name } = limit;
   const key = checkKey(limit);
-  if (typeof limiter?.limit !== "function" || typeof limiter.give !== "function") {
-    throw new InputError("limiter", "what defineLimits returns", limiter);
-  }
+  checkLimiter(limiter, "limit", "give");
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
   return (own) => sourceOf(limiter as unknown as LimiterLike, name, own ?? key);

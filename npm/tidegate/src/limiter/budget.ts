@@ -19,9 +19,9 @@ import {
 } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
-import { checkKey, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
+import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
 import { settleUp, type Ledger } from "../middleware/settlement.ts";
 import type { Store } from "../stores/contract.ts";
 
@@ -91,9 +91,7 @@ export async function spend<T, N extends string, S extends Store>(
   options: SpendOptions<NoInfer<N>>,
   work: (spending: Spending) => T | Promise<T>,
 ): Promise<Spent<T>> {
-  if (typeof limiter?.limitAll !== "function") {
-    throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
-  }
+  checkLimiter(limiter, "limitAll");
   checkTable("spend", options, OPTIONS, "an object with limits and estimate");
   const { limits, estimate, signal, sleep = timer } = options;
   const wait = msOf(options.wait ?? 0);

@@ -10,7 +10,7 @@ import {
   checkFor,
   checkKey,
   checkKeys,
-  checkLimiter,
+  checkLimiterOptions,
   checkNow,
   checkOptions,
   checkRequest,
@@ -97,7 +97,7 @@ function define(name: string, config: Config): Limit {
 }
 
 /** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
-export function granted(store: Store, name: string, decision: Decision): Decision {
+export function grantedOrThrow(store: Store, name: string, decision: Decision): Decision {
   if (decision.ok) return decision;
   const { denied = (...of) => new RateLimitError(...of) } = store as Partial<AsyncStore>;
   throw denied(name, decision);
@@ -117,7 +117,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   readonly #now: (() => number) | undefined;
 
   constructor(configs: Readonly<Record<N, Config>>, options: LimiterOptions<S> = {}) {
-    const settings = checkLimiter(options);
+    const settings = checkLimiterOptions(options);
     const store: Store = settings.store;
     this.#limits = new Limits(configs);
     this.names = this.#limits.names as readonly N[];
@@ -277,7 +277,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
       const now = this.#now === undefined ? Date.now() : this.#now();
       if (typeof now !== "number") throw numberError("now", now);
       const decision = fast.decideFast(limit, key, count, OPS[op] | (reserve === true ? RESERVE : 0), now);
-      return (throws === true ? granted(this.store, limit.name, decision) : decision) as Answer<S, Decision>;
+      return (throws === true ? grantedOrThrow(this.store, limit.name, decision) : decision) as Answer<S, Decision>;
     }
     if (this.#leases !== undefined && op === "take" && reserve !== true && throws !== true) {
       return this.#leases.take(limit, key, count, this.#time()) as Answer<S, Decision>;
@@ -285,7 +285,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const call: Call = { op, limit, key, count, reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
-    const orThrow = (decision: Decision): Decision => granted(this.store, limit.name, decision);
+    const orThrow = (decision: Decision): Decision => grantedOrThrow(this.store, limit.name, decision);
     return (isPromise(decided) ? decided.then(orThrow) : orThrow(decided)) as Answer<S, Decision>;
   }
 

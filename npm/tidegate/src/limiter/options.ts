@@ -18,7 +18,7 @@ import {
 } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
-import { InputError, show, showObject } from "../limit/errors.ts";
+import { InputError, show, showInstead, showObject } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { meant } from "../limit/nearest.ts";
 import type { Call, Op, Store, SyncStore } from "../stores/contract.ts";
@@ -95,7 +95,7 @@ export interface Value extends State {
 }
 
 /** The settings of a limiter, checked, with a store in memory where none is given. */
-export function checkLimiter<S extends Store>(
+export function checkLimiterOptions<S extends Store>(
   options: LimiterOptions<S>,
 ): Settings & { store: S; now: LimiterOptions<S>["now"] } {
   checkTable("defineLimits", options, LIMITER, "an object, such as { store }");
@@ -261,6 +261,16 @@ export function unknownName(name: unknown, defined: readonly string[]): InputErr
   if (defined.length > MAX_LISTED) listed.push(`and ${defined.length - MAX_LISTED} more`);
   const rule = `one of the limits defined: ${listed.join(", ") || "none is"}`;
   return new InputError("name", rule, name, show(name) + meant(name, defined, '"'));
+}
+
+/** Throws unless it has these methods of a limiter. */
+export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
+  const found = Object(limiter) as Record<string, unknown>;
+  if (methods.every((method) => typeof found[method] === "function")) return;
+  // A framework that was given a middleware's `rateLimit` itself calls it with a request.
+  const isRequest = ["headers", "raw", "req"].some((field) => found[field] !== undefined);
+  const got = isRequest ? "a request; mount what rateLimit(limits, options) returns, not rateLimit itself" : undefined;
+  throw new InputError("limiter", "what defineLimits returns", limiter, got ?? showInstead(limiter));
 }
 
 /** Throws where a limiter lists its limits, and this is none of them. */

@@ -2,7 +2,7 @@ import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
 import type { Problem } from "../http/problem.ts";
 import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from "../limit/checks.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
@@ -183,18 +183,6 @@ function named<R>(
   const field = successful ? "skipSuccessfulRequests" : "skipFailedRequests";
   if (settle !== undefined) throw new InputError(field, "absent beside `settle`, which has the same effect", true);
   return ({ status, aborted }) => ((aborted || status >= 400 ? failed : successful) ? 0 : undefined);
-}
-
-/** Throws unless it is a limiter. */
-export function checkLimiter(limiter: unknown): void {
-  if (typeof (limiter as { limit?: unknown } | null | undefined)?.limit === "function") return;
-  const { headers, raw, req } = Object(limiter) as Record<string, unknown>;
-  // A framework that was given the function itself calls it with a request.
-  const got =
-    headers === undefined && raw === undefined && req === undefined
-      ? showInstead(limiter)
-      : "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
-  throw new InputError("limiter", "what defineLimits returns", limiter, got);
 }
 
 /** Throws where a middleware that wraps a handler has something else in its place. */

@@ -1,8 +1,15 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { isPromise } from "../limit/checks.ts";
-import { InputError, RateLimitError } from "../limit/errors.ts";
+import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
-import type { BlockOptions, Limiter, LimitOptions, LimitRequest } from "../limiter/limiter.ts";
+import {
+  type BlockOptions,
+  grantedOrThrow,
+  type Limiter,
+  type LimitOptions,
+  type LimitRequest,
+} from "../limiter/limiter.ts";
+import { checkLimiter } from "../limiter/options.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */
@@ -68,7 +75,7 @@ export function observe<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   ...observers: readonly [Observer, ...Observer[]]
 ): Limiter<N, S> {
-  if (typeof limiter?.limit !== "function") throw new InputError("limiter", "what defineLimits returns", limiter);
+  checkLimiter(limiter, "limit");
   if ((observers as readonly Observer[]).length === 0)
     throw new InputError("observers", "at least one function", undefined);
   for (const observer of observers) {
@@ -78,14 +85,12 @@ export function observe<N extends string, S extends Store>(
     for (const observer of observers) ignoreRejection(observer(event));
   };
   /** Calls the limiter, and `report` with what it returns, now or later. */
-  function call<R>(method: DecisionEvent["operation"], args: readonly unknown[], report: (result: R) => void): unknown {
+  function call<R>(method: DecisionEvent["operation"], args: unknown[], report: (result: R) => void): unknown {
     const reported = (result: R): R => {
       report(result);
       return result;
     };
-    const result = (limiter[method] as unknown as (...args: readonly unknown[]) => R | Promise<R>).apply(limiter, [
-      ...args,
-    ]);
+    const result = (limiter[method] as (...args: unknown[]) => unknown).apply(limiter, args) as R | Promise<R>;
     return isPromise(result) ? result.then(reported) : reported(result);
   }
   const one =
@@ -95,7 +100,7 @@ export function observe<N extends string, S extends Store>(
       const throws = options?.throws === true;
       return call(operation, [name, throws ? { ...options, throws: false } : options], (decision: Decision) => {
         emit({ operation, name, key: options.key, count: options.count ?? 1, decision });
-        if (throws && !decision.ok) throw new RateLimitError(name, decision);
+        if (throws) grantedOrThrow(limiter.store, name, decision);
       });
     };
   const block = (name: string, options: BlockOptions): unknown =>

@@ -3,7 +3,7 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { callLimits } from "../limit/limit.ts";
 import {
   type Answer,
-  granted,
+  grantedOrThrow,
   Limiter,
   type LimiterOptions,
   type LimitOptions,
@@ -94,7 +94,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
       return decision.ok ? decision : (how.block?.(this, { ...options, name }, decision) ?? decision);
     });
     if (options.throws !== true) return enforced as Answer<S, Decision>;
-    return follow(enforced, (decision) => granted(this.store, name, decision)) as Answer<S, Decision>;
+    return follow(enforced, (decision) => grantedOrThrow(this.store, name, decision)) as Answer<S, Decision>;
   }
 
   override check(name: string, options?: LimitOptions): Answer<S, Decision> {
@@ -120,13 +120,13 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     const decide = (op: "take" | "check", requests: readonly LimitRequest<string>[]) =>
       (op === "take" ? super.limitAll(requests) : super.checkAll(requests)) as Pending<AllDecision>;
     checkRequests(requests);
-    const hows = Array.from(requests, (request) => enforcementOf(Object(request).config as Config | undefined));
-    if (hows.every((how) => how === undefined)) return decide(op, requests) as Answer<S, AllDecision>;
-    const isShadow = (_: unknown, i: number): boolean => hows[i]?.shadow === true;
-    const isEnforced = (_: unknown, i: number): boolean => hows[i]?.shadow !== true;
-    // Not `filter` of the array itself, which skips its holes.
+    // A copy, as `map` and `filter` would skip the holes of an array.
     const given = Array.from(requests);
-    const [trials, enforced] = [given.filter(isShadow), given.filter(isEnforced)];
+    const hows = given.map((request) => enforcementOf(Object(request).config as Config | undefined));
+    if (hows.every((how) => how === undefined)) return decide(op, requests) as Answer<S, AllDecision>;
+    const isShadow = hows.map((how) => how?.shadow === true);
+    const trials = given.filter((_, i) => isShadow[i]);
+    const enforced = given.filter((_, i) => !isShadow[i]);
     // Before the first takes tokens.
     for (const request of trials) checkTrial(request);
     const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);
@@ -139,11 +139,9 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     if (trials.length === 0) return counted as Answer<S, AllDecision>;
     const spread = (all: AllDecision): Pending<AllDecision> =>
       follow(together(trials.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
-        const [left, right] = [
-          all.decisions.values(),
-          tried.flatMap(({ decisions }) => decisions.map(shadowed)).values(),
-        ];
-        const decisions = hows.map((_, i) => (isShadow(_, i) ? right : left).next().value as Decision);
+        const left = all.decisions.values();
+        const right = tried.flatMap(({ decisions }) => decisions.map(shadowed)).values();
+        const decisions = isShadow.map((shadow) => (shadow ? right : left).next().value as Decision);
         return { ...all, decisions };
       });
     return follow(counted, spread) as Answer<S, AllDecision>;

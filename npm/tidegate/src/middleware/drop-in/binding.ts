@@ -1,4 +1,4 @@
-import { checkDefined, checkOptions } from "../../limiter/options.ts";
+import { checkDefined, checkLimiter, checkOptions } from "../../limiter/options.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import type { Store } from "../../stores/contract.ts";
@@ -20,7 +20,7 @@ export interface RateLimitBinding {
  * Throws an `InputError` where `name` is none of the limits.
  */
 export function rateLimitBinding<N extends string, S extends Store>(limiter: Limiter<N, S>, name: N): RateLimitBinding {
-  if (typeof limiter?.limit !== "function") throw new InputError("limiter", "what defineLimits returns", limiter);
+  checkLimiter(limiter, "limit");
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
   return {
