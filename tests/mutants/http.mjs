@@ -54,7 +54,7 @@ export const HTTP = [
     "if (denying.some(never)) return 400;",
     FIELDS,
   ),
-  one("http/problem.ts", "? denying.filter(never) : denying", "? denying : denying", FIELDS),
+  one("http/problem.ts", "? denying : denying.filter(never)", "? denying : denying", FIELDS),
   one(
     "http/fields.ts",
     "known === undefined || remainingOf(item) < remainingOf(known)",

@@ -1,7 +1,7 @@
 import { reasonOf } from "../limit/abort.ts";
 import { isPromise } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
-import { RateLimitError } from "../limit/errors.ts";
+import { hasCode, RateLimitError } from "../limit/errors.ts";
 import { Alarm, type Clock } from "./clock.ts";
 import { Reserve } from "./reserve.ts";
 import type { Semaphore } from "./semaphore.ts";
@@ -27,8 +27,7 @@ export class QueueError extends Error {
 }
 
 /** Whether it is a {@link QueueError}, by its code: copies of the package and other realms count. */
-export const isQueueError = (error: unknown): error is QueueError =>
-  typeof error === "object" && error !== null && (error as { code?: unknown }).code === "TIDEGATE_QUEUE";
+export const isQueueError = (error: unknown): error is QueueError => hasCode(error, "TIDEGATE_QUEUE");
 
 /** What delays calls besides their tokens, such as a server's limits. */
 export interface Pace {

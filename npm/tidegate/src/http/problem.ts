@@ -55,11 +55,8 @@ export function problem(
   const denying = listOf(decided).filter((decision) => !decision.ok);
   if (denying.length === 0) return undefined;
   const status = statusOf(denying, options);
-  const names = [
-    ...new Set(
-      (status === 400 || status === options.never ? denying.filter(never) : denying).map(({ policy }) => policy.name),
-    ),
-  ];
+  const violated = status === 429 || status === 503 ? denying : denying.filter(never);
+  const names = [...new Set(violated.map(({ policy }) => policy.name))];
   const common = { status, "violated-policies": names };
   if (status === 503) {
     const detail = "The limits cannot be looked up at the moment.";

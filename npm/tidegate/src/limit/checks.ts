@@ -54,7 +54,7 @@ export const orFunction = ({ expects, accepts }: Check): Check => ({
 });
 export const functionThat = (expects: string): Check => ({ expects, accepts: (value) => typeof value === "function" });
 
-export const FUNCTION: Check = { expects: "a function", accepts: (value) => typeof value === "function" };
+export const FUNCTION: Check = /* @__PURE__ */ functionThat("a function");
 export const FLAG: Check = { expects: "true or false", accepts: (value) => typeof value === "boolean" };
 export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
 export const SIGNAL: Check = {

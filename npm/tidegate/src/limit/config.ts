@@ -111,23 +111,29 @@ export function readConfig(
   for (const field of Object.keys(read)) {
     if (!legal.includes(field)) throw notAField(field, legal, `a ${kind}`, read[field]);
   }
-  const numbers: Partial<Record<Field, number>> = {};
-  let first = {};
+  const numbers: Partial<Record<PolicyField, Start>> = {};
   for (const field of numbersFor(kind)) {
-    const value = field === "period" || field === "start" ? inMs(read[field]) : read[field];
+    const isTime = field === "period" || field === "start";
+    const value = isTime ? inMs(read[field]) : read[field];
+    if (field === "start" && value === FIRST_REQUEST) numbers.start = FIRST_REQUEST;
     // The engine reports a rate or period that is absent.
-    if (value === undefined) continue;
-    if (field === "start" && value === FIRST_REQUEST) first = { start: FIRST_REQUEST };
-    // The engine takes NaN for an absent number, and an infinite start for the first request.
-    else if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
-      if (typeof value !== "string" || (field !== "period" && field !== "start")) throw numberError(field, value);
-      throw new InputError(field, `${EXPECTS[field]}, or a text such as "15m"`, value);
-    } else numbers[field] = value + 0;
+    else if (value !== undefined) numbers[field] = checkNumber(field, value, isTime);
   }
   const { rate, capacity = rate, shards = 1 } = numbers;
-  const policy = Object.freeze({ name, kind, ...numbers, ...first, capacity, shards } as Policy);
+  const policy = Object.freeze({ name, kind, ...numbers, capacity, shards } as Policy);
   const settings = { onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
   return { policy, settings };
+}
+
+/** A number as the engine checks it, which takes NaN for an absent one, and an infinite start for the first request. */
+function checkNumber(field: PolicyField, value: unknown, isTime: boolean): number {
+  if (isTime && typeof value === "string") {
+    throw new InputError(field, `${EXPECTS[field]}, or a text such as "15m"`, value);
+  }
+  if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
+    throw numberError(field, value);
+  }
+  return value + 0;
 }
 
 /** Writes a policy where the engine and the addon read it: NaN is an absent number. Another `start` is the key's. */

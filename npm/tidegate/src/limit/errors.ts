@@ -139,12 +139,13 @@ export class RateLimitError extends Error {
   }
 }
 
-const has = (error: unknown, code: string): boolean =>
+/** Whether it is an error of this code: those of copies of the package and of other realms are. */
+export const hasCode = (error: unknown, code: string): boolean =>
   typeof error === "object" && error !== null && (error as { code?: unknown }).code === code;
 
 /** Whether it is an {@link InputError}, by its code: copies of the package and other realms count. */
-export const isInputError = (error: unknown): error is InputError => has(error, "TIDEGATE_INPUT");
+export const isInputError = (error: unknown): error is InputError => hasCode(error, "TIDEGATE_INPUT");
 /** Whether it is a {@link StoreError}, by its code. */
-export const isStoreError = (error: unknown): error is StoreError => has(error, "TIDEGATE_STORE");
+export const isStoreError = (error: unknown): error is StoreError => hasCode(error, "TIDEGATE_STORE");
 /** Whether it is a {@link RateLimitError}, by its code. */
-export const isRateLimitError = (error: unknown): error is RateLimitError => has(error, "TIDEGATE_RATE_LIMITED");
+export const isRateLimitError = (error: unknown): error is RateLimitError => hasCode(error, "TIDEGATE_RATE_LIMITED");

@@ -100,19 +100,15 @@ export function rateLimitGuard<N extends string, S extends Store>(
   return { canActivate: (context) => activate(made, options.denied, exchanged(context)) };
 }
 
-function activate<R>(made: Gate<R>, denied: NestDenied<R> | undefined, parts: Exchanged): boolean | Promise<boolean> {
+function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Exchanged): boolean | Promise<boolean> {
   const request = parts.request as R & { rateLimit?: RequestDecision };
   const refuse = (denial: Denial): Pending<never> => {
-    if (denied !== undefined) {
-      return follow(denied(request, denial), (error) => {
-        throw error;
-      });
-    }
-    return follow(parts.exception(denial, HttpException), (error) => {
+    const made = denied === undefined ? parts.exception(denial, HttpException) : denied(request, denial);
+    return follow(made, (error) => {
       throw error;
     });
   };
-  return limitExchange(made, {
+  return limitExchange(gate, {
     ...parts,
     request,
     throws: true,

@@ -28,14 +28,15 @@ export const check: Command = {
   summary: "check policy documents, and print every mistake in them",
   help: HELP,
   options: { json: { type: "boolean" } },
-  run({ positionals, ...args }, terminal) {
+  run(args, terminal) {
+    const { positionals } = args;
     if (positionals.length === 0) throw new UsageError("check needs a file; see tidegate help check");
     const findings = positionals.map((file): Finding => {
       const { rules, fallback, problems } = examine(read(terminal, file));
       const names = [...rules, ...(fallback === undefined ? [] : [fallback])].map(({ name }) => name);
       return { file, ok: problems.length === 0, rules: names, problems };
     });
-    if (flag({ positionals, ...args }, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
+    if (flag(args, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
     else for (const finding of findings) print(finding, terminal.out);
     return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
   },
