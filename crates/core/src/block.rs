@@ -16,8 +16,8 @@ impl Bucket {
     ///
     /// `ms` is integer, 1 to 2^40 ([`check_for`](crate::check_for)). The block ends `ms` after the clock, or after `ts`
     /// where that is ahead; on a grid of windows, where the first window begins at or after that. At its end a token
-    /// bucket holds one token, and a window `rate` tokens (no more than `capacity`); a window that began at a request holds no more than it
-    /// would have without the block. `retry_at` is the end.
+    /// bucket holds one token, and a window `rate` tokens (no more than `capacity`); a window that began at a request
+    /// holds no more than it would have without the block. `retry_at` is the end.
     ///
     /// A block is debt. It never raises the value at any instant, so it shortens neither a debt nor an earlier block:
     /// where one token is denied until then anyway, nothing is written.

@@ -52,8 +52,8 @@ impl Bucket {
         state.ts - now > MAX_SKEW_MS
     }
 
-    /// The state at `now`, with the tokens refilled since, up to the capacity. `now` is integer ms since the Unix
-    /// epoch.
+    /// The state at `now`, with the tokens refilled since, up to the capacity; also what a client shows between two
+    /// responses. `now` is integer ms since the Unix epoch.
     ///
     /// Without a state, or with one from a broken clock, the result is full. A clock that stops or steps back adds
     /// nothing, and `ts` never moves back, so no clock creates tokens.
@@ -103,13 +103,6 @@ impl Bucket {
     #[inline(never)]
     fn full_as_of(&self, at: f64) -> State {
         self.refill(None, at)
-    }
-
-    /// `refill` for display: the state that a client shows between two responses.
-    #[must_use]
-    #[inline]
-    pub fn project(&self, state: Option<State>, now: f64) -> State {
-        self.refill(state, now)
     }
 
     /// The first integer ms after `now` at which `refill(state, t).value - count >= floor`; `None` where that is after

@@ -6,8 +6,7 @@ use core::fmt;
 /// Length of an encoded state.
 pub const STATE_BYTES: usize = 16;
 
-/// Bytes that are not a state: the length is wrong, or a number is not finite. A caller must not treat the key as
-/// fresh.
+/// Bytes that are not a state: the length is wrong, or a number is not finite. A caller must not treat the key as fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptState {
     /// Length of the input, in bytes.
@@ -36,9 +35,7 @@ impl core::error::Error for CorruptState {}
 /// ```
 #[must_use]
 pub fn encode(state: State) -> [u8; STATE_BYTES] {
-    let [a, b, c, d, e, f, g, h] = state.value.to_le_bytes();
-    let [i, j, k, l, m, n, o, p] = state.ts.to_le_bytes();
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+    (u128::from(state.ts.to_bits()) << 64 | u128::from(state.value.to_bits())).to_le_bytes()
 }
 
 /// Reads a state.

@@ -30,7 +30,7 @@ fn call(stored: &mut Option<State>, policy: &Policy, start: f64, step: &Value) -
             return Value::Null;
         }
         "project" => {
-            let state = bucket.project(*stored, now);
+            let state = bucket.refill(*stored, now);
             return json!({ "value": state.value(), "ts": state.ts() });
         }
         "take" => keep(stored, bucket.take(*stored, now, count, reserve)),

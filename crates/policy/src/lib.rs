@@ -2,8 +2,9 @@
 //!
 //! A document is `{ "rules": [ … ] }`. A rule has the requests that it applies to (`match`), the parts of the key
 //! (`limit_keys`), the tokens that a request takes (`cost`), the limit (`algorithm`, `algorithm_config`, and `tiers` for
-//! plans), and how it is enforced (`shadow`, `onStoreError`, `block`). [`Document::parse`] returns named limits with the core's policies, or all mistakes, each with the rule, the
-//! path of the field, and what it must be. The ranges of numbers are the core's table.
+//! plans), and how it is enforced (`shadow`, `onStoreError`, `block`). [`Document::parse`] returns named limits with the
+//! core's policies, or all mistakes, each with the rule, the path of the field, and what it must be. The ranges of numbers
+//! are the core's table.
 
 #![forbid(unsafe_code)]
 

@@ -40,8 +40,8 @@ pub const SAME_KEY: u32 = u32::MAX - 1;
 /// Number that stands for no table and no limit.
 pub const NONE: u32 = u32::MAX;
 
-/// How many doubles a decision takes: value, ts, remaining, retryAt (NaN where there is none), resetAt, then the state
-/// to write: value, ts.
+/// How many doubles a call has: at first the numbers of a [`POLICY`] or of the call, and afterwards the decision's: value,
+/// ts, remaining, retryAt (NaN where there is none), resetAt, then the state to write: value, ts.
 pub const NUMBERS: usize = 8;
 
 /// The call with these numbers, or the status word of an error.

@@ -79,7 +79,7 @@ proptest! {
         finite("give", &bucket.give(state, now, count), now)?;
         finite("charge", &bucket.charge(state, now, count), now)?;
         finite("block", &bucket.block(state, now, length), now)?;
-        let shown = bucket.project(state, now);
+        let shown = bucket.refill(state, now);
         prop_assert!(shown.value() <= bucket.capacity() && shown.value().is_finite() && shown.ts().is_finite());
         prop_assert!(bucket.full_at(state, now) <= MAX_NOW_MS);
     }

@@ -60,7 +60,7 @@ proptest! {
                     prop_assert_eq!(core_bits(&bucket.charge(state, t, count)), core_bits(&bucket.charge(None, t, count)));
                     prop_assert_eq!(bucket.give(state, t, count).decision, bucket.give(None, t, count).decision);
                 }
-                prop_assert_eq!(bucket.project(state, t), bucket.project(None, t));
+                prop_assert_eq!(bucket.refill(state, t), bucket.refill(None, t));
             }
         }
     }

@@ -45,9 +45,8 @@ export interface FixedWindowConfig extends CommonConfig {
   kind: "fixed window";
   /**
    * Where windows start. `"first request"`: at the key's first request; the next window opens at the first request after
-   * the limit is full again. A time: the offset of a fixed grid from 0 UTC, integer ms
-   * or a text with a unit. Default: a grid derived from name
-   * and key, so that the windows of different keys do not all open at the same time.
+   * the limit is full again. A time: the offset of a fixed grid from 0 UTC, integer ms or a text with a unit. Default: a
+   * grid derived from name and key, so that the windows of different keys do not all open at the same time.
    */
   start?: Start | Duration | undefined;
 }

@@ -34,8 +34,8 @@ interface SpendSettings<N extends string> {
   /** Tokens to set aside before the work runs: 0 to 2^40. Estimate high. */
   estimate: number;
   /**
-   * The longest wait for tokens: ms from 0 to 2147483647, or a text such as `"30s"`; default 0. The estimate is reserved, up to each limit's `maxReserved`, so
-   * the turn is certain.
+   * The longest wait for tokens: ms from 0 to 2147483647, or a text such as `"30s"`; default 0. The estimate is reserved, up
+   * to each limit's `maxReserved`, so the turn is certain.
    */
   wait?: Duration | undefined;
   /** Ends the wait: the tokens are returned, and the call rejects with the signal's reason. */

@@ -54,8 +54,9 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
 
 /**
  * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
- * `impossible`, and `shadow denied` for a rule in shadow mode) and `degraded`; `tidegate.wait`, the `retryAfter` of denials in s; `tidegate.evictions` of the store. Never
- * by key, and by at most 100 names of limits, so that no client can add a series.
+ * `impossible`, and `shadow denied` for a rule in shadow mode) and `degraded`; `tidegate.wait`, the `retryAfter` of denials
+ * in s; `tidegate.evictions` of the store. Never by key, and by at most 100 names of limits, so that no client can add a
+ * series.
  *
  * ```ts
  * import { metrics as api } from "@opentelemetry/api";
@@ -74,11 +75,10 @@ export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observe
     unit: "s",
   });
   if (store !== undefined) {
-    meter
-      .createObservableCounter("tidegate.evictions", {
-        description: "States evicted before they were full",
-      })
-      .addCallback((result) => result.observe(store.stats().evicted));
+    const evictions = meter.createObservableCounter("tidegate.evictions", {
+      description: "States evicted before they were full",
+    });
+    evictions.addCallback((result) => result.observe(store.stats().evicted));
   }
   const names = new Set<string>();
   return ({ operation, name, decision }: DecisionEvent): void => {

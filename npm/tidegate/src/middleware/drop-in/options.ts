@@ -9,10 +9,9 @@ export interface HitOptions<S extends Store> {
   /** Any store of this package; default: one in memory, for this drop-in alone. */
   store?: S | undefined;
   /**
-   * The name of what is counted, 1 to 64 characters of `A-Z a-z 0-9 _ . -`
-   * (58 for Fastify and Nest). Required with a `store`: servers that use the
-   * same name on the same backing store share the counts; two limits need two names. Without a `store`, the default is
-   * the name of the other package.
+   * The name of what is counted, 1 to 64 characters of `A-Z a-z 0-9 _ . -` (58 for Fastify and Nest). Required with a
+   * `store`: servers that use the same name on the same backing store share the counts; two limits need two names. Without
+   * a `store`, the default is the name of the other package.
    */
   name?: string | undefined;
 }
