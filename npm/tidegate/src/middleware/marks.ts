@@ -14,7 +14,7 @@ class Given {
 }
 
 /**
- * Marks for objects that each exist for one request: private fields of theirs, which nobody sees and no copy has. A `WeakSet`
+ * Marks for objects that each exist for one request: private fields of theirs, which no other code sees and no copy has. A `WeakSet`
  * would do the same, but its entries cost the garbage collector more than all else that middleware does with a request.
  */
 export function marks(): Marks {
