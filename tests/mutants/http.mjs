@@ -129,7 +129,7 @@ export const HTTP = [
   one("http/client-ip.ts", "text === list[i]", "true", TRUST),
   one("http/client-ip.ts", "texts.length === list.length", "texts.length > 0", TRUST),
   // All middleware.
-  one("middleware/gate.ts", "if (decided.has(once)) return undefined;", "", EXPRESS),
+  one("middleware/gate.ts", "if (decided.get(once) === true) return undefined;", "", EXPRESS),
   one("middleware/gate.ts", "!this.decision.ok && !this.#gate.options.shadow", "!this.decision.ok", GATE, EXPRESS),
   one("middleware/gate.ts", "headers === undefined || shadow", "headers === undefined", EXPRESS, GATE),
   one(

@@ -6,6 +6,7 @@ import { type Admission, type Gate, gate } from "./gate.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
+import { slot } from "./slot.ts";
 
 /**
  * Settles once: at the handler's end, or when the client leaves before, also where it left before the decision. Call it
@@ -86,10 +87,10 @@ export type FetchDenied<R> = (request: R, denial: Denial) => Pending<Response>;
 /** Settings of {@link rateLimit}. */
 export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
 
-const decisions = new WeakMap<object, RequestDecision>();
+const decisions = slot<RequestDecision>();
 
 /** The decision on a request; `undefined` where it was not limited. */
-export const decisionOf = (request: object): RequestDecision | undefined => decisions.get(request);
+export const decisionOf = (request: object): RequestDecision | undefined => decisions.get(Object(request) as object);
 
 /**
  * A handler that calls the limiter first. It takes and passes on what the host passes beside the request. Deno and Bun

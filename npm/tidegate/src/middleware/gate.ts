@@ -17,11 +17,11 @@ import {
   type Several,
 } from "./options.ts";
 import { type Blocker, escalated, escalation } from "./escalation.ts";
-import { marks } from "./marks.ts";
 import { follow, type Pending, together } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { checkSelection, isSelection } from "./selection.ts";
 import { type Ledger, type Outcome, settleUp } from "./settlement.ts";
+import { slot } from "./slot.ts";
 
 /** A request that was decided. */
 export class Admission<R> {
@@ -132,7 +132,7 @@ export function gate<R, N extends string, S extends Store, D>(
       : escalated(taken, decided, (denied, decision) =>
           selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision),
         );
-  const decided = marks();
+  const decided = slot<true>();
   let reported = false;
   const log = (error: unknown): void => {
     if (!reported) console.error("tidegate: a request failed; further errors are not logged:", error);
@@ -150,8 +150,8 @@ export function gate<R, N extends string, S extends Store, D>(
     },
     admit: (request, incoming, once) => {
       if (once !== undefined) {
-        if (decided.has(once)) return undefined;
-        decided.add(once);
+        if (decided.get(once) === true) return undefined;
+        decided.set(once, true);
       }
       if (skip === undefined) return decide(request, incoming);
       return follow(skip(request), (skipped) => (skipped ? undefined : decide(request, incoming)));

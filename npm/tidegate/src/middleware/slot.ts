@@ -1,0 +1,34 @@
+/** A value that objects have, each its own. */
+export interface Slot<T> {
+  get(object: object): T | undefined;
+  set(object: object, value: T): void;
+}
+
+/** The object that a constructor returns gets the private fields of the class that extends it. */
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: the purpose of this class
+    return object;
+  }
+}
+
+/**
+ * A slot of objects that each exist for one request: a private field of theirs, which no other code sees and no copy has. A
+ * `WeakMap` would do the same, but its entries cost the garbage collector more than all else that middleware does with a
+ * request.
+ */
+export function slot<T>(): Slot<T> {
+  class Holder extends Given {
+    #value: T;
+    constructor(object: object, value: T) {
+      super(object);
+      this.#value = value;
+    }
+    static get = (object: object): T | undefined => (#value in object ? object.#value : undefined);
+    static set = (object: object, value: T): void => {
+      if (#value in object) object.#value = value;
+      else new Holder(object, value);
+    };
+  }
+  return Holder;
+}
