@@ -267,10 +267,7 @@ export function unknownName(name: unknown, defined: readonly string[]): InputErr
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
   const found = Object(limiter) as Record<string, unknown>;
   if (methods.every((method) => typeof found[method] === "function")) return;
-  // A framework that was given a middleware's `rateLimit` itself calls it with a request.
-  const isRequest = ["headers", "raw", "req"].some((field) => found[field] !== undefined);
-  const got = isRequest ? "a request; mount what rateLimit(limits, options) returns, not rateLimit itself" : undefined;
-  throw new InputError("limiter", "what defineLimits returns", limiter, got ?? showInstead(limiter));
+  throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
 }
 
 /** Throws where a limiter lists its limits, and this is none of them. */

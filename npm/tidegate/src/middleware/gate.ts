@@ -13,6 +13,7 @@ import {
   checkGateOptions,
   type Denial,
   type Options,
+  refuseRequest,
   type RequestDecision,
   type Several,
 } from "./options.ts";
@@ -119,6 +120,7 @@ export function gate<R, N extends string, S extends Store, D>(
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
 ): Gate<R> {
+  refuseRequest(limiter);
   checkLimiter(limiter, "limit");
   const checked = checkGateOptions(options);
   const { skip, onDecision, onError } = checked;

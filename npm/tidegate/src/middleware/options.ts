@@ -185,6 +185,14 @@ function named<R>(
   return ({ status, aborted }) => ((aborted || status >= 400 ? failed : successful) ? 0 : undefined);
 }
 
+/** Throws where a framework was given `rateLimit` itself, and calls it with a request. */
+export function refuseRequest(limiter: unknown): void {
+  const { limit, headers, raw, req } = Object(limiter) as Record<string, unknown>;
+  if (limit !== undefined || (headers ?? raw ?? req) === undefined) return;
+  const got = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
+  throw new InputError("limiter", "what defineLimits returns", limiter, got);
+}
+
 /** Throws where a middleware that wraps a handler has something else in its place. */
 export function checkHandler(field: "handler" | "listener" | "action", handler: unknown): void {
   if (typeof handler === "function") return;
