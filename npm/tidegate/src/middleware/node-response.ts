@@ -13,7 +13,8 @@ export interface NodeResponse {
   readonly writableEnded: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
-  end(body?: string): unknown;
+  end(): unknown;
+  end(body: string): unknown;
   once(event: "finish" | "close", listener: () => void): unknown;
 }
 

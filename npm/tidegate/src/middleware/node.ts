@@ -1,9 +1,10 @@
 /**
- * A limit in front of a request listener of `node:http`.
+ * A limit in front of a request listener of `node:http`, `node:https` or `node:http2`.
  *
  * @module
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { gate } from "./gate.ts";
@@ -12,14 +13,25 @@ import { checkHandler, type Denial, type Options, type RequestDecision } from ".
 
 export type { Denial, RequestDecision } from "./options.ts";
 
+type AnyRequest = IncomingMessage | Http2ServerRequest;
+type AnyResponse = ServerResponse | Http2ServerResponse;
+
 /** Answers a denied request. */
-export type NodeDenied = (request: IncomingMessage, response: ServerResponse, denial: Denial) => unknown;
+export type NodeDenied<R extends AnyRequest = IncomingMessage, W extends AnyResponse = ServerResponse> = (
+  request: R,
+  response: W,
+  denial: Denial,
+) => unknown;
 
 /** Settings of {@link rateLimit}. */
-export type NodeOptions<N extends string> = Options<IncomingMessage, N, NodeDenied>;
+export type NodeOptions<
+  N extends string,
+  R extends AnyRequest = IncomingMessage,
+  W extends AnyResponse = ServerResponse,
+> = Options<R, N, NodeDenied<R, W>>;
 
 /** A request with its decision, which is absent where `skip` was true. */
-export type LimitedRequest = IncomingMessage & { rateLimit: RequestDecision };
+export type LimitedRequest<R extends AnyRequest = IncomingMessage> = R & { rateLimit: RequestDecision };
 
 /**
  * A listener that calls the limiter first. The decision is `request.rateLimit`; a denied request gets 429 with
@@ -32,11 +44,16 @@ export type LimitedRequest = IncomingMessage & { rateLimit: RequestDecision };
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<N extends string, S extends Store>(
+export function rateLimit<
+  N extends string,
+  S extends Store,
+  R extends AnyRequest = IncomingMessage,
+  W extends AnyResponse = ServerResponse,
+>(
   limiter: Limiter<N, S>,
-  options: NodeOptions<NoInfer<N>>,
-  listener: (request: LimitedRequest, response: ServerResponse) => unknown,
-): (request: IncomingMessage, response: ServerResponse) => void {
+  options: NodeOptions<NoInfer<N>, R, W>,
+  listener: (request: LimitedRequest<R>, response: W) => unknown,
+): (request: R, response: W) => void {
   const made = gate(limiter, options);
   checkHandler("listener", listener);
   const { denied } = options;
@@ -53,10 +70,10 @@ export function rateLimit<N extends string, S extends Store>(
         once: undefined,
         response,
         attach: (decision) => {
-          (request as LimitedRequest).rateLimit = decision;
+          (request as LimitedRequest<R>).rateLimit = decision;
         },
         refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, denial)),
       });
-    goOn(decide, () => void listener(request as LimitedRequest, response), fail);
+    goOn(decide, () => void listener(request as LimitedRequest<R>, response), fail);
   };
 }

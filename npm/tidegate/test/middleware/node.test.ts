@@ -1,5 +1,6 @@
 import { createServer, IncomingMessage, ServerResponse } from "node:http";
-import { Socket } from "node:net";
+import { connect, createServer as createServer2 } from "node:http2";
+import { type AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
@@ -83,6 +84,41 @@ test("a response that ends and never closes, as on AWS Lambda, settles once and 
   expect(ends).toEqual([[200, false]]);
   response.emit("close");
   expect(ends).toEqual([[200, false]]);
+});
+
+test("a listener of node:http2 is limited by the peer's address, and its request and response have that module's types", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 0 });
+  const keys: string[] = [];
+  const limited = createServer2(
+    rateLimit(
+      limits,
+      {
+        name: "api",
+        onDecision: (_, { authority, socket }) => void keys.push(authority, String(socket.remoteAddress)),
+      },
+      (request, response) => response.end(String(request.rateLimit.remaining)),
+    ),
+  );
+  await once(limited.listen(0, "127.0.0.1"), "listening");
+  const authority = `127.0.0.1:${(limited.address() as AddressInfo).port}`;
+  const session = connect(`http://${authority}`);
+  const answers: unknown[] = [];
+  for (let i = 0; i < 2; i++) {
+    const stream = session.request({ ":path": "/" }).setEncoding("utf8");
+    const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+    answers.push([
+      headers[":status"],
+      headers["ratelimit"],
+      await stream.reduce((text: string, part: string) => text + part, ""),
+    ]);
+  }
+  expect(answers).toEqual([
+    [200, '"api";r=0;t=60', "0"],
+    [429, '"api";r=0;t=60', expect.stringContaining('"status":429')],
+  ]);
+  expect(keys).toEqual([authority, "127.0.0.1", authority, "127.0.0.1"]);
+  session.close();
+  await once(limited.close(), "close");
 });
 
 test("onError gets the error of a function in the options, and the request 500", async () => {
