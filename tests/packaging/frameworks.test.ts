@@ -27,7 +27,7 @@ const PACKAGES: Record<string, Record<string, string>> = {
     "@nestjs/websockets": "@nestjs/websockets",
   },
   next: {},
-  node: {},
+  node: { connect: "connect", "@types/connect": "@types/connect" },
 };
 
 const OPTIONS = {

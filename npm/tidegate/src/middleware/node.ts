@@ -1,5 +1,6 @@
 /**
- * A limit in front of a request listener of `node:http`, `node:https` or `node:http2`.
+ * A limit in front of a request listener of `node:http`, `node:https` or `node:http2`; and as middleware of Connect, Polka,
+ * Restify and others that take `(request, response, next)`.
  *
  * @module
  */
@@ -7,9 +8,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
-import { gate } from "./gate.ts";
+import { type Gate, gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
+import type { Pending } from "./pending.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
 
@@ -56,24 +58,57 @@ export function rateLimit<
 ): (request: R, response: W) => void {
   const made = gate(limiter, options);
   checkHandler("listener", listener);
-  const { denied } = options;
   return (request, response) => {
     const fail = (error: unknown): void => {
       void made.report(error);
       if (!response.headersSent) response.statusCode = 500;
       response.end();
     };
-    const decide = () =>
-      limitExchange(made, {
-        request,
-        incoming: request,
-        once: undefined,
-        response,
-        attach: (decision) => {
-          (request as LimitedRequest<R>).rateLimit = decision;
-        },
-        refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, denial)),
-      });
-    goOn(decide, () => void listener(request as LimitedRequest<R>, response), fail);
+    const allowed = () => decide(made, options.denied, request, response, undefined);
+    goOn(allowed, () => void listener(request as LimitedRequest<R>, response), fail);
   };
 }
+
+/**
+ * The same as a middleware of Connect, Polka, Restify and Vite's server, whose requests and responses are those of
+ * `node:http`. Errors go to `next`. A middleware that is mounted twice on a route decides once.
+ *
+ * ```ts
+ * polka().use(rateLimitMiddleware(limits, { name: "api" }));
+ * ```
+ *
+ * Throws an `InputError` where an option is wrong.
+ */
+export function rateLimitMiddleware<
+  N extends string,
+  S extends Store,
+  R extends AnyRequest = IncomingMessage,
+  W extends AnyResponse = ServerResponse,
+>(
+  limiter: Limiter<N, S>,
+  options: NodeOptions<NoInfer<N>, R, W>,
+): (request: R, response: W, next: (error?: Error) => void) => void {
+  const made = gate(limiter, options);
+  return (request, response, next) => {
+    const allowed = () => decide(made, options.denied, request, response, request);
+    goOn(allowed, next, (error) => next(error as Error));
+  };
+}
+
+const decide = <R extends AnyRequest, W extends AnyResponse>(
+  made: Gate<R>,
+  denied: NodeDenied<R, W> | undefined,
+  request: R,
+  response: W,
+  once: object | undefined,
+): Pending<boolean> =>
+  limitExchange(made, {
+    request,
+    incoming: request,
+    once,
+    response,
+    attach: (decision) => {
+      (request as LimitedRequest<R>).rateLimit = decision;
+    },
+    refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, denial)),
+  });

@@ -1,11 +1,12 @@
 import { createServer, IncomingMessage, ServerResponse } from "node:http";
-import { connect, createServer as createServer2 } from "node:http2";
+import { connect as connect2, createServer as createServer2 } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import { Writable } from "node:stream";
+import connect from "connect";
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
+import { type NodeOptions, rateLimit, rateLimitMiddleware } from "../../src/middleware/node.ts";
 import { handle, headerOf, listen } from "./handler.ts";
 import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
@@ -36,6 +37,24 @@ middlewareSuite(
   },
   { wraps: true },
 );
+
+middlewareSuite("Connect", async (limiter, options) => {
+  const app = connect();
+  for (const { custom, twice, ...rest } of options) {
+    const given = seen(rest, headerOf) as NodeOptions<string>;
+    if (custom !== undefined) {
+      given.denied = async (_, response) => {
+        if (typeof custom !== "object") throw new Error("denied fails");
+        response.writeHead(custom.status).end(custom.text);
+      };
+    }
+    const limit = rateLimitMiddleware(limiter, given);
+    app.use(limit);
+    if (twice === true) app.use(limit);
+  }
+  app.use((request: IncomingMessage, response: ServerResponse) => handle(request, response));
+  return listen(createServer(app));
+});
 
 test("a request that is denied after its response began runs no listener, and ends", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
@@ -101,7 +120,7 @@ test("a listener of node:http2 is limited by the peer's address, and its request
   );
   await once(limited.listen(0, "127.0.0.1"), "listening");
   const authority = `127.0.0.1:${(limited.address() as AddressInfo).port}`;
-  const session = connect(`http://${authority}`);
+  const session = connect2(`http://${authority}`);
   const answers: unknown[] = [];
   for (let i = 0; i < 2; i++) {
     const stream = session.request({ ":path": "/" }).setEncoding("utf8");
