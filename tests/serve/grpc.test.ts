@@ -1,5 +1,5 @@
 /** Envoy's rate limit protocol, by a client of @grpc/grpc-js that loads the protocol's own description. */
-import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
@@ -31,6 +31,7 @@ type Entries = Readonly<Record<string, string>>;
 interface Descriptor {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   readonly hits_addend?: { readonly value: number };
+  readonly is_negative_hits?: boolean;
 }
 interface Limited {
   readonly overall_code: string;
@@ -96,6 +97,45 @@ test("hits_addend is the cost, and that of a descriptor goes before that of the 
   expect((await call({ descriptors: [one], hits_addend: 2 })).statuses[0]?.limit_remaining).toBe(1);
   const own = { ...one, hits_addend: { value: 1 } };
   expect((await call({ descriptors: [own], hits_addend: 3 })).statuses[0]?.limit_remaining).toBe(0);
+});
+
+test("negative hits are given back, up to the capacity, whatever the other descriptors take", async () => {
+  const client = of({ remote_address: "192.0.2.9" });
+  const refund = { ...client, hits_addend: { value: 2 }, is_negative_hits: true };
+  await call({ descriptors: [{ ...client, hits_addend: { value: 3 } }] });
+  expect(await call({ descriptors: [refund] })).toMatchObject({
+    overall_code: "OK",
+    statuses: [{ code: "OK", limit_remaining: 2 }],
+    response_headers_to_add: [],
+  });
+  const slow = { ...of({ generic_key: "slow" }), hits_addend: { value: 99 } };
+  expect(codes(await call({ descriptors: [slow, refund] }))).toEqual(["OVER_LIMIT", "OVER_LIMIT", "OK"]);
+  expect(await call({ descriptors: [client] })).toMatchObject({ statuses: [{ limit_remaining: 2 }] });
+});
+
+test("a mistake is named, and takes nothing", async () => {
+  const client = of({ remote_address: "192.0.2.10" });
+  const wrong: [Descriptor, string][] = [
+    [
+      of({ remote_address: "nope" }),
+      '`request.address` must be an IP address, because a rule reads ip:address; got "nope"',
+    ],
+    [of({ remote_address: "" }), "`request.address` must be an IP address"],
+    [
+      { ...client, hits_addend: { value: 2 ** 41 } },
+      "`hits_addend` must be a number of tokens from 0 to 1099511627776; got 2199023255552",
+    ],
+  ];
+  for (const [descriptor, details] of wrong) {
+    await expect(call({ descriptors: [client, descriptor] })).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: expect.stringContaining(details),
+    });
+  }
+  // An entry without a key, which Envoy does not send, is no key of a rule.
+  expect(await call({ descriptors: [client, of({ "": "" })] })).toMatchObject({
+    statuses: [{ limit_remaining: 2 }, {}],
+  });
 });
 
 test("the limits of all descriptors are taken, or none", async () => {

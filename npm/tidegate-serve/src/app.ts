@@ -75,7 +75,7 @@ function handler(route: Route, file: PolicyFile): Handler {
 
 /** The response to a request that failed. */
 function failed(error: unknown, c: Context, log: Log): Response {
-  if (error instanceof RequestError) return mistaken(c, error.mistake);
+  if (error instanceof RequestError) return mistaken(c, error);
   if (isStoreError(error)) return problem(c, 503, `The store failed: ${messagesOf(error)}.`);
   const stack = error instanceof Error ? error.stack : undefined;
   log.error("request failed", { path: c.req.path, cause: messagesOf(error), stack });

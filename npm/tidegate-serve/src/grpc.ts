@@ -1,5 +1,5 @@
 /** Envoy's rate limit protocol over gRPC, decided by the policies in force. */
-import type { AllDecision, Decision, LimitRequest } from "tidegate";
+import { type AllDecision, type Decision, InputError, type LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
 import { messagesOf } from "tidegate/cli";
 import type { PolicyFile } from "./policies.ts";
@@ -17,6 +17,8 @@ import { UsageError } from "tidegate/cli";
 
 /** The largest number of a field of 32 bits. */
 const MOST = 2 ** 32 - 1;
+/** The largest count of a limiter. */
+const MOST_HITS = 2 ** 40;
 /** What rules read of a descriptor without an address; only rules that do not read it apply then. */
 const NO_ADDRESS = "none";
 
@@ -27,7 +29,7 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   const query = new URLSearchParams();
   const present = new Set(Object.keys(headers).map((name) => `header:${name}`));
   let address: string | undefined;
-  for (const { key, value } of entries) {
+  for (const { key = "", value = "" } of entries) {
     const [, source = "header", name = key] = /^(header|query|jwt):(.+)$/.exec(key) ?? [];
     if (key === "remote_address" || key === "ip:address") {
       address = value;
@@ -46,10 +48,12 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   );
 }
 
-/** The tokens that a descriptor takes, where the request states them. */
+/** The tokens that a descriptor takes or gives back, where the request states them. */
 function hitsOf(request: RateLimitRequest, { hitsAddend }: Descriptor): number | undefined {
-  if (hitsAddend !== undefined) return Number(hitsAddend.value ?? 0);
-  return request.hitsAddend === undefined || request.hitsAddend === 0 ? undefined : request.hitsAddend;
+  if (hitsAddend === undefined) return request.hitsAddend === 0 ? undefined : request.hitsAddend;
+  const hits = Number(hitsAddend.value ?? 0);
+  if (hits <= MOST_HITS) return hits;
+  throw new InputError("hits_addend", `a number of tokens from 0 to ${MOST_HITS}`, hits);
 }
 
 /** The status of a descriptor's decisions; rules in shadow mode are none of the client's business. */
@@ -73,26 +77,32 @@ function statusOf(decisions: readonly Decision[]): Status {
   };
 }
 
-/** Decides a request: the limits of all its descriptors, all or nothing. */
+/** Decides a request: the limits of all its descriptors, all or nothing. Then negative hits are given back. */
 async function decide(file: PolicyFile, request: RateLimitRequest): Promise<RateLimitResponse> {
   const { domain = "", descriptors } = request;
-  const limits = descriptors.map((descriptor) => {
+  // All are checked before the first takes tokens.
+  const calls = descriptors.map((descriptor) => {
     const count = hitsOf(request, descriptor);
     const found = limitsOf(file, domain, descriptor);
-    return count === undefined ? found : found.map((limit) => ({ ...limit, count }));
+    const limits = count === undefined ? found : found.map((limit) => ({ ...limit, count }));
+    return { limits, gives: descriptor.isNegativeHits === true };
   });
-  const all = limits.flat();
-  if (all.length === 0) {
-    return { overallCode: OK, statuses: descriptors.map(() => ({ code: OK })), responseHeadersToAdd: [] };
-  }
-  const decided: AllDecision = await file.limiter.limitAll(all);
-  const rest = [...decided.decisions];
-  const statuses = limits.map(({ length }) => statusOf(rest.splice(0, length)));
+  const taken = calls.flatMap(({ limits, gives }) => (gives ? [] : limits));
+  const decided: AllDecision | undefined = taken.length === 0 ? undefined : await file.limiter.limitAll(taken);
+  const rest = [...(decided?.decisions ?? [])];
+  const decisions = calls.map(({ limits, gives }) =>
+    gives ? Promise.all(limits.map((limit) => giveBack(file, limit))) : rest.splice(0, limits.length),
+  );
   return {
-    overallCode: decided.ok ? OK : OVER_LIMIT,
-    statuses,
-    responseHeadersToAdd: Object.entries(rateLimitHeaders(decided)).map(([key, value]) => ({ key, value })),
+    overallCode: decided?.ok === false ? OVER_LIMIT : OK,
+    statuses: (await Promise.all(decisions)).map(statusOf),
+    responseHeadersToAdd:
+      decided === undefined ? [] : Object.entries(rateLimitHeaders(decided)).map(([key, value]) => ({ key, value })),
   };
+}
+
+async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: LimitRequest<string>): Promise<Decision> {
+  return file.limiter.give(name, options);
 }
 
 /** A server that listens. */

@@ -18,10 +18,13 @@ export class RequestError extends Error {
   readonly mistake: Mistake;
 
   constructor(mistake: Mistake) {
-    super(mistake.field);
+    super(sentence(mistake));
     this.mistake = mistake;
   }
 }
+
+const sentence = ({ field, rule, value, remedy }: Mistake): string =>
+  `\`${field}\` must be ${rule}; got ${shown(value)}. ${remedy}`;
 
 const TITLES = {
   400: "Bad Request",
@@ -54,9 +57,8 @@ function shown(value: unknown): string {
 }
 
 /** The response to a mistake of the caller. */
-export function mistaken(c: Context, { field, rule, value, remedy }: Mistake): Response {
+export function mistaken(c: Context, { message, mistake }: RequestError): Response {
+  const { field, rule, value, remedy } = mistake;
   const got = shown(value);
-  const small = got.endsWith("…") ? got : value;
-  const detail = `\`${field}\` must be ${rule}; got ${got}. ${remedy}`;
-  return problem(c, 400, detail, { field, rule, value: small, remedy });
+  return problem(c, 400, message, { field, rule, value: got.endsWith("…") ? got : value, remedy });
 }

@@ -8,7 +8,13 @@ const root = protobuf.Root.fromJSON({
   nested: {
     Entry: { fields: { key: field("string", 1), value: field("string", 2) } },
     UInt64Value: { fields: { value: field("uint64", 1) } },
-    Descriptor: { fields: { entries: repeated("Entry", 1), hitsAddend: field("UInt64Value", 3) } },
+    Descriptor: {
+      fields: {
+        entries: repeated("Entry", 1),
+        hitsAddend: field("UInt64Value", 3),
+        isNegativeHits: field("bool", 4),
+      },
+    },
     Request: {
       fields: { domain: field("string", 1), descriptors: repeated("Descriptor", 2), hitsAddend: field("uint32", 3) },
     },
@@ -46,9 +52,12 @@ export const UNITS: Readonly<Record<number, number>> = {
 };
 
 export interface Descriptor {
-  readonly entries: readonly { readonly key: string; readonly value: string }[];
+  /** A text that is empty is absent. */
+  readonly entries: readonly { readonly key?: string; readonly value?: string }[];
   /** In place of that of the request; as text, because it has 64 bits. */
   readonly hitsAddend?: { readonly value?: string } | undefined;
+  /** The hits are given back. */
+  readonly isNegativeHits?: boolean | undefined;
 }
 
 export interface RateLimitRequest {
