@@ -4,8 +4,12 @@ import { readFileSync } from "node:fs";
 import { run, UsageError } from "./cli.ts";
 
 // A reader that has seen enough (`| head`) is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
+let reported = false;
+process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE" || reported) return;
+  reported = true;
+  process.stderr.write(`tidegate-replay: the output cannot be written: ${message}\n`);
+  process.exitCode = 2;
 });
 
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
@@ -16,7 +20,7 @@ run(process.argv.slice(2), {
   status: process.stderr.isTTY ? status : undefined,
 }).then(
   (code) => {
-    process.exitCode = code;
+    process.exitCode ||= code;
   },
   (error: unknown) => {
     if (!(error instanceof UsageError)) throw error;

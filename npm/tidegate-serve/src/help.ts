@@ -31,7 +31,8 @@ The log is on the standard output: one JSON object per line. SIGHUP, or a change
 the policies again; where they have mistakes, the old ones stay in force. SIGTERM and SIGINT end the
 service after the requests under way.
 
-Exit codes: 0 ended by a signal; 1 the policies have mistakes; 2 the command line has mistakes.
+Exit codes: 0 ended by a signal; 1 the policies have mistakes, or the output cannot be written; 2 the
+command line has mistakes.
 
 Example:
   tidegate-serve policies.json --store redis://127.0.0.1:6379`;

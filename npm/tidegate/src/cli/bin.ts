@@ -8,8 +8,12 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
 };
 
 // A reader that closes the pipe early (`| head`) is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
+let reported = false;
+process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE" || reported) return;
+  reported = true;
+  process.stderr.write(`tidegate: the output cannot be written: ${message}\n`);
+  process.exitCode = 1;
 });
 
 // Only on a terminal: a file of the standard error has errors alone.
@@ -28,5 +32,5 @@ main(process.argv.slice(2), version, {
   screen: process.stdout.isTTY ? screen : undefined,
   status: process.stderr.isTTY ? status : undefined,
 }).then((code) => {
-  process.exitCode = code;
+  process.exitCode ||= code;
 });
