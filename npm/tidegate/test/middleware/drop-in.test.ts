@@ -124,7 +124,12 @@ test("a store that fails is express-rate-limit's to pass on or not", async () =>
     await close();
     return status;
   };
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
   expect([await status(false), await status(true)]).toEqual([500, 200]);
+  expect(logged.mock.calls.map(([message]) => String(message).replace(/^.*; /, ""))).toEqual(
+    Array(2).fill("until down answers again, its calls are rejected, and express-rate-limit passes or fails them"),
+  );
+  logged.mockRestore();
 });
 
 describe.each(STORES)("hono-rate-limiter, with a store that answers %s", (_, make) => {

@@ -6,7 +6,7 @@ import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store, SyncStore } from "../../stores/contract.ts";
 import { follow, type Pending } from "../pending.ts";
 import { hitKey, wholePeriod, window } from "./algebra.ts";
-import { checkHits, type HitOptions } from "./options.ts";
+import { type CheckedHits, checkHits, type HitOptions } from "./options.ts";
 
 /** Hits of a key, and when its window ends. */
 export interface Hits {
@@ -19,13 +19,13 @@ type In<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 /** Hits in windows of `period` ms, which begin with a key's first hit. In a window of 0 ms, each hit is the first. */
 export class HitCounter<S extends Store> {
   readonly name: string;
-  readonly #settings: { store?: S };
+  readonly settings: CheckedHits<S>["settings"];
   #limiter: Limiter<string, S>;
 
   constructor(options: HitOptions<S>, otherwise: string, limits?: (name: string) => readonly string[]) {
     const { name, settings } = checkHits(options, otherwise, limits);
     this.name = name;
-    this.#settings = settings;
+    this.settings = settings;
     this.#limiter = new Limiter<string, S>({}, settings);
   }
 
@@ -59,7 +59,7 @@ export class HitCounter<S extends Store> {
 
   /** Forgets every key. Only where the counts are in this drop-in's own memory. */
   forgetAll(): void {
-    this.#limiter = new Limiter<string, S>({}, this.#settings);
+    this.#limiter = new Limiter<string, S>({}, this.settings);
   }
 
   #pending<T>(value: T): Pending<T> {

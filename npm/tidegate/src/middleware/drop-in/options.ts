@@ -1,4 +1,5 @@
-import { checkOptions } from "../../limiter/options.ts";
+import { checkOptions, type LimiterOptions } from "../../limiter/options.ts";
+import type { Log } from "../../limiter/outages.ts";
 import { checkFields, fieldTable } from "../../limit/checks.ts";
 import { InputError } from "../../limit/errors.ts";
 import { checkName } from "../../limit/evaluator.ts";
@@ -18,8 +19,18 @@ export interface HitOptions<S extends Store> {
 
 export interface CheckedHits<S extends Store> {
   readonly name: string;
-  readonly settings: { store?: S };
+  readonly settings: Pick<LimiterOptions<S>, "store" | "log">;
 }
+
+/** The limiter's log, whose line would say that calls are denied: the other package passes or fails them. */
+const logOf = (peer: string): Log => ({
+  error: (message, cause) =>
+    console.error(
+      message.replace('denied (onStoreError: "deny")', `rejected, and ${peer} passes or fails them`),
+      cause,
+    ),
+  info: (message) => console.info(message),
+});
 
 const FIELDS = fieldTable("store", "name");
 const UNIQUE =
@@ -56,5 +67,5 @@ export function checkHits<S extends Store>(
   if (names.some((limit) => taken.has(limit))) throw new InputError("name", UNIQUE, name);
   for (const limit of names) taken.add(limit);
   used.set(store, taken);
-  return { name, settings: { store } };
+  return { name, settings: { store, log: logOf(otherwise) } };
 }

@@ -3,6 +3,7 @@ import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { Limiter } from "../../limiter/limiter.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, window } from "./algebra.ts";
+import type { CheckedHits } from "./options.ts";
 
 /** Hits of a key, and how many ms its window or block still lasts. */
 export interface Current {
@@ -24,8 +25,8 @@ export class StretchedCounter<S extends Store> {
   readonly #over: string;
   readonly #block: string;
 
-  constructor(name: string, store: S | undefined) {
-    this.#limiter = new Limiter<string, S>({}, store === undefined ? {} : { store });
+  constructor({ name, settings }: CheckedHits<S>) {
+    this.#limiter = new Limiter<string, S>({}, settings);
     [this.#hits, this.#over, this.#block] = stretchedNames(name) as [string, string, string];
   }
 
