@@ -102,7 +102,10 @@ impl Bound {
         &ROWS[field as usize]
     }
 
-    /// Returns `value`, or an error where it is out of range. `-0` becomes `0`.
+    /// Returns `value`; `-0` becomes `0`.
+    ///
+    /// # Errors
+    /// Where it is out of range, NaN, or a fraction where only integers are legal.
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
     pub fn check(&self, value: f64) -> Result<f64, InputError> {
@@ -115,18 +118,27 @@ impl Bound {
 }
 
 /// Checks a count of tokens: finite, 0 to 2^40.
+///
+/// # Errors
+/// Where it is out of range, or NaN.
 #[inline]
 pub fn check_count(count: f64) -> Result<f64, InputError> {
     Bound::of(Field::Count).check(count)
 }
 
 /// Checks the length of a block: integer ms, 1 to 2^40.
+///
+/// # Errors
+/// Where it is out of range, NaN, or a fraction.
 #[inline]
 pub fn check_for(ms: f64) -> Result<f64, InputError> {
     Bound::of(Field::For).check(ms)
 }
 
 /// Checks a clock reading: 0 to 2^52 ms since the Unix epoch. A fraction is floored first.
+///
+/// # Errors
+/// Where it is out of range, or NaN.
 #[inline]
 pub fn check_now(now: f64) -> Result<f64, InputError> {
     if !now.is_finite() {

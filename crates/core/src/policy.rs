@@ -80,6 +80,9 @@ impl Policy {
     ///     "`rate` must be a finite number of tokens above 0 and up to 1099511627776; got 0"
     /// );
     /// ```
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
     pub fn new(config: &Config) -> Result<Policy, InputError> {
         let optional = |field, value: Option<f64>| value.map(|v| Bound::of(field).check(v)).transpose();
         let rate = Bound::of(Field::Rate).check(config.rate)?;

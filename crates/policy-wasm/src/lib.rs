@@ -18,6 +18,9 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 
 /// Checks a document and returns `{ rules, fallback?, problems }`. `repeated` has the path of each field that the
 /// document's text repeats, which a JavaScript object cannot show.
+///
+/// # Errors
+/// Where JavaScript cannot make the result.
 #[wasm_bindgen]
 pub fn check(document: &JsValue, repeated: &JsValue) -> Result<JsValue, JsError> {
     let mut tree = value::tree(document);

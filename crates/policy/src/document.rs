@@ -38,7 +38,10 @@ pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];
 pub(crate) const MAX_RULES: usize = 100;
 
 impl Document {
-    /// Checks a document and reads it, or returns the mistakes in it.
+    /// Checks a document and reads it.
+    ///
+    /// # Errors
+    /// Every mistake in the document: see [`Problems`].
     pub fn read(tree: &Tree) -> Result<Document, Problems> {
         let mut found = Found::default();
         let document = Self::collect(tree, &mut found).filter(|_| found.is_empty());
@@ -60,6 +63,9 @@ impl Document {
     /// assert!(problems.0[0].message.ends_with("did you mean `limit_keys`?"));
     /// # Ok::<(), tidegate_policy::Problems>(())
     /// ```
+    ///
+    /// # Errors
+    /// As [`Document::read`]; a text that is not JSON is one mistake.
     #[cfg(feature = "json")]
     pub fn parse(text: &str) -> Result<Document, Problems> {
         match serde_json::from_str::<Tree>(text) {

@@ -92,6 +92,9 @@ impl Replay {
     }
 
     /// Begins a file; `name` is for messages. It ends the previous file.
+    ///
+    /// # Errors
+    /// Where the end of the previous file is wrong: as [`Replay::push`].
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
         self.reader.begin(name, &mut self.sink)
     }

@@ -44,7 +44,10 @@ pub const NONE: u32 = u32::MAX;
 /// ts, remaining, retryAt (NaN where there is none), resetAt, then the state to write: value, ts.
 pub const NUMBERS: usize = 8;
 
-/// The call with these numbers, or the status word of an error.
+/// The call with these numbers.
+///
+/// # Errors
+/// The status word of the first number that is out of its range.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
@@ -93,7 +96,10 @@ pub const POLICY: [Field; 6] =
     [Field::Rate, Field::Period, Field::Capacity, Field::MaxReserved, Field::Start, Field::Shards];
 
 /// A policy from its kind, an index in [`Kind::ALL`], and the first of the eight doubles, in the order of [`POLICY`].
-/// NaN is an absent number. An error is its status word.
+/// NaN is an absent number.
+///
+/// # Errors
+/// The status word of the first number that is out of its range.
 pub fn policy(kind: u32, numbers: &[f64; NUMBERS]) -> Result<Policy, u32> {
     let [rate, period, capacity, max_reserved, start, shards, ..] = *numbers;
     let given = |value: f64| (!value.is_nan()).then_some(value);

@@ -57,6 +57,9 @@ impl Tolerance {
 
     /// Compares the decisions of both oracles on one call. `Ok(false)` where rounding alone changes the decision: both
     /// are at the same edge then, within the tolerance.
+    ///
+    /// # Errors
+    /// A sentence with the difference.
     pub fn compare(&self, got: &Decision, exact: &Answer, query: Query) -> Result<bool, String> {
         let fail = |what: &str| Err(format!("{what}: {got:?} is not {exact:?} within {} tokens", self.tokens()));
         if (got.ok, got.reserved) != (exact.ok, exact.reserved) {
