@@ -9,14 +9,13 @@ use tidegate_table::{Op, wire};
 use tidegate_wasm::SHORT_KEY_BYTES;
 
 /// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
-const NUMBERS: [(&str, u32, &str); 19] = [
+const NUMBERS: [(&str, u32, &str); 18] = [
     ("OK", wire::OK, "Status bit: allowed."),
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
     ("WRITES", wire::WRITES, "Status bit: there is a state to store."),
     ("REASON_SHIFT", wire::REASON_SHIFT, "Where the two bits of the reason begin in a status: see {@link REASONS}."),
     ("UNDECIDED", wire::UNDECIDED, "Status bit of a lease: only the store can decide."),
     ("INPUT_ERROR", wire::INPUT_ERROR, "Status bit: a number is out of range. The lowest byte is the field."),
-    ("BROKEN", wire::BROKEN, "Status bit: a limit or table does not exist, or no longer."),
     ("KEY_TOO_LONG", wire::KEY_TOO_LONG, "Status bit, of the addon only: the key is longer than a key may be."),
     ("FAILED", wire::FAILED, "Status bit, of the addon only: the folder cannot be used."),
     ("OP", wire::OP, "The bits of a call's flags that are the operation."),

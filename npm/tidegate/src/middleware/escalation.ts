@@ -1,4 +1,4 @@
-import { MAX_COUNT } from "../engine/generated/bounds.ts";
+import { MAX_COUNT, MAX_NAME_BYTES } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import { check, checkFields, durationFrom, fieldTable, integerFrom, isPromise, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
@@ -37,8 +37,8 @@ const FIELDS = fieldTable("after", "for", "within");
 const AFTER = integerFrom("an integer from 1 to 1000000", 1, 1e6);
 const LENGTH = durationFrom(1, MAX_COUNT, true);
 const MOST_LENGTHS = 100;
-/** A name's 64 characters without `.denials`. */
-const MOST_NAME = 56;
+/** The limit of the denials has a longer name. */
+const MOST_NAME: number = MAX_NAME_BYTES - ".denials".length;
 
 function lengthsOf(given: EscalatingBlock["for"]): number[] {
   const lengths = [given].flat();
