@@ -58,7 +58,7 @@ export const CALLERS = [
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),
   one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
-  one("client/fetch.ts", "Math.min(MOST, Math.max(0, longest - wait))", "MOST", EXTREMES),
+  one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),
   one(
     "client/fetch.ts",
     'check("idempotent", options.idempotent(url, init), FLAG)',

@@ -17,7 +17,6 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
-  ["budget", /^limiter\/budget\.ts$/],
   ["limiter", /^limiter\//],
   ["http", /^http\//],
   ["middleware $1", /^middleware\/(express|fastify|hono|fetch|koa|next|node|nest)\.ts$/],
@@ -52,8 +51,6 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   "drop-in": [...LIMITER, "http", "gate"],
   gate: [...LIMITER, "http"],
   policies: [...LIMITER, "http", "gate"],
-  // An estimate is settled as the gate settles it.
-  budget: [...LIMITER, "gate"],
   client: LIMITER,
   // A page loads what it projects by, and no limiter.
   react: LIMIT,

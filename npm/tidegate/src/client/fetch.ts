@@ -1,5 +1,5 @@
 import { type Check, check, FLAG, FUNCTION, msOf, STRING, tagOf } from "../limit/checks.ts";
-import { MOST, jitter as spread } from "../limit/jitter.ts";
+import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
@@ -229,6 +229,6 @@ function retryTime(
   const required = retryAfter ?? (resets.length === 0 ? undefined : Math.max(...resets));
   const wait = required ?? (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
   // Jitter must not make a wait that is allowed too long.
-  const most = Math.min(MOST, Math.max(0, longest - wait));
+  const most = Math.min(MAX_JITTER_MS, Math.max(0, longest - wait));
   return spread({ retryAt: now + wait, retryAfter: wait }, { key, fraction: jitter, most }) as number;
 }

@@ -4,7 +4,7 @@ import { type Config, startNumber } from "../limit/config.ts";
 import type { Decision, Op, State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { configOf, Evaluator } from "../limit/evaluator.ts";
-import { fraction } from "../limit/hash.ts";
+import { fractionOf } from "../limit/hash.ts";
 import type { Value } from "../limiter/limiter.ts";
 import { checkCount, checkDefined, checkKey, checkLimiter, checkNow, type Keyed, keyed } from "../limiter/options.ts";
 
@@ -70,7 +70,7 @@ function privateSources(config: Config, now: () => number): (key?: string) => So
     }
   };
   const startOf = (key: string | undefined): number =>
-    start === undefined ? Math.floor(fraction(key ?? "") * period) : startNumber(start);
+    start === undefined ? Math.floor(fractionOf(key ?? "") * period) : startNumber(start);
   return (given) => {
     const key = checkKey(keyed(given));
     const decide = (op: Op, count: number): Decision => {

@@ -1,7 +1,7 @@
 import { ANY, type Check, checkTable, isBytes } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { Decision } from "../limit/decision.ts";
-import { granted, type GrantedFields } from "./granted.ts";
+import { grantFields, type GrantFields } from "./grant-fields.ts";
 import { type Decided, listOf, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";
 
@@ -147,8 +147,8 @@ export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptio
 const grantedBy = (
   decided: Decided,
   { fields = "draft-11", unit, partitionKey }: RateLimitHeaderOptions,
-): GrantedFields | undefined =>
-  fields === "draft-11" && unit === undefined && partitionKey === undefined ? granted(decided) : undefined;
+): GrantFields | undefined =>
+  fields === "draft-11" && unit === undefined && partitionKey === undefined ? grantFields(decided) : undefined;
 
 /** Where {@link appendRateLimitHeaders} writes: a `Headers`, or a response of `node:http`. */
 export type HeaderTarget =

@@ -1,5 +1,8 @@
-/** A text as a number from 0, below 1: FNV-1a over its UTF-16 code units, then murmur3's finalizer, so similar texts differ in each bit. */
-export function fraction(text: string): number {
+/**
+ * A text as a number from 0, below 1: FNV-1a over its UTF-16 code units, then murmur3's finalizer, so that similar texts
+ * differ in each bit.
+ */
+export function fractionOf(text: string): number {
   let bits = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

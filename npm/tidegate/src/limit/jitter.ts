@@ -1,7 +1,7 @@
 import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING, checkObject } from "./checks.ts";
 import type { Duration } from "./duration.ts";
 import { InputError } from "./errors.ts";
-import { fraction as fractionOf } from "./hash.ts";
+import { fractionOf } from "./hash.ts";
 
 /** Settings of {@link jitter}. */
 export interface JitterOptions {
@@ -27,7 +27,7 @@ export function checkJitter(options: JitterOptions): void {
 }
 
 /** The most that is added by default, in ms. */
-export const MOST = 30_000;
+export const MAX_JITTER_MS = 30_000;
 
 /**
  * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to
@@ -44,7 +44,7 @@ export function jitter(
   options: JitterOptions,
 ): number | undefined {
   checkJitter(options);
-  const { key, fraction = 0.5, most = MOST } = options;
+  const { key, fraction = 0.5, most = MAX_JITTER_MS } = options;
   checkObject("decision", decision, "a decision");
   const { retryAt, retryAfter } = decision;
   if (retryAt === undefined || retryAfter === undefined) return undefined;

@@ -22,7 +22,7 @@ import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
-import { settleUp, type Ledger } from "../middleware/settlement.ts";
+import { type Ledger, settleUp } from "./settlement.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** Settings of {@link spend}; without `key` it is one budget for all. */

@@ -13,6 +13,7 @@ import {
   checkGateOptions,
   type Denial,
   type Options,
+  type Outcome,
   refuseRequest,
   type RequestDecision,
   type Several,
@@ -21,7 +22,7 @@ import { type Blocker, escalated, escalation } from "./escalation.ts";
 import { follow, type Pending, together } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { checkSelection, isSelection } from "./selection.ts";
-import { type Ledger, type Outcome, settleUp } from "./settlement.ts";
+import { type Ledger, settleUp } from "../limiter/settlement.ts";
 import { slot } from "./slot.ts";
 
 /** A request that was decided. */

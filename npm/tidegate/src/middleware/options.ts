@@ -10,9 +10,22 @@ import { refuseForeign } from "./foreign.ts";
 import type { Pending } from "./pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
 import type { Selection } from "./selection.ts";
-import type { Outcome, Worth } from "./settlement.ts";
+import type { Worth } from "../limiter/settlement.ts";
 
 export type { RequestDecision } from "./decision.ts";
+
+/** How a request ended. */
+export interface Outcome<R> {
+  readonly request: R;
+  /** The response's status; 499 where the client of a `fetch` handler left before there was one. */
+  readonly status: number;
+  /** The client left before the response was complete. */
+  readonly aborted: boolean;
+  /** What the handler threw, where the framework reports it. */
+  readonly error?: unknown;
+  /** The decision that allowed it. */
+  readonly decision: RequestDecision;
+}
 
 /** What the response to a denied request has. */
 export interface Denial {

@@ -3,7 +3,7 @@ import { integer, quoted } from "./structured.ts";
 import { windowSeconds, withinSeconds } from "./quota.ts";
 
 /** The two fields of draft-11. */
-export interface GrantedFields {
+export interface GrantFields {
   readonly policy: string;
   readonly limit: string;
 }
@@ -32,7 +32,7 @@ function constantOf(policy: Decision["policy"]): Constant {
  * The fields of a single grant, as nearly every response has them: the same text as the general path writes, faster.
  * `undefined` for any other decision.
  */
-export function granted(decided: Decision | readonly Decision[] | AllDecision): GrantedFields | undefined {
+export function grantFields(decided: Decision | readonly Decision[] | AllDecision): GrantFields | undefined {
   const decision = (decided ?? {}) as Partial<Decision>;
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)

@@ -1,31 +1,16 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import type { CallOptions, LimitRequest } from "../limiter/limiter.ts";
-import { keyed } from "../limiter/options.ts";
-import type { RequestDecision } from "./decision.ts";
-import type { Pending } from "./pending.ts";
-
-/** How a request ended. */
-export interface Outcome<R> {
-  readonly request: R;
-  /** The response's status; 499 where the client of a `fetch` handler left before there was one. */
-  readonly status: number;
-  /** The client left before the response was complete. */
-  readonly aborted: boolean;
-  /** What the handler threw, where the framework reports it. */
-  readonly error?: unknown;
-  /** The decision that allowed it. */
-  readonly decision: RequestDecision;
-}
+import type { CallOptions, LimitRequest } from "./limiter.ts";
+import { keyed } from "./options.ts";
 
 /** Tokens that a request was worth in the end: of each of its limits, or by name. */
 export type Worth = number | Readonly<Record<string, number>> | undefined;
 
 /** What a settlement requires of a limiter. */
 export interface Ledger {
-  give(name: string, options?: CallOptions): Pending<Decision>;
-  charge(name: string, options?: CallOptions): Pending<Decision>;
+  give(name: string, options?: CallOptions): Decision | PromiseLike<Decision>;
+  charge(name: string, options?: CallOptions): Decision | PromiseLike<Decision>;
 }
 
 /** Gives back, or charges, the difference between what was taken and what it was worth. */
