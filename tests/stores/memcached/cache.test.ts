@@ -1,14 +1,9 @@
 /** It is a cache: what it drops, what it holds that is not ours, and what it must be able to do. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { DAY, defineLimits, MINUTE } from "tidegate";
 import { memcached } from "tidegate/memcached";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
 
 const bucket = { kind: "token bucket", rate: 2, period: MINUTE } as const;
 const limits = {
@@ -20,9 +15,9 @@ const limits = {
 /** A limiter on a server of its own. */
 async function subject(make: (typeof clients)[string], ...args: string[]) {
   const server = await MemcachedServer.start(...args);
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   const open = make(server.address);
-  cleanups.push(() => open.close());
+  onTestFinished(() => open.close());
   const options = { store: memcached(open.client, { stepTimeout: 60_000 }), timeout: 60_000 };
   return { server, limiter: defineLimits(limits, options), key: (id: string) => `${open.namespace}tidegate:${id}` };
 }

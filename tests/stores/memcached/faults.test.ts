@@ -1,24 +1,19 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { Limit } from "tidegate/store";
 import { memcached } from "tidegate/memcached";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
-
 const bucket = { kind: "token bucket", rate: 1, period: HOUR, capacity: 1000 } as const;
 const ERROR = { code: "TIDEGATE_STORE", store: "memcached", identity: "denies:k" };
 
 async function subject(make: (typeof clients)[string]) {
   const server = await MemcachedServer.start();
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   const open = make(server.address);
-  cleanups.push(() => open.close());
+  onTestFinished(() => open.close());
   const limits = { denies: bucket, allows: { ...bucket, onStoreError: "allow" } } as const;
   const limiter = defineLimits(limits, { store: memcached(open.client) });
   /** Waits until the store itself answers again. */
@@ -67,9 +62,9 @@ describe("a client that never answers", () => {
 
 test("a call that is past its deadline takes nothing when the server continues", async () => {
   const server = await MemcachedServer.start();
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   const open = (clients["memcached"] as (typeof clients)[string])(server.address);
-  cleanups.push(() => open.close());
+  onTestFinished(() => open.close());
   const store = memcached(open.client, { stepTimeout: 60_000 });
   const limiter = (timeout: number) => defineLimits({ denies: bucket }, { store, timeout, log: false });
   await limiter(60_000).limit("denies", { key: "k" });

@@ -1,14 +1,9 @@
 /** One key or one server that fails, beside others that do not. */
 import Memcached from "memcached";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { memcached } from "tidegate/memcached";
 import { MemcachedServer } from "./server.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
 
 const limits = { api: { kind: "token bucket", rate: 1e6, period: HOUR } } as const;
 
@@ -16,7 +11,8 @@ async function started(many: number): Promise<{ servers: MemcachedServer[]; clie
   const servers = await Promise.all(Array.from({ length: many }, () => MemcachedServer.start()));
   const addresses = servers.map(({ address }) => address);
   const client = new Memcached(addresses, { retries: 0, retry: 10, failures: 1e6, timeout: 60_000 });
-  cleanups.push(...servers.map((server) => () => server.stop()), () => client.end());
+  for (const server of servers) onTestFinished(() => server.stop());
+  onTestFinished(() => client.end());
   return { servers, client };
 }
 
@@ -47,7 +43,7 @@ test("one of three servers that is stopped costs the calls on its own keys alone
   // On a slow machine too, only a call that waits for the stopped server runs into this timeout.
   const patient = defineLimits(limits, { store, timeout: 60_000 });
   stopped.signal("SIGSTOP");
-  cleanups.push(() => stopped.signal("SIGCONT"));
+  onTestFinished(() => stopped.signal("SIGCONT"));
   for (let turn = 0; turn < 20; turn++) {
     const answers = await Promise.all(keys.map((key) => (isOn(key) ? limiter : patient).limit("api", { key })));
     expect(answers.map(({ degraded }) => degraded === true)).toEqual(keys.map(isOn));

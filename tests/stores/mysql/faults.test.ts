@@ -1,24 +1,19 @@
 /** Locked rows, deadlocks, and servers that fail, with default settings of the pool. */
 import { createConnection } from "mysql2/promise";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
-
 const stock = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 10 } as const;
 const configs = { stock, other: stock, allows: { ...stock, onStoreError: "allow" } } as const;
 
 /** A transaction of another session. */
 async function transaction() {
   const connection = await createConnection(fixture.server.options);
-  cleanups.push(() => connection.end());
+  onTestFinished(() => connection.end());
   await connection.query("BEGIN");
   return connection;
 }
@@ -138,7 +133,7 @@ describe("a row that another transaction has locked", () => {
 
   test("a lock wait timeout is retried until the deadline", async () => {
     await fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 1");
-    cleanups.push(() => fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 50"));
+    onTestFinished(async () => void (await fixture.admin.query("SET GLOBAL innodb_lock_wait_timeout = 50")));
     const limiter = subject("b");
     await limiter(60_000).limit("stock", { key: "k" });
     const other = await transaction();

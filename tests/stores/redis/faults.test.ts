@@ -1,7 +1,7 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Decision } from "tidegate/store";
 import { defineLimits, type Limiter } from "tidegate";
 import { redis, type RedisStore } from "tidegate/redis";
@@ -28,19 +28,14 @@ interface Subject {
   /** On the same store, with a timeout that only a server that is down can exceed. */
   readonly patient: Limiter<"load", RedisStore>;
 }
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
-
 async function started(...args: string[]): Promise<RedisServer> {
   const server = await RedisServer.start(...args);
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   return server;
 }
 
 function subject(open: Open): Subject {
-  cleanups.push(() => open.close());
+  onTestFinished(() => open.close());
   const store = redis(open.client);
   return { limiter: defineLimits(limits, { store }), patient: defineLimits(limits, { store, timeout: PATIENCE }) };
 }
@@ -108,9 +103,9 @@ describe.each(shapes)("%s", (_, make) => {
     const server = await started();
     const tested = subject(await make(server.port));
     const killer = server.client();
-    cleanups.push(() => killer.disconnect());
+    onTestFinished(() => killer.disconnect());
     const breaking = setInterval(() => void killer.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), 100);
-    cleanups.push(() => clearInterval(breaking));
+    onTestFinished(() => clearInterval(breaking));
     let granted = 0;
     let unknown = 0;
     const until = performance.now() + 1_500;
@@ -133,7 +128,7 @@ describe.each(shapes)("%s", (_, make) => {
   test("an answer that is lost after the step was carried out is not requested again", async () => {
     const server = await started();
     const proxy = await LossyProxy.start(server.port);
-    cleanups.push(() => proxy.stop());
+    onTestFinished(() => proxy.stop());
     const tested = subject(await make(proxy.port));
     const granted = async () => expect(await tested.patient.limit("load", { key: "k" })).toMatchObject({ ok: true });
     await granted();
@@ -172,7 +167,7 @@ describe.each(shapes)("%s", (_, make) => {
     const tested = subject(await make(server.port));
     const before = await load(tested, 100);
     const pauser = server.client();
-    cleanups.push(() => pauser.disconnect());
+    onTestFinished(() => pauser.disconnect());
     await pauser.client("PAUSE", 600_000, "WRITE");
     const paused = await load(tested, 600);
     expect(paused.degraded.length).toBeGreaterThan(0);
@@ -218,7 +213,7 @@ test("connection refused, then a server: resumed without help", async () => {
   expect(result.granted).toBe(0);
   expect(result.degraded.length).toBeGreaterThan(0);
   const server = await RedisServer.startOn(port);
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   await resumes(tested);
 });
 
@@ -238,7 +233,7 @@ test("LOADING: denied until the data is there", async () => {
   expect(loading.granted).toBe(0);
   expect(loading.degraded.length).toBeGreaterThan(0);
   const admin = server.client({ enableReadyCheck: false });
-  cleanups.push(() => admin.disconnect());
+  onTestFinished(() => admin.disconnect());
   await admin.config("SET", "key-load-delay", "0");
   await resumes(tested);
 });
@@ -246,7 +241,7 @@ test("LOADING: denied until the data is there", async () => {
 test("onStoreError: allow, and a local fraction", async () => {
   const port = await freePort();
   const open = await (single["ioredis Redis"] as (port: number) => Promise<Open>)(port);
-  cleanups.push(() => open.close());
+  onTestFinished(() => open.close());
   const allowing = defineLimits(limits, { store: redis(open.client), onStoreError: "allow" });
   expect(await allowing.limit("load", { key: "k" })).toMatchObject({ ok: true, degraded: true });
   const small = { load: { kind: "token bucket", rate: 10, period: 3_600_000 } } as const;
@@ -260,10 +255,10 @@ test("onStoreError: allow, and a local fraction", async () => {
 describe.each(Object.entries(clustered))("failover of a 3 + 3 cluster: %s", (_, make) => {
   test("over-admission is what the failover itself loses", { timeout: 300_000 }, async () => {
     const cluster = await RedisCluster.start(3, 1);
-    cleanups.push(() => cluster.stop());
+    onTestFinished(() => cluster.stop());
     const capacity = 20_000;
     const open = await make(cluster.nodes.map((node) => node.port));
-    cleanups.push(() => open.close());
+    onTestFinished(() => open.close());
     const limiter = defineLimits({ load: { ...limits.load, rate: capacity } }, { store: redis(open.client) });
     const grants: number[] = [];
     let degraded = 0;

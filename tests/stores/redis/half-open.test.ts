@@ -1,17 +1,12 @@
 /** A connection that is open on this side alone, as after a failover without a FIN: the settings that the guide names. */
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import type { Open } from "./clients.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { RedisServer } from "./server.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
 
 const clients: Readonly<Record<string, (port: number) => Promise<Open>>> = {
   ioredis: async (port) => {
@@ -30,11 +25,11 @@ const clients: Readonly<Record<string, (port: number) => Promise<Open>>> = {
 
 test.each(Object.entries(clients))("%s recovers from a half-open connection by its socket timeout", async (_, make) => {
   const server = await RedisServer.start();
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   const proxy = await LossyProxy.start(server.port);
-  cleanups.push(() => proxy.stop());
+  onTestFinished(() => proxy.stop());
   const { client, close } = await make(proxy.port);
-  cleanups.push(close);
+  onTestFinished(close);
   const limits = { api: { kind: "token bucket", rate: 100, period: 2 ** 40 } } as const;
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);

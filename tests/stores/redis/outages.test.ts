@@ -2,7 +2,7 @@
 import type { EventEmitter } from "node:events";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
@@ -22,18 +22,14 @@ const ROUND_TRIP = 200;
 const PATIENCE = 60_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
 async function started(...args: string[]): Promise<RedisServer> {
   const server = await RedisServer.start(...args);
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   return server;
 }
 async function opened(open: Promise<Open>): Promise<Open["client"]> {
   const { client, close } = await open;
-  cleanups.push(close);
+  onTestFinished(close);
   return client;
 }
 
@@ -41,7 +37,7 @@ describe.each(Object.entries(single))("%s", (name, make) => {
   test("a corrupt key degrades only the calls on it", async () => {
     const server = await started();
     const probe = server.client();
-    cleanups.push(() => probe.disconnect());
+    onTestFinished(() => probe.disconnect());
     await probe.set(`${name.includes("keyPrefix") ? "mine:" : ""}tidegate:api:bad`, "not a state");
     const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 10_000 });
     for (let turn = 0; turn < 20; turn++) {
@@ -105,7 +101,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
   test("where this process was too busy to send it", async () => {
     const server = await started();
     const probe = server.client();
-    cleanups.push(() => probe.disconnect());
+    onTestFinished(() => probe.disconnect());
     const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 50, log: false });
     await vi.waitUntil(async () => !(await limiter.limit("api")).degraded, { timeout: 30_000 });
     await probe.config("RESETSTAT");
@@ -126,15 +122,15 @@ test("calls that ioredis queued without a connection take nothing once it has on
   const port = await freePort();
   const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 100, maxRetriesPerRequest: null });
   client.on("error", () => {});
-  cleanups.push(() => client.disconnect());
+  onTestFinished(() => client.disconnect());
   const limiter = defineLimits(limits, { store: redis(client), timeout: 50, log: false });
   const denied = await Promise.all(Array.from({ length: 20 }, () => limiter.limit("api")));
   expect(denied.every(({ degraded }) => degraded)).toBe(true);
   const server = await RedisServer.startOn(port);
-  cleanups.push(() => server.stop());
+  onTestFinished(() => server.stop());
   await client.ping();
   const probe = server.client();
-  cleanups.push(() => probe.disconnect());
+  onTestFinished(() => probe.disconnect());
   expect(await probe.info("commandstats"), "ioredis does send it").toMatch(/cmdstat_eval/);
   expect(await probe.keys("*")).toEqual([]);
 });
@@ -168,7 +164,7 @@ describe("a first call while the client connects", () => {
   describe.each(Object.entries(clients))("%s", (_, make) => {
     test("twenty stores on a client that has yet to connect add no more listeners to it than one", () => {
       const { client, close } = make(server.port);
-      cleanups.push(close);
+      onTestFinished(close);
       const listeners = () => (client as unknown as EventEmitter).listenerCount("ready");
       redis(client);
       const ofOne = listeners();
@@ -216,7 +212,7 @@ async function keysOf(cluster: RedisCluster, probe: Redis): Promise<string[]> {
 test("a denial that the store remembers is no answer of a server that is down", async () => {
   const server = await started();
   const client = server.client();
-  cleanups.push(() => client.disconnect());
+  onTestFinished(() => client.disconnect());
   const lines: string[] = [];
   const keep = (line: string) => void lines.push(line);
   const few = { few: { kind: "token bucket", rate: 1, period: HARDLY_ANY } } as const;
@@ -240,10 +236,10 @@ test("a denial that the store remembers is no answer of a server that is down", 
 describe.each(Object.entries(clustered))("%s", (_, make) => {
   test.each(["SIGSTOP", "SIGKILL"] as const)("a master after %s degrades no call on the others", async (signal) => {
     const cluster = await RedisCluster.start(3, 0, "--cluster-require-full-coverage", "no");
-    cleanups.push(() => cluster.stop());
+    onTestFinished(() => cluster.stop());
     const [stopped, ...healthy] = cluster.nodes as [RedisServer, ...RedisServer[]];
     const probe = (healthy[0] as RedisServer).client();
-    cleanups.push(() => probe.disconnect());
+    onTestFinished(() => probe.disconnect());
     const [bad = "", ...good] = await keysOf(cluster, probe);
     const client = await opened(make(cluster.nodes.map(({ port }) => port)));
     const store = redis(client);
@@ -255,7 +251,7 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
       expect((await patient.limit("api", { key })).degraded).toBeUndefined();
     }
     stopped.signal(signal);
-    cleanups.push(() => stopped.signal("SIGCONT"));
+    onTestFinished(() => stopped.signal("SIGCONT"));
     const degraded = { bad: 0, good: 0 };
     let calls = 0;
     let granted = 1;
