@@ -110,7 +110,7 @@ describe("rateLimitHeaders", () => {
     expect(params(rateLimitHeaders(slow)["RateLimit"])[0]).toMatchObject({ t: 999_999_999_999_999 });
   });
 
-  test("the older families say the same", () => {
+  test("the older families have the same numbers", () => {
     const denied = after(bucket(), [{ count: 20 }, { now: NOW + 1 }]);
     expect(rateLimitHeaders(denied, { fields: "draft-7" })).toEqual({
       "RateLimit-Policy": "20;w=120",
@@ -193,7 +193,7 @@ describe("rateLimitHeaders", () => {
     expect(problem(denied)?.type).toBe("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
   });
 
-  test("mistakes are named", () => {
+  test("a wrong argument throws an InputError that names it", () => {
     const d = after(bucket(), [{}]);
     const message = (run: () => unknown): string => {
       try {

@@ -345,7 +345,7 @@ describe("keys", () => {
     );
   });
 
-  test("tupleKey can be read back, which is why", () => {
+  test("the parts of a tuple's key can be read from it, so no two tuples have one key", () => {
     const parts = (key: string): string[] => {
       const found: string[] = [];
       for (let at = 0; at < key.length; ) {

@@ -27,13 +27,13 @@ describe("a last token that rounding makes slightly smaller", () => {
   // Fifths of the last token of 24: rounding leaves 0.9999999999999964.
   const last = [0, 0, 0.2, 0.2, 0, 0.2, 0.2, 0.2];
 
-  test("is granted, once", async () => {
+  test("can be taken once", async () => {
     const shards = apart(last);
     expect((await take(shards, 1)).ok).toBe(true);
     expect((await take(shards, 1e-9)).ok).toBe(false);
   });
 
-  test("is no more than that", async () => {
+  test("does not grant a larger count", async () => {
     expect((await take(apart(last), 1 + 1e-12)).ok).toBe(false);
   });
 

@@ -317,7 +317,7 @@ test("rows of one shard lack what they lack of the shard's part of the capacity"
   expect(await store.getValue(new Limit("parts", { ...bucket, shards: 2 }), "k", 7000)).toEqual({ value: 4, ts: 7000 });
 });
 
-test("invalid options are named", () => {
+test("a wrong option throws an InputError that names it", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
   expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");
   expect(() => transactional({ ...sound, name: 5 } as never)).toThrow("`name` must be a short name, for errors; got 5");

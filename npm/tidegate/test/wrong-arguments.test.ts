@@ -14,8 +14,7 @@ type Callable = (...args: never[]) => unknown;
 
 /** Entries whose arguments have tests of their own. */
 const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./convex", "./durable-object", "./cli"]);
-/** Errors, which the package constructs; and what test files call to register tests. */
-/** Made for the package's own calls, for tests, or for the framework's: plugins, decorators and modules. */
+/** Errors and classes that the package constructs; and what a framework calls: plugins, decorators and modules. */
 const NOT_CALLED =
   /^(\w+Error|layers|pool|MemoryStore|Policies|AdaptiveRate|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
 

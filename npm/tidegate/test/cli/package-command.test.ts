@@ -35,7 +35,7 @@ describe("a command that is a package of its own", () => {
     expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--limt'; see tidegate-replay --help"]);
   });
 
-  test("serve is such a command too", async () => {
+  test("serve runs the package tidegate-serve", async () => {
     const { code, out, err } = await tidegate(["serve"]);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toBe("tidegate: serve needs one file of policies; see tidegate-serve --help");

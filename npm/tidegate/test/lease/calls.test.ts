@@ -208,7 +208,7 @@ describe("invalid settings are refused without a store call", () => {
     expect(() => defineLimits({ hot: config }, { store: store(lease) })).toThrow(message);
   });
 
-  test("shards", async () => {
+  test("a limit with shards is refused", async () => {
     const message =
       '`shards` must be 1 in the limit "hot", whose store leases: leases spread a hot key by themselves; got 4';
     expect(() => defineLimits({ hot: { ...config, shards: 4 } }, { store: store(true) })).toThrow(message);

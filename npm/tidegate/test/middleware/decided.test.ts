@@ -44,7 +44,7 @@ test("a key function that returns an empty key fails the request", async () => {
   await expect(async () => admit()).rejects.toThrow("`key` must be a string that is not empty, from the key function");
 });
 
-test("a reservation is one", async () => {
+test("a request beyond the tokens is reserved where the rule has reserve", async () => {
   const { admit } = start({ name: "api", reserve: true, count: 5 });
   expect((await admit())?.decision).toMatchObject({ ok: true, reserved: false });
   expect((await admit())?.decision).toMatchObject({ ok: true, reserved: true, retryAt: NOW + MINUTE });

@@ -155,7 +155,7 @@ describe.each(STORES)("hono-rate-limiter, with a store that answers %s", (_, mak
     await close();
   });
 
-  test("the binding says yes and no", async () => {
+  test("the binding reports whether a request is allowed", async () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } }, { store: make() });
     const { url, close } = await serve(
       rateLimiter({ binding: rateLimitBinding(limits, "api"), keyGenerator }) as never,
@@ -232,7 +232,7 @@ describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, m
     await app.close();
   });
 
-  test("a block lasts as long as it is said, is begun once, and ends", async () => {
+  test("a block lasts for blockDuration, is begun once, and ends", async () => {
     const storage = throttlerStorage({ store: make(), name: "nest" });
     const hit = () => storage.increment("k", 200, 1, 600, "short");
     expect(await hit()).toMatchObject({ totalHits: 1, isBlocked: false, timeToBlockExpire: 0 });

@@ -91,7 +91,7 @@ describe("a mistake in the options throws when the middleware is made", () => {
     expect(() => admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
   });
 
-  test("so does a value that is no limiter", () => {
+  test("a value that is no limiter throws", () => {
     expect(() => gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
   });
 });
