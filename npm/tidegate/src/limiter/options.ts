@@ -18,7 +18,7 @@ import {
 } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
-import { InputError, show, showInstead, showObject } from "../limit/errors.ts";
+import { InputError, show, showObject } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { meant } from "../limit/nearest.ts";
 import type { Call, Op, Store, SyncStore } from "../stores/contract.ts";
@@ -267,7 +267,7 @@ export function unknownName(name: unknown, defined: readonly string[]): InputErr
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
   const found = Object(limiter) as Record<string, unknown>;
   if (methods.every((method) => typeof found[method] === "function")) return;
-  throw new InputError("limiter", "what defineLimits returns", limiter, showInstead(limiter));
+  throw new InputError("limiter", "what defineLimits returns", limiter);
 }
 
 /** Throws where a limiter lists its limits, and this is none of them. */

@@ -4,17 +4,17 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
-import { checkLimiter, MAX_REQUESTS } from "../limiter/options.ts";
+import { MAX_REQUESTS } from "../limiter/options.ts";
 import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
 import {
   type CheckedOptions,
   checkGateOptions,
+  checkMounted,
   type Denial,
   type Options,
   type Outcome,
-  refuseRequest,
   type RequestDecision,
   type Several,
 } from "./options.ts";
@@ -121,8 +121,7 @@ export function gate<R, N extends string, S extends Store, D>(
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
 ): Gate<R> {
-  refuseRequest(limiter);
-  checkLimiter(limiter, "limit");
+  checkMounted(limiter);
   const checked = checkGateOptions(options);
   const { skip, onDecision, onError } = checked;
   const address = clientKey(options.client, setting);

@@ -2,7 +2,7 @@ import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
 import type { Problem } from "../http/problem.ts";
 import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from "../limit/checks.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
@@ -198,12 +198,13 @@ function named<R>(
   return ({ status, aborted }) => ((aborted || status >= 400 ? failed : successful) ? 0 : undefined);
 }
 
-/** Throws where a framework was given `rateLimit` itself, and calls it with a request. */
-export function refuseRequest(limiter: unknown): void {
+/** Throws unless it is a limiter. A framework that was given `rateLimit` itself calls it with a request. */
+export function checkMounted(limiter: unknown): void {
   const { limit, headers, raw, req } = Object(limiter) as Record<string, unknown>;
-  if (limit !== undefined || (headers ?? raw ?? req) === undefined) return;
-  const got = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
-  throw new InputError("limiter", "what defineLimits returns", limiter, got);
+  if (typeof limit === "function") return;
+  const isRequest = headers !== undefined || raw !== undefined || req !== undefined;
+  const itself = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
+  throw new InputError("limiter", "what defineLimits returns", limiter, isRequest ? itself : showInstead(limiter));
 }
 
 /** Throws where a middleware that wraps a handler has something else in its place. */
