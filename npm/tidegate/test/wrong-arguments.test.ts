@@ -93,6 +93,7 @@ const CALLS: Record<string, () => unknown[]> = {
   rateLimitBinding: () => [limits(), "api"],
   rateLimitGuard: () => [limits(), { name: "api" }, class extends Error {}],
   rateLimitHeaders: () => [denied, {}],
+  rateLimitMiddleware: () => [limits(), { name: "api", client: { trust: 1 } }],
   readRateLimit: () => [headers, 1],
   remoteLimits: () => [() => ({ ...state, config: bucket, now: 1 })],
   semaphore: () => [1],

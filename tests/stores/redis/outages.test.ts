@@ -52,11 +52,11 @@ describe.each(Object.entries(single))("%s", (name, make) => {
 test("a limit whose keys the ACL withholds degrades only its own calls, also in one turn with others", async () => {
   const server = await started();
   const admin = server.client();
-  cleanups.push(() => admin.disconnect());
+  onTestFinished(() => admin.disconnect());
   const rights = ["~tidegate:api*", "+evalsha", "+eval", "+time", "+get", "+set", "+info"];
   await admin.call("ACL", "SETUSER", "app", "on", "nopass", ...rights);
   const client = server.client({ username: "app", password: "any" });
-  cleanups.push(() => client.disconnect());
+  onTestFinished(() => client.disconnect());
   const lines: string[] = [];
   const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
   const limiter = defineLimits({ ...limits, later: limits.api }, { store: redis(client), timeout: 10_000, log });
