@@ -39,9 +39,12 @@ export function settlement<R>(
   };
 }
 
-/** The response to a denied request. */
+/**
+ * The response to a denied request. Its headers are a `Headers` from the start: @hono/node-server 1 answers HEAD with a copy
+ * that has the object which the response was made with, and no field that was set later.
+ */
 export const refusal = ({ body, status, contentType }: Denial): Response =>
-  new Response(body, { status, headers: { "Content-Type": contentType } });
+  new Response(body, { status, headers: new Headers({ "Content-Type": contentType }) });
 
 /**
  * The response with the fields; a copy where its headers are immutable, as those of a response from `fetch`. No response

@@ -53,6 +53,18 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
     return listen(adapt({ fetch: app.fetch }) as Server);
   });
 
+  test(`a denied HEAD request has the fields of a denied GET on @hono/node-server ${version}`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 0 });
+    limits.limit("api", { key: "k" });
+    const app = new Hono();
+    app.use(rateLimit(limits, { name: "api", key: "k", jitter: 0 }));
+    const server = await listen(adapt({ fetch: app.fetch }) as Server);
+    const { status, headers } = await fetch(server.url, { method: "HEAD" });
+    const fields = ["RateLimit", "Retry-After", "Content-Type"].map((name) => headers.get(name));
+    expect([status, ...fields]).toEqual([429, '"api";r=0;t=60', "60", "application/problem+json"]);
+    await server.close();
+  });
+
   test(`a client that left before its limit is no error on @hono/node-server ${version}`, async () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
     const errors: unknown[] = [];
