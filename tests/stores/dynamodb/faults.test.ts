@@ -182,7 +182,7 @@ test("one key that is throttled, or that others write, does not keep calls from 
 test("with the client's own attempts, which pause for longer than the deadline, the error names the setting", async () => {
   const table = await server.createTable("attempts");
   const { client } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
-  const { cause } = await limitsOn(table, client, 100).limit("login", { key: "k" });
+  const { cause } = await limitsOn(table, client, 1000).limit("login", { key: "k" });
   expect(String(cause)).toMatch(/no answer before the deadline.*new DynamoDB\(\{ maxAttempts: 1 \}\)/);
   client.destroy();
 });
