@@ -37,7 +37,7 @@ test("a request that could not be withdrawn before its deadline is not sent", as
   const limit = new Limit("api", { kind: "token bucket", rate: 1000, period: 1000 });
   const call = { op: "take", limit, key: "k", count: 1, reserve: false, start: undefined } as const;
   // More than one statement has room for.
-  const calls = Array.from({ length: 100 }, () => store.decide(call, undefined, START + 60));
+  const calls = Array.from({ length: 100 }, () => store.decide(call, undefined, { at: START + 60 }));
   const failed = Promise.allSettled(calls);
   await pass(0);
   expect(sent).toHaveLength(1);

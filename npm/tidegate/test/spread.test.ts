@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Op, State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
+import type { Deadline } from "../src/stores/contract.ts";
 import { decide, type Shards, spreading } from "../src/stores/spread.ts";
 
 const SHARDS = 8;
@@ -57,7 +58,7 @@ function store(hook: (op: Op, step: number, held: State[]) => void) {
       isApart: () => true,
       async step(call, shard, now = NOW, deadline) {
         hook(call.op, ++steps[call.op], held);
-        if (deadline !== undefined && performance.now() >= deadline) throw new Error("late");
+        if (deadline !== undefined && performance.now() >= deadline.at) throw new Error("late");
         const before = held[shard] as State;
         const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
         held[shard] = state as State;
@@ -66,9 +67,9 @@ function store(hook: (op: Op, step: number, held: State[]) => void) {
       reset: unused,
     },
   );
-  const call = (op: Op, count: number, deadline?: number) =>
+  const call = (op: Op, count: number, deadline?: Deadline) =>
     decide({ op, limit, key: undefined, count, reserve: false }, NOW, deadline);
-  const take = (count: number, deadline?: number) => call("take", count, deadline);
+  const take = (count: number, deadline?: Deadline) => call("take", count, deadline);
   const sum = () => held.reduce((total, { value }) => total + value, 0);
   return { call, take, sum, held };
 }
@@ -93,7 +94,7 @@ describe("a call that takes parts of several shards and then gives them back", (
   test("gives them back after its deadline has passed", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     try {
-      const deadline = performance.now() + 100;
+      const deadline = { at: performance.now() + 100 };
       // Another caller empties a shard before the first part is taken; the last part is taken at the deadline.
       const { take, sum } = store((op, step, held) => {
         if (op !== "take") return;

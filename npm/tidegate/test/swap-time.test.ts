@@ -24,13 +24,13 @@ async function within(ms: number, some: Promise<unknown>): Promise<unknown> {
 
 test("a call whose deadline has passed is not sent; those of the same step are", async () => {
   const { store, reads } = table();
-  const late = store.decide(call(), NOW, performance.now());
-  const next = store.decide(call(), NOW, performance.now() + 1);
+  const late = store.decide(call(), NOW, { at: performance.now() });
+  const next = store.decide(call(), NOW, { at: performance.now() + 1 });
   await expect(late).rejects.toThrow("the call was not sent: its deadline passed");
   expect((await next).value).toBe(9);
-  await expect(store.decide(call(), NOW, performance.now() - 1)).rejects.toThrow("not sent");
+  await expect(store.decide(call(), NOW, { at: performance.now() - 1 })).rejects.toThrow("not sent");
   const both = [call(), { ...call(), limit: other }];
-  await expect(store.decideAll(both, NOW, performance.now())).rejects.toThrow("not sent");
+  await expect(store.decideAll(both, NOW, { at: performance.now() })).rejects.toThrow("not sent");
   expect(reads).toHaveLength(1);
 });
 
@@ -45,7 +45,7 @@ test("nothing is taken for a call whose deadline passes before the write; the ot
     return performance.now() < first && swap(changes, until, first);
   };
   const began = performance.now();
-  const [soon, later] = [20, 1000].map((deadline) => store.decide(call(), NOW, began + deadline));
+  const [soon, later] = [20, 1000].map((deadline) => store.decide(call(), NOW, { at: began + deadline }));
   const ended = Promise.allSettled([soon, later]);
   await vi.advanceTimersByTimeAsync(100);
   expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
@@ -56,7 +56,7 @@ test("nothing is sent for a call whose deadline passed while its step read", asy
   const { store, changes, database } = table();
   const { read } = database;
   database.read = (ids, until) => after(50).then(() => read(ids, until));
-  const [soon, later] = [20, 1000].map((ms) => store.decide(call(), NOW, performance.now() + ms));
+  const [soon, later] = [20, 1000].map((ms) => store.decide(call(), NOW, { at: performance.now() + ms }));
   const ended = Promise.allSettled([soon, later]);
   await vi.advanceTimersByTimeAsync(200);
   expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
@@ -68,7 +68,7 @@ test("a step ends at the latest of its deadlines, and what it reads later writes
   const { read } = database;
   database.read = (ids, until) => after(50).then(() => read(ids, until));
   const began = performance.now();
-  const calls = Promise.allSettled([20, 10].map((ms) => store.decide(call(), NOW, began + ms)));
+  const calls = Promise.allSettled([20, 10].map((ms) => store.decide(call(), NOW, { at: began + ms })));
   expect(await within(19, calls)).toBe("waits");
   await vi.advanceTimersByTimeAsync(1);
   const error = { reason: { message: 'rows: take of "one:k" failed: no answer within 20 ms' } };
@@ -88,7 +88,7 @@ test.each([
   const taken = store.decide(call(), NOW);
   expect(await within(ms - 1, taken)).toBe("waits");
   expect(await within(1, taken)).toContain(`no answer within ${ms} ms`);
-  const patient = store.decide(call(), NOW, performance.now() + 1e6);
+  const patient = store.decide(call(), NOW, { at: performance.now() + 1e6 });
   expect(await within(ms, patient)).toContain(`no answer within ${ms} ms`);
 });
 
@@ -101,7 +101,7 @@ test("pauses between attempts double up to 100 ms, and there is none that would 
       return false;
     },
   });
-  const taken = store.decide(call(), NOW, began + 200);
+  const taken = store.decide(call(), NOW, { at: began + 200 });
   // Half of 2, 4, 8, … and at most 100 ms, as the random number says.
   const attempts = [0, 1, 3, 7, 15, 31, 63, 113, 163];
   expect(await within(199, taken)).toContain(
@@ -120,7 +120,7 @@ test("a step that a busy process runs past the deadline is not written, and the 
     now.mockReturnValue(began + 21);
     return read(ids, until);
   };
-  const taken = store.decide(call(), NOW, began + 20);
+  const taken = store.decide(call(), NOW, { at: began + 20 });
   await expect(taken).rejects.toThrow(
     "not stored in 1 attempt: a deadline passed before the write, which was not sent",
   );
@@ -139,7 +139,7 @@ test("a burst on which a slow process cannot decide in time is decided in parts,
     ms += 0.5;
     return evaluate.apply(limit, args);
   });
-  const calls = Array.from({ length: 100 }, () => store.decide(call("charge"), NOW, began + 60));
+  const calls = Array.from({ length: 100 }, () => store.decide(call("charge"), NOW, { at: began + 60 }));
   const ended = await Promise.allSettled(calls);
   const stored = ended.filter(({ status }) => status === "fulfilled").length;
   expect(stored).toBeGreaterThan(50);
@@ -151,8 +151,25 @@ test("a burst on which a slow process cannot decide in time is decided in parts,
   now.mockRestore();
 });
 
+test("a call that others' writes have delayed ends with that reason, whatever its step does at the deadline", async () => {
+  const { store, database } = table();
+  const { swap, read } = database;
+  let swaps = 0;
+  database.swap = async (...step) => ++swaps > 1 && swap(...step);
+  const began = performance.now();
+  const [soon, later] = [1, 1000].map((ms) => store.decide(call(), NOW, { at: began + ms }));
+  expect(await within(1, soon as Promise<unknown>)).toContain("not stored in 1 attempt");
+  expect(await later).toMatchObject({ ok: true, value: 9 });
+  swaps = 0;
+  let reads = 0;
+  database.read = (...step) => (++reads > 1 ? new Promise(() => {}) : read(...step));
+  expect(await within(20, store.decide(call(), NOW, { at: performance.now() + 20 }))).toContain(
+    "not stored in 1 attempt",
+  );
+});
+
 test("the last error of a busy database is in the message", async () => {
   const { store } = table({ swap: () => Promise.reject(new Error("locked")), busy: () => "database" });
-  const taken = store.decide(call(), NOW, performance.now() + 4);
+  const taken = store.decide(call(), NOW, { at: performance.now() + 4 });
   expect(await within(4, taken)).toMatch(/not stored in [23] attempts: locked/);
 });

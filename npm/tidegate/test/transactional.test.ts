@@ -234,7 +234,7 @@ test("a call that waits until its deadline has passed begins no transaction", as
   });
   const call = { op: "take", limit: new Limit("one", bucket), key: "k", count: 1, reserve: false } as const;
   const first = store.decide(call, 5000);
-  const late = store.decide(call, 5000, performance.now() - 1);
+  const late = store.decide(call, 5000, { at: performance.now() - 1 });
   end();
   expect((await first).ok).toBe(true);
   await expect(late).rejects.toMatchObject({

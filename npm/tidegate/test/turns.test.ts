@@ -89,8 +89,8 @@ test("a call whose deadline passes in the queue does not run", async () => {
   const turns = new Turns();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
-  const late = turns.run(["a"], body("late"), performance.now() - 1);
-  const next = turns.run(["a"], async () => "next", performance.now() + 60_000);
+  const late = turns.run(["a"], body("late"), { at: performance.now() - 1 });
+  const next = turns.run(["a"], async () => "next", { at: performance.now() + 60_000 });
   end("first");
   await expect(late).rejects.toThrow("the call was not sent: its deadline passed");
   expect(await next).toBe("next");
@@ -104,15 +104,15 @@ test("a call that never ends blocks the queue until its deadline at most", async
     const turns = new Turns();
     const { begun, body, end } = bodies();
     const now = performance.now();
-    void turns.run(["a"], body("stuck"), now + 250);
-    void turns.run(["a"], body("next"), now + 300);
+    void turns.run(["a"], body("stuck"), { at: now + 250 });
+    void turns.run(["a"], body("next"), { at: now + 300 });
     await vi.advanceTimersByTimeAsync(249);
     expect(begun).toEqual(["stuck"]);
     await vi.advanceTimersByTimeAsync(1);
     expect(begun).toEqual(["stuck", "next"]);
     end("next");
     await vi.advanceTimersByTimeAsync(0);
-    void turns.run(["a"], body("after"), now + 1000);
+    void turns.run(["a"], body("after"), { at: now + 1000 });
     expect(begun).toEqual(["stuck", "next", "after"]);
     expect(vi.getTimerCount()).toBe(0);
   } finally {

@@ -100,7 +100,7 @@ describe("a row that another transaction has locked", () => {
     const other = await transaction();
     await other.query("SELECT * FROM mixed WHERE id = 'stock:k' FOR UPDATE");
     const now = performance.now();
-    const [soon, later] = [2000, 60_000].map((ms) => store.decide(call, undefined, now + ms));
+    const [soon, later] = [2000, 60_000].map((ms) => store.decide(call, undefined, { at: now + ms }));
     const refused = expect(soon).rejects.toThrow(/its row may be locked|its deadline passed/);
     await lockWait();
     await until(async () => performance.now() > now + 2000);

@@ -123,7 +123,7 @@ describe("a row that another transaction has locked", () => {
     await store.decide(take(limit, "k"));
     let decided: Promise<readonly { ok: boolean; value: number }[]> | undefined;
     await holding(row("later:k"), async () => {
-      const until = performance.now() + 60_000;
+      const until = { at: performance.now() + 60_000 };
       decided = Promise.all(Array.from({ length: 12 }, () => store.decide(take(limit, "k"), undefined, until)));
       await wait(300);
     });

@@ -113,7 +113,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
     await store.decide(take(limit, "k"));
     await fixture.admin.query("BEGIN");
     await fixture.admin.query("SELECT FROM tidegate.states FOR UPDATE");
-    const deadline = performance.now() + 5000;
+    const deadline = { at: performance.now() + 5000 };
     const [locked, beside] = await Promise.allSettled([
       store.decide(take(limit, "k"), undefined, deadline),
       store.decide(take(limit, "beside"), undefined, deadline),

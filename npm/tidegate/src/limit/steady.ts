@@ -10,23 +10,23 @@ const JITTER = 5;
 const EARLY = 0.1;
 
 /**
- * Calls `then` after `ms`, less `before`; the result cancels it. A timer that fires late fires before the replies that have
- * arrived meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at
- * most `ms`; with `before`, 1 ms less, so that it still precedes one of the same `ms` without. One that fires early, as those
- * of Node.js do by less than 1 ms, waits for the rest. `unref`: it does not keep the process alive.
+ * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
+ * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
+ * One that fires early, as those of Node.js do by less than 1 ms, waits for the rest. `unref`: it does not keep the process
+ * alive.
  */
-export function afterWaiting(ms: number, then: () => void, unref = false, before = 0): () => void {
+export function afterWaiting(ms: number, then: () => void, unref = false): () => void {
   const due = steadyNow() + ms;
   const start = (wait: number, end: () => void): ReturnType<typeof setTimeout> => {
     const timer = setTimeout(end, wait);
     if (unref) (timer as { unref?: () => void }).unref?.();
     return timer;
   };
-  let timer = start(ms - before, () => {
+  let timer = start(ms, () => {
     const late = steadyNow() - due;
-    if (late > -EARLY - before && late < JITTER) then();
-    else if (late < 0) timer = start(Math.ceil(-before - late), then);
-    else timer = start(Math.min(Math.ceil(late), ms) - Math.sign(before), then);
+    if (late > -EARLY && late < JITTER) then();
+    else if (late < 0) timer = start(Math.ceil(-late), then);
+    else timer = start(Math.min(Math.ceil(late), ms), then);
   });
   return () => clearTimeout(timer);
 }

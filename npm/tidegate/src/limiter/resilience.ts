@@ -4,8 +4,8 @@ import type { Duration } from "../limit/duration.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
-import type { KeyError } from "../stores/turns.ts";
+import type { AsyncStore, Call, Deadline, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
+import { KeyError } from "../stores/turns.ts";
 import { Fallback } from "./fallback.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
@@ -122,15 +122,16 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
   function run<T>(
     operation: string,
     targets: readonly Target[],
-    send: (deadline: number) => Promise<T>,
+    send: (deadline: Deadline) => Promise<T>,
     without: (cause: unknown) => T = thrown,
   ): Promise<T> {
     /** Counts and logs what the node failed with. */
     const instead = (error: unknown, node: string): T => {
       const isOurs = isInputError(error) || isStoreError(error);
+      const scope = error instanceof KeyError ? "key" : "store";
       const failure = isOurs
         ? error
-        : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error });
+        : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error, scope });
       failed(outages, node, failure, fallback.insteadOf(targets));
       return without(failure);
     };
@@ -156,10 +157,11 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
         }
       };
       const fail = (error: unknown): void => end(() => instead(error, node));
-      const late = (): void => fail(lateness(timeout, operation, targets));
+      const deadline: NonNullable<Deadline> = { at: now + timeout };
+      const late = (): void => fail(deadline.why ?? lateness(timeout, operation, targets));
       let sent: Promise<T>;
       try {
-        sent = Promise.resolve(send(now + timeout));
+        sent = Promise.resolve(send(deadline));
       } catch (error) {
         sent = Promise.reject(error);
       }

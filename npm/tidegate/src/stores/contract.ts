@@ -13,8 +13,15 @@ export interface Call extends Operation {
   readonly key: string | undefined;
 }
 
-/** When a call is no longer waited for: `performance.now()`, ms. Only stores with promises get one, from a limiter. */
-export type Deadline = number | undefined;
+/** When a call is no longer waited for. Only stores with promises get one, from a limiter. */
+export type Deadline =
+  | {
+      /** `performance.now()`, ms. */
+      readonly at: number;
+      /** Why the call is late, as far as the store knows: the limiter's error at the deadline, in place of "no answer". */
+      why?: Error;
+    }
+  | undefined;
 
 interface StoreOf<Async extends boolean> {
   /** A short name, for errors and metrics. */

@@ -50,8 +50,10 @@ const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transa
 const NO_IDENTITY = "/";
 /** Ms. */
 const CONNECT_TIMEOUT = 10_000;
-/** Ms: at the deadline itself the limiter's own timer has answered the caller, with an error that says less. */
-const BEFORE_DEADLINE = 2;
+/** The client keeps the error that it pauses for to itself. */
+const PAUSED = new Error(
+  "no answer before the deadline; a client made by new DynamoDB({ maxAttempts: 1 }) does not pause after a throttled request",
+);
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -86,23 +88,16 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   const database = client as unknown as Client;
 
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
-  /** Sends a request, and aborts it with the retries of the client just before `until`. */
+  /** Sends a request, and aborts it with the retries of the client at `until`. */
   const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
     const aborter = new AbortController();
-    const rest = Math.max(until - performance.now(), 0);
-    const cancel = afterWaiting(rest, () => aborter.abort(), true, BEFORE_DEADLINE);
+    const cancel = afterWaiting(Math.max(until - performance.now(), 0), () => aborter.abort(), true);
     try {
       return await request({ abortSignal: aborter.signal });
     } catch (error) {
-      const name = (error as Error | undefined)?.name;
-      if (name === "ResourceNotFoundException") {
-        const remedy = "create it with the partition key `id`, a string";
-        throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
-      }
-      if (name !== "AbortError") throw error;
-      // The client keeps the error that it pauses for to itself.
-      const attempts = "a client made by new DynamoDB({ maxAttempts: 1 }) does not pause after a throttled request";
-      throw new Error(`no answer before the deadline; ${attempts}`, { cause: error });
+      if ((error as Error | undefined)?.name !== "ResourceNotFoundException") throw error;
+      const remedy = "create it with the partition key `id`, a string";
+      throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
     } finally {
       cancel();
     }
@@ -143,6 +138,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       });
       return true;
     },
+    unanswered: { read: PAUSED, write: PAUSED },
     busy(error) {
       const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
       const causes =

@@ -32,6 +32,8 @@ const NO_SUCH_TABLE = 1146;
 const OUT_OF_RANGE = 1690;
 /** Ms for which a key whose last write has no reply is not sent again: longer than the server waits for a lock. */
 const LOCK_WAIT = 60_000;
+/** Ms that a reply takes: one to a write that is carried out later than that before a deadline would come after it. */
+const ROUND_TRIP = 5;
 /** Sent again, a locked row would soon occupy every connection of the pool. */
 const LOCKED = "a write on this key had no reply in time; its row may be locked";
 
@@ -91,7 +93,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async write(all, first) {
       // Every process locks rows in one order.
       const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
-      const last = (first + ahead) / 1000;
+      const last = (first - ROUND_TRIP + ahead) / 1000;
       // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
       // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
       const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
@@ -131,7 +133,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
     busy: (error) => (error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
-    unanswered: new KeyError(LOCKED, false),
+    unanswered: { write: new KeyError(LOCKED, false) },
   }));
 }
 

@@ -6,7 +6,6 @@
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
-import { afterWaiting } from "../limit/steady.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
 import { KeyError, notSent, Turns, within } from "./turns.ts";
@@ -57,8 +56,8 @@ export interface Swappable<Version> {
    * whole database. `undefined`: the error means anything else.
    */
   busy?(error: unknown): Busy | undefined;
-  /** Why a write may have no reply while the server works, such as a lock that it waits for: then calls on its entries fail alone. */
-  readonly unanswered?: KeyError;
+  /** Why a read or a write may have no reply while the server works, such as a lock that a write waits for. */
+  readonly unanswered?: { readonly read?: Error; readonly write: Error };
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
   readonly stepTimeout?: number;
   /** Without it, a limit with `shards` is one row. */
@@ -68,19 +67,14 @@ export interface Swappable<Version> {
 interface Waiting {
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
-  /** `performance.now()`, ms; `Infinity` for none. */
-  deadline: number;
+  readonly deadline: NonNullable<Deadline>;
   resolve(result: unknown): void;
   reject(error: unknown): void;
-  /** Why its last attempt failed, where its entries are busy. */
-  busy?: KeyError;
-  /** Cancels the rejection shortly before the deadline. */
-  cancel?: () => void;
 }
 
 /** When the first of these calls is no longer waited for, `until` at the latest. */
 const firstDeadline = (calls: readonly Waiting[], until: number): number =>
-  Math.min(until, ...calls.map(({ deadline }) => deadline));
+  Math.min(until, ...calls.map(({ deadline }) => deadline.at));
 
 /** How a call ends once its step is written. */
 type End = () => void;
@@ -95,32 +89,15 @@ const MOST_CALLS = 1000;
 const MOST_STEPS = 128;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
-/** Ms by which a timer may be late: a pause that ended at the deadline would be counted as a failure of the store. */
-const LATE = 2;
-/** Ms by which a call on a busy entry ends before its deadline: before a client's own timer for a request, too. */
-const BEFORE_DEADLINE = 5;
 
 /** The calls that can still be answered; rejects the others. */
 function inTime(calls: readonly Waiting[]): Waiting[] {
   const now = performance.now();
   return calls.filter(({ deadline, reject }) => {
-    if (deadline > now) return true;
-    reject(notSent());
+    if (deadline.at > now) return true;
+    reject(deadline.why ?? notSent());
     return false;
   });
-}
-
-/**
- * Moves the deadline of a call on a busy entry forward, and rejects it then even if a request is out: the entry took the
- * time, and the limiter, whose own timer is at the deadline, would count a failure of the store.
- */
-function rejectInTime(call: Waiting, busy: KeyError): void {
-  call.busy = busy;
-  if (call.cancel !== undefined || call.deadline === Infinity) return;
-  const left = Math.max(call.deadline - performance.now(), 0);
-  call.deadline -= BEFORE_DEADLINE;
-  // Not earlier: a write that is out is carried out until then.
-  call.cancel = afterWaiting(left, () => call.reject(call.busy), false, BEFORE_DEADLINE);
 }
 
 /** Atomic steps on a {@link Swappable}. */
@@ -148,7 +125,8 @@ export class Swaps<Version> {
     body: (steps: Steps) => Promise<T>,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const call = { body, now, deadline: deadline ?? Infinity, resolve: resolve as Waiting["resolve"], reject };
+      const due = deadline ?? { at: Infinity };
+      const call = { body, now, deadline: due, resolve: resolve as Waiting["resolve"], reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
       if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
@@ -173,16 +151,15 @@ export class Swaps<Version> {
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
     const began = performance.now();
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
-    const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline)));
-    const late = (): never => {
-      throw new Error(`no answer within ${Math.round(until - began)} ms`);
+    const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));
+    const late = (): void => {
+      const error = new Error(`no answer within ${Math.round(until - began)} ms`);
+      for (const { deadline, reject } of batch) reject(deadline.why ?? error);
     };
     try {
       await within(until - began, this.#attempts(ids, batch, until), late);
     } catch (error) {
       for (const { reject } of batch) reject(error);
-    } finally {
-      for (const { cancel } of batch) cancel?.();
     }
   }
 
@@ -212,8 +189,8 @@ export class Swaps<Version> {
       const times = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
       const message = `not stored in ${times}: ${messageOf(failure)}`;
       const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
-      if (performance.now() + pause + LATE > until) throw notStored;
-      if (notStored instanceof KeyError) for (const call of calls) rejectInTime(call, notStored);
+      if (performance.now() + pause > until) throw notStored;
+      for (const { deadline } of calls) deadline.why = notStored;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
@@ -224,12 +201,14 @@ export class Swaps<Version> {
    */
   async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | KeyError> {
     const database = this.#database;
+    const { unanswered } = database;
     const seen = new Map<string, Entry<Version>>();
     const writes = new Map<string, Write>();
     let reads = 0;
     let lost: { error: unknown } | undefined;
     const load = async (some: readonly string[]): Promise<void> => {
       reads++;
+      if (unanswered?.read !== undefined) for (const { deadline } of calls) deadline.why ??= unanswered.read;
       try {
         const entries = await database.read(some, until);
         for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
@@ -267,8 +246,7 @@ export class Swaps<Version> {
     }
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (writes.size === 0 && reads < 2) return ends;
-    // Before the write has its deadline, which this moves: what is answered then must not be carried out afterwards.
-    if (database.unanswered !== undefined) for (const call of calls) rejectInTime(call, database.unanswered);
+    if (unanswered !== undefined) for (const { deadline } of calls) deadline.why ??= unanswered.write;
     const first = firstDeadline(calls, until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...writes.keys()].filter((id) => !seen.has(id));

@@ -4,8 +4,7 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK, storeOf } from "./steps.ts";
-import { type Busy, type Entry, Swaps } from "./swap.ts";
-import type { KeyError } from "./turns.ts";
+import { type Busy, type Entry, type Swappable, Swaps } from "./swap.ts";
 
 /** Settings of a store in a table. */
 export interface TableOptions {
@@ -41,8 +40,7 @@ export interface Statements {
   isMissing(error: unknown): boolean;
   /** What is busy, where nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
-  /** Why a write may have no reply while the server works; then calls on its rows fail alone. */
-  readonly unanswered?: KeyError;
+  readonly unanswered?: Swappable<unknown>["unanswered"];
 }
 
 /** The error where a store got something else in place of a client. */

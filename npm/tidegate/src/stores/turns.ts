@@ -9,9 +9,9 @@ export class Turns {
   readonly #last = new Map<string, Turn>();
 
   /**
-   * Runs `body` after the earlier calls on these identities. Rejects without running it where `deadline`
-   * (`performance.now()`, ms) has passed by then. An earlier call that runs past its own deadline is no longer waited
-   * for: it may never end, and its caller has been answered.
+   * Runs `body` after the earlier calls on these identities. Rejects without running it where `deadline` has passed by
+   * then. An earlier call that runs past its own deadline is no longer waited for: it may never end, and its caller has
+   * been answered.
    */
   run<T>(ids: readonly string[], body: () => Promise<T>, deadline?: Deadline): Promise<T> {
     const before = new Set<Turn>();
@@ -55,13 +55,13 @@ export const notSent = (): Error =>
   new KeyError("the call was not sent: its deadline passed while earlier calls ran", false);
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
-  if (deadline === undefined || steadyNow() < deadline) return body();
+  if (deadline === undefined || steadyNow() < deadline.at) return body();
   return Promise.reject(notSent());
 }
 
 /** Resolves when the call has ended, or at its deadline. */
 function over({ ended, deadline }: Turn): Promise<void> {
-  return deadline === undefined ? ended : within(deadline - steadyNow(), ended, ignore);
+  return deadline === undefined ? ended : within(deadline.at - steadyNow(), ended, ignore);
 }
 
 /** Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server. */

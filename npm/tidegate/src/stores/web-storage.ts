@@ -145,7 +145,7 @@ async function transact<T>(
     const result = await body({
       async get(id): Promise<State | null> {
         const bytes: unknown = await settled(states.get(id));
-        if (deadline !== undefined && performance.now() >= deadline) throw new Error("its deadline has passed");
+        if (deadline !== undefined && performance.now() >= deadline.at) throw new Error("its deadline has passed");
         return bytes === undefined ? null : readRecord(bytes).state;
       },
       set(id, state, fullAt, now): void {

@@ -74,7 +74,7 @@ export class TidegateObject extends Base {
     });
     // Not in the queue: two objects that held their turns while they wait for each other would wait forever.
     try {
-      const deadline = timeout === undefined ? undefined : performance.now() + timeout;
+      const deadline = timeout === undefined ? undefined : { at: performance.now() + timeout };
       return { answer: await onShards(request, objects, send, deadline) };
     } catch (error) {
       return refused(error);

@@ -81,7 +81,7 @@ export type Send = (object: string, request: Request, deadline: Deadline) => Pro
 /** Sends by the method `handle` of each object. */
 export function sender(callObject: (object: string, request: Request) => Promise<Reply>): Send {
   return async (object, request, deadline) => {
-    const timeout = deadline === undefined ? undefined : deadline - performance.now();
+    const timeout = deadline === undefined ? undefined : deadline.at - performance.now();
     const reply = await callObject(object, { ...request, timeout });
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;

@@ -2,7 +2,7 @@
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Call } from "../contract.ts";
+import type { Call, Deadline } from "../contract.ts";
 import { tooBusy } from "../turns.ts";
 
 /** One call, several all or nothing, a reset, or the two numbers. */
@@ -40,16 +40,15 @@ export class PendingRequest {
   /** `performance.now()`, ms, when it is no longer waited for. */
   deadline: number;
   #settled = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Why it fails at its deadline, where the cause is its key alone. */
-  #reason: { readonly what: string; readonly cause: unknown } | undefined;
+  /** Its caller's; `why` is set where the cause is its key alone. */
+  readonly #caller: NonNullable<Deadline>;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: unknown) => void;
 
   constructor(
     readonly request: Request,
     readonly now: number | undefined,
-    deadline: number | undefined,
+    deadline: Deadline,
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
   ) {
@@ -58,7 +57,8 @@ export class PendingRequest {
     const call = request.kind === "one" ? request.call : undefined;
     this.reads = request.kind === "value" || (call !== undefined && (call.op === "check" || call.count === 0));
     this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;
-    this.deadline = deadline ?? Number.POSITIVE_INFINITY;
+    this.#caller = deadline ?? { at: Number.POSITIVE_INFINITY };
+    this.deadline = this.#caller.at;
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -69,16 +69,24 @@ export class PendingRequest {
   }
 
   resolve(reply: Reply): void {
-    this.#settle();
+    this.#settled = true;
     this.#resolve(reply);
   }
 
-  fail(what: string, cause?: unknown, scope: "key" | "store" = "store", identity: string = this.ids.join(",")): void {
+  fail(what: string, cause?: unknown, scope: "key" | "store" = "store", identity?: string): void {
+    this.#fail(this.#error(what, cause, scope, identity));
+  }
+
+  #fail(error: Error): void {
+    this.#settled = true;
+    this.#reject(error);
+  }
+
+  #error(what: string, cause: unknown, scope: "key" | "store", identity: string = this.ids.join(",")): StoreError {
     const { request } = this;
     const names = { all: "limitAll", value: "getValue", reset: "reset" } as const;
     const operation = request.kind === "one" ? request.call.op : names[request.kind];
-    this.#settle();
-    this.#reject(new StoreError(what, { store: "postgres", operation, identity, cause, scope }));
+    return new StoreError(what, { store: "postgres", operation, identity, cause, scope });
   }
 
   /** Rejects because the state under this id is not two finite numbers. */
@@ -86,31 +94,18 @@ export class PendingRequest {
     this.fail("the stored state is not two finite numbers", undefined, "key", id);
   }
 
-  /**
-   * Notes that only its keys delay it, for this reason. It is then rejected shortly before the limiter's own timer, which
-   * would count a failure of the store.
-   */
+  /** Notes that only its keys delay it, for this reason: late, it is no failure of the store. */
   failAtDeadline(what: string, cause: unknown): void {
-    const noted = this.#reason !== undefined;
-    this.#reason = { what, cause };
-    if (this.#settled || noted || this.deadline === Number.POSITIVE_INFINITY) return;
-    const rest = Math.max(0, this.deadline - performance.now());
-    this.deadline -= beforeDeadline(rest);
-    this.#timer = setTimeout(() => this.expire(), Math.max(0, Math.floor(this.deadline - performance.now())));
+    this.#caller.why ??= this.#error(what, cause, "key");
   }
 
   /** Rejects because of its deadline. */
   expire(): void {
-    const { what, cause } = this.#reason ?? {};
+    const { why } = this.#caller;
     const busy = this.undelayed ? tooBusy() : undefined;
-    if (what !== undefined) this.fail(what, cause, "key");
+    if (why !== undefined) this.#fail(why);
     else if (busy !== undefined) this.fail(busy.message, busy, "key");
     else this.fail("its deadline passed, and nothing was taken");
-  }
-
-  #settle(): void {
-    this.#settled = true;
-    clearTimeout(this.#timer);
   }
 }
 

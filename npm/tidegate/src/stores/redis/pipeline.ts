@@ -4,7 +4,7 @@ import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, StoreError } from "../../limit/errors.ts";
 import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Deadline, Op } from "../contract.ts";
+import type { Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { KeyError, tooBusy } from "../turns.ts";
 import type { Link } from "./clients.ts";
@@ -34,7 +34,8 @@ export interface Answer {
 /** One request, or several that are all granted or none, until they are answered. */
 export interface Entry {
   readonly requests: readonly Request[];
-  readonly deadline: Deadline;
+  /** `performance.now()`, ms. */
+  readonly deadline: number | undefined;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -53,7 +54,7 @@ interface Batch {
 interface Sent {
   readonly entries: readonly Entry[];
   /** When the last of the callers stops waiting; absent where one of them waits without end. */
-  readonly deadline: Deadline;
+  readonly deadline: number | undefined;
   readonly now: Batch["now"];
   readonly slot: number;
   readonly clock: ServerClock;
@@ -266,7 +267,7 @@ function checkGranted(reply: Reply, granted: number): void {
   throw new Error(`the server granted ${reply.granted} of these requests, the core grants ${granted}`);
 }
 
-function latestOf(entries: readonly Entry[]): Deadline {
+function latestOf(entries: readonly Entry[]): number | undefined {
   const latest = entries.reduce((most, { deadline = Number.POSITIVE_INFINITY }) => Math.max(most, deadline), 0);
   return latest === Number.POSITIVE_INFINITY ? undefined : latest;
 }

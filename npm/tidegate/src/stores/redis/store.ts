@@ -96,7 +96,7 @@ export class RedisStore implements AsyncStore {
       const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), false);
       const requests = [{ limit, key, redisKey: this.#keyOf(limit, key), rule }];
       const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
-      this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
     });
   }
 
@@ -124,7 +124,7 @@ export class RedisStore implements AsyncStore {
       return { limit, key, redisKey: redisKeys[i] as string, rule };
     });
     const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
-      this.#pipeline.send({ requests, deadline, resolve, reject }, integer(passed)),
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve, reject }, integer(passed)),
     );
     return combined(
       answers.map(({ decision }) => decision),
@@ -159,7 +159,7 @@ export class RedisStore implements AsyncStore {
       const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), shard !== undefined);
       const answered = (answers: readonly Answer[]) => resolve(answers[0] as Answer);
       const requests = [{ limit, key, shard, redisKey, rule }];
-      this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
     });
   }
 
