@@ -106,6 +106,13 @@ describe("a policy", () => {
   ]);
 });
 
+/** An object that no code can read. */
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 describe("a call", () => {
   const KEY =
     "`key` must be a string of at most 1024 bytes in UTF-8, and not empty; leave it out for one limit that all share; got ";
@@ -139,6 +146,7 @@ describe("a call", () => {
     ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
     ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],
     ["a promise as the key", call({ key: Promise.resolve("ann") }), `${KEY}a promise; \`await\` it first`],
+    ["a revoked proxy as the key, as a draft of Immer's becomes one", call({ key: revoked() }), `${KEY}an object`],
     ["no user as the key", call({ key: null }), `${KEY}null`],
     ["a count that is no number", call({ count: Number("ten") }), `${COUNT}NaN`],
     ["a count below 0", call({ count: -1 }), `${COUNT}-1`],

@@ -11,7 +11,12 @@ export function show(value: unknown): string {
       return "a symbol";
     case "object":
       if (value === null) return "null";
-      return typeof (value as { then?: unknown }).then === "function" ? "a promise; `await` it first" : "an object";
+      try {
+        if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
+      } catch {
+        // A proxy that has been revoked, such as a draft of Immer's, or a getter of the caller's.
+      }
+      return "an object";
     default:
       return String(value);
   }
