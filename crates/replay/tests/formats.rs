@@ -207,13 +207,16 @@ fn a_byte_order_mark_is_no_part_of_the_first_line() {
 }
 
 #[test]
-fn a_file_that_is_no_utf_8_has_an_error_with_the_command_that_converts_it() {
+fn a_file_that_is_no_lines_of_utf_8_has_an_error_with_the_command_that_converts_it() {
     let utf_16: Vec<u8> = std::iter::once(0xfeff).chain(COMMON.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for (content, remedy) in [
         (utf_16, "iconv -f UTF-16 -t UTF-8"),
         (b"\x28\xb5\x2f\xfd\x24\x60\n".to_vec(), "zstd -dc"),
         (b"BZh91AY&SY\n".to_vec(), "bzip2 -dc"),
         (b"\xfd7zXZ\0\0\x04\n".to_vec(), "xz -dc"),
+        (b"PK\x03\x04\x14\0\n".to_vec(), "unzip -p"),
+        (b"[{\"time\":0,\"ip\":\"a\"},\n{\"time\":1,\"ip\":\"a\"}]\n".to_vec(), "jq -c '.[]'"),
+        (b"[\n  {\n    \"time\": 0\n  }\n]\n".to_vec(), "jq -c '.[]'"),
     ] {
         let error = run(content, limit()).unwrap_err().to_string();
         assert!(error.contains(remedy), "{error}");

@@ -93,14 +93,18 @@ impl Splitter {
     }
 }
 
-/// The first bytes of files that are no UTF-8, and what to do with them.
-const OTHERS: [(&[u8], &str); 5] = [
+/// The first bytes of files that are no lines of UTF-8, and what to do with them.
+const OTHERS: [(&[u8], &str); 8] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
     (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it before: zstd -dc <file> | tidegate-replay -"),
     (b"BZh", "packed by bzip2; unpack it before: bzip2 -dc <file> | tidegate-replay -"),
     (b"\xfd7zXZ", "packed by xz; unpack it before: xz -dc <file> | tidegate-replay -"),
+    (b"PK\x03\x04", "a zip archive; unpack it before: unzip -p <file> | tidegate-replay -"),
+    (b"[{", JSON_ARRAY),
+    (b"[\n", JSON_ARRAY),
 ];
+const JSON_ARRAY: &str = "a JSON array; write each element on a line before: jq -c '.[]' <file> | tidegate-replay -";
 const UTF_16: &str = "UTF-16; convert it to UTF-8 before: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
 
 /// The format of a file that begins with `head`, or the format that the caller gave.
