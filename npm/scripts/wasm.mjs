@@ -38,7 +38,7 @@ const TEXTS = ["page", "distributed", "algebra"];
 
 const write = (name, text) => writeFileSync(join(root, folder, name), FROM + text);
 
-/** Bytes as text: decoded, and explained, in src/engine/text.ts. */
+/** Bytes as text: decoded, and explained, in src/engine/wasm-text.ts. */
 function text(bytes) {
   const character = (digit) => String.fromCharCode(digit + (digit < 57 ? 35 : 36));
   const two = (rest) => character(89 + Math.floor(rest / 91)) + character(rest % 91);

@@ -1,7 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Served, serving, TOKEN } from "./service.ts";
+import { POLICIES, type Served, serving, TOKEN } from "./service.ts";
 
 let service: Served;
 let count = 0;
@@ -12,12 +12,7 @@ beforeAll(async () => {
   service = await serving(
     {
       rules: [
-        {
-          name: "api",
-          limit_keys: ["ip:address"],
-          algorithm: "token_bucket",
-          algorithm_config: { rate: 1, period: "1h", capacity: 3 },
-        },
+        ...POLICIES.rules,
         {
           name: "plans",
           limit_keys: ["header:x-api-key", "jwt:org"],

@@ -28,7 +28,7 @@ pub enum Spending {
 }
 
 impl Lease {
-    /// Takes `count` leased tokens at `now`, denies, or leaves the decision to the store.
+    /// Takes `count` leased tokens, 0 to 2^40, at `now`, denies, or leaves the decision to the store.
     ///
     /// `now` must be the latest possible reading of the store's clock, ms; then the store denies whatever is denied
     /// here. While the store's value is negative, only leased tokens beyond that debt are spent.

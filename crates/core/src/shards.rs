@@ -23,7 +23,8 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The pool of `states` at `now`.
+    /// The pool of `states` at `now`, integer ms ([`check_now`](crate::check_now)). `start` is that of
+    /// [`Policy::bucket`].
     pub fn new(policy: &Policy, start: f64, states: &'a mut [Option<State>], now: f64) -> Pool<'a> {
         for state in states.iter_mut() {
             *state = Bucket::known(*state, now);
@@ -67,7 +68,7 @@ impl<'a> Pool<'a> {
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
-    /// Takes `count` tokens from the pool. Where that is granted and `count` is above 0, `states` has the states to
+    /// Takes `count` tokens, 0 to 2^40, from the pool. Where that is granted and `count` is above 0, `states` has the states to
     /// write; otherwise it is unchanged.
     pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);

@@ -6,11 +6,11 @@ const MOST = 1000;
 const isPlain = (value: unknown): boolean =>
   value === undefined || typeof value === "number" || value === FIRST_REQUEST;
 
-/** What was made of the configs that callers pass with each call. */
+/** A cache of the limits of configs that callers pass with each call. */
 export interface Cached<L> {
-  /** The limit of a config; an equal config gets the cached one. */
+  /** The limit of a config; an equal config has the same one. */
   of(name: string, config: Config): L;
-  /** A frozen copy of a config whose limit is cached under this name, without a comparison of its fields. */
+  /** A frozen copy of a config, whose limit of this name is found by the object, without a look at its fields. */
   prepared(name: string, config: Config): Config;
 }
 

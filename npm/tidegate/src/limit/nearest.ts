@@ -1,24 +1,24 @@
-/** The most steps that a word is looked for over. */
-const FAR = 3;
+/** The most edits by which a word may differ from the one that was meant. */
+const MOST = 3;
 
-/** Single steps (insert, leave out, replace, swap neighbours) from one word to the other; infinite where there are more. */
-function steps(a: string, b: string, most: number): number {
+/** The edits (insert, delete, replace, transpose neighbours) from one word to the other; infinite where there are more than `most`. */
+function edits(a: string, b: string, most: number): number {
   let same = 0;
   while (same < a.length && a[same] === b[same]) same++;
   const [c, d] = [a.slice(same), b.slice(same)];
   if (c === d) return 0;
   if (most === 0) return Infinity;
-  const rest = (i: number, j: number): number => steps(c.slice(i), d.slice(j), most - 1);
+  const rest = (i: number, j: number): number => edits(c.slice(i), d.slice(j), most - 1);
   return 1 + Math.min(rest(1, 0), rest(0, 1), rest(1, 1), c[0] === d[1] && c[1] === d[0] ? rest(2, 2) : Infinity);
 }
 
-/** The word that was probably meant: at most a third of its letters differ, and three. */
+/** The word that was probably meant: it differs by at most three edits, and by one for each three of its letters. */
 export function nearest(written: string, words: readonly string[]): string | undefined {
   let best: string | undefined;
-  let least = FAR + 1;
+  let least = Infinity;
   for (const word of words) {
-    const far = steps(written.toLowerCase(), word.toLowerCase(), FAR);
-    if (far < least && far * 3 <= Math.max(word.length, 3)) [best, least] = [word, far];
+    const distance = edits(written.toLowerCase(), word.toLowerCase(), MOST);
+    if (distance < least && distance * 3 <= Math.max(word.length, 3)) [best, least] = [word, distance];
   }
   return best;
 }

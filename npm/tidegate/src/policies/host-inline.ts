@@ -1,7 +1,7 @@
 // Hosts that may compile at run time: the bytes are in the script.
 import { WASM_TEXT } from "../engine/generated/policy_bg-inline.ts";
 import { type InitOutput, initSync } from "../engine/generated/policy.js";
-import { bytesOf } from "../engine/text.ts";
+import { bytesOf } from "../engine/wasm-text.ts";
 
 const REMEDY =
   "in a page, add 'wasm-unsafe-eval' to `script-src` in its content security policy; elsewhere, and with tidegate/pure, " +
