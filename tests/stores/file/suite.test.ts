@@ -1,5 +1,5 @@
 /** The contract of a store, and all vectors, on a folder. */
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { type FileStore, file } from "tidegate/file";
 import { storeSuite } from "tidegate/testing";
@@ -40,15 +40,11 @@ const NOW = 1_800_000_000_000;
 const bucket = { kind: "token bucket", rate: 1, period: 3_600_000, capacity: 10 } as const;
 
 describe("a folder", () => {
-  const open: FileStore[] = [];
   const opened = (path: string, options?: Parameters<typeof file>[1]): FileStore => {
     const store = file(path, options);
-    open.push(store);
+    onTestFinished(() => store.close());
     return store;
   };
-  afterEach(() => {
-    for (const store of open.splice(0)) store.close();
-  });
 
   test("answers at once, and what was taken is there when it is opened again", () => {
     const path = folder();

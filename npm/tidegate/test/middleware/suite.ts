@@ -1,6 +1,6 @@
 import type { Server } from "node:net";
 import { parseList } from "structured-headers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Config, defineLimits, type Decision, type Limiter, MINUTE, SECOND } from "../../src/index.ts";
 import type { Store } from "../../src/stores/contract.ts";
 import { eventually } from "./eventually.ts";
@@ -59,11 +59,6 @@ const POLICY: Config = { kind: "token bucket", rate: 1, period: MINUTE, capacity
  * one that requires `client` never `warns` of a header that it does not read.
  */
 export function middlewareSuite(name: string, serve: Serve, { wraps = false, warns = true } = {}): void {
-  const open: Serving[] = [];
-  afterEach(async () => {
-    for (const server of open.splice(0)) await server.close();
-  });
-
   const start: Start = async (options, policies = { api: POLICY }, store) => {
     const clock = fakeClock();
     const limits = defineLimits(policies, {
@@ -71,7 +66,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       ...(store === undefined ? {} : { store }),
     }) as unknown as Limiter<string, Store>;
     const server = await serve(limits, [options].flat());
-    open.push(server);
+    onTestFinished(async () => void (await server.close()));
     const get = (path = "/", headers: Record<string, string> = {}) => fetch(server.url + path, { headers });
     const left = async (limit = "api", key: string | undefined = "127.0.0.1") =>
       (await limits.getValue(limit, key === undefined ? {} : { key })).value;

@@ -3,7 +3,7 @@ import express, { type Request as ExpressRequest } from "express";
 import { type Context, Hono } from "hono";
 import { createServer, request as httpRequest } from "node:http";
 import type { Server } from "node:net";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { rateLimit as forExpress } from "../../src/middleware/express.ts";
 import { rateLimit as forFetch } from "../../src/middleware/fetch.ts";
 import { rateLimit as forHono } from "../../src/middleware/hono.ts";
@@ -67,18 +67,14 @@ const HOSTS: Record<string, Start> = {
 };
 
 describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
-  const open: Serving[] = [];
   // A header that a host does not read is logged, once per server.
   beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
-  afterEach(async () => {
-    vi.restoreAllMocks();
-    for (const server of open.splice(0)) await server.close();
-  });
+  afterEach(() => void vi.restoreAllMocks());
 
   async function serve(document: PolicyDocument, store: Store = memory()) {
     const clock = fakeClock();
     const started = await start(document, store, clock.now);
-    open.push(started.server);
+    onTestFinished(async () => void (await started.server.close()));
     const get = (headers: Record<string, string>, path = "/") => fetch(started.server.url + path, { headers });
     const left = async (headers: Record<string, string>, path?: string) => {
       const response = await get(headers, path);
