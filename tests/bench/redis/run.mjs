@@ -76,21 +76,19 @@ async function serverTime(makers) {
   return measured({ title, unit: "µs", base: GET, rounds: figures, digits: 1 });
 }
 
-/** Calls of one contender before the next has its turn: a few, and so many that no core sleeps between two messages. */
+/** Calls of one contender before the next has its turn, and of them the first, which are not counted. */
 const SLICE = 25;
-const AWAKE = 1000;
-/** The first calls of a turn, which are not counted. */
 const SKIPPED = 2;
 
-/** Times of single calls in microseconds, one after another, in turns, so that a noisy second affects all. */
-async function inTurns(open, slice = SLICE) {
+/** Times of single calls in microseconds, one after another, in turns of a few calls, so that a noisy second affects all. */
+async function inTurns(open) {
   const times = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
   const contenders = Object.entries(open);
   const end = performance.now() + ms * contenders.length;
   for (let i = 0; performance.now() < end; i++) {
     for (const [name, { run }] of shuffled(contenders)) {
-      for (let call = 0; call < slice; call++) {
-        const key = keys[((i * slice + call) * 7919) % KEYS];
+      for (let call = 0; call < SLICE; call++) {
+        const key = keys[((i * SLICE + call) * 7919) % KEYS];
         const began = process.hrtime.bigint();
         await run(key);
         if (call >= SKIPPED) times[name].push(Number(process.hrtime.bigint() - began) / 1000);
@@ -101,12 +99,12 @@ async function inTurns(open, slice = SLICE) {
 }
 
 /** One caller: the middle of its times, or the time below which a `part` of them are. */
-async function oneCaller(title, makers, { part = 0.5, base = GET, slice = SLICE } = {}) {
+async function oneCaller(title, makers, { part = 0.5, base = GET } = {}) {
   const open = await opened(makers);
   const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
-  await inTurns(open, slice); // warm
+  await inTurns(open); // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, times] of Object.entries(await inTurns(open, slice))) {
+    for (const [name, times] of Object.entries(await inTurns(open))) {
       figures[name].push(times.sort((a, b) => a - b)[Math.floor(times.length * part)]);
     }
   }
@@ -118,7 +116,6 @@ const server = await startServer();
 const tables = [
   await manyCallers({ ...contenders, ...leastOfMany, "pipelined GET, no client": pipelined }),
   await oneCaller("one caller, 10,000 keys", { ...contenders, ...least }),
-  await oneCaller("one caller, 10,000 keys, in turns of 1,000 calls", { ...contenders, ...least }, { slice: AWAKE }),
   await serverTime({ ...contenders, ...least }),
   // What other programs of the machine add is in the other nine tenths.
   await oneCaller("one caller, layer by layer", layers, { part: 0.1 }),

@@ -9,6 +9,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { gate } from "./gate.ts";
 import { goOn, limitExchange } from "./node-response.ts";
+import { slot } from "./slot.ts";
 import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
@@ -62,7 +63,7 @@ export function rateLimit<N extends string, S extends Store>(
   limiter: Limiter<N, S>,
   options: FastifyOptions<NoInfer<N>>,
 ): FastifyHook {
-  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })');
+  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', slot());
   const { denied } = options;
   return (request, reply, done) => {
     // `register` calls it with the instance.

@@ -23,7 +23,7 @@ import { follow, type Pending, together } from "./pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { checkSelection, isSelection } from "./selection.ts";
 import { type Ledger, settleUp } from "../limiter/settlement.ts";
-import { slot } from "./slot.ts";
+import type { Slot } from "./slot.ts";
 
 /** A request that was decided. */
 export class Admission<R> {
@@ -115,11 +115,15 @@ export interface Gate<R> {
   admit(request: R, incoming: Incoming, once?: object): Pending<Admission<R> | undefined>;
 }
 
-/** Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies. */
+/**
+ * Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies; `decided`
+ * keeps which requests it has decided.
+ */
 export function gate<R, N extends string, S extends Store, D>(
   limiter: Limiter<N, S>,
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
+  decided: Slot<true> = new WeakMap<object, true>(),
 ): Gate<R> {
   checkMounted(limiter);
   const checked = checkGateOptions(options);
@@ -134,7 +138,6 @@ export function gate<R, N extends string, S extends Store, D>(
       : escalated(taken, decided, (denied, decision) =>
           selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision),
         );
-  const decided = slot<true>();
   let reported = false;
   const log = (error: unknown): void => {
     if (!reported) console.error("tidegate: a request failed; further errors are not logged:", error);

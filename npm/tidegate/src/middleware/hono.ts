@@ -11,6 +11,7 @@ import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 import { peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
+import { slot } from "./slot.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
 export { honoRateLimiterStore } from "./drop-in/hits.ts";
@@ -45,7 +46,7 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
   limiter: Limiter<N, S>,
   options: HonoOptions<NoInfer<N>, E>,
 ): MiddlewareHandler<E> {
-  const made = gate(limiter, options);
+  const made = gate(limiter, options, undefined, slot());
   const { denied } = options;
   return async (context, next) => {
     const { raw } = context.req;

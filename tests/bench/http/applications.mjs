@@ -1,4 +1,4 @@
-// The same server behind each limiter. Each keeps its state in memory, has the client's address as its key, never denies
+// The same application behind each limiter. Each keeps its state in memory, has the client's address as its key, never denies
 // (the cost of a call is measured), and sets rate-limit headers.
 import fastifyRateLimit from "@fastify/rate-limit";
 import express from "express";
@@ -12,25 +12,23 @@ const MOST = 1e9;
 const limits = () => defineLimits({ api: { kind: "token bucket", rate: MOST, period: MINUTE } });
 const theirs = { windowMs: MINUTE, limit: MOST, legacyHeaders: false };
 
-async function onExpress(middleware) {
+function onExpress(middleware = (_request, _response, next) => next()) {
   const app = express();
-  if (middleware !== undefined) app.use(middleware);
+  app.use(middleware);
   app.get("/", (_request, response) => response.end("hello"));
-  return new Promise((done) => {
-    const server = app.listen(0, "127.0.0.1", () => done(server.address().port));
-  });
+  return app;
 }
 
-async function onFastify(add = () => {}) {
+async function onFastify(add = (app) => app.addHook("onRequest", (_request, _reply, done) => done())) {
   const app = fastify();
   await add(app);
   app.get("/", (_request, reply) => reply.send("hello"));
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  return app.server.address().port;
+  await app.ready();
+  return app.routing;
 }
 
-/** By framework: no limiter first, then tidegate, then the peers. Each starts a server and resolves with its port. */
-export const servers = {
+/** By framework: a middleware that does nothing first, then tidegate, then the peers. Each makes a listener of `node:http`. */
+export const applications = {
   express: {
     "no limiter": () => onExpress(),
     tidegate: () => onExpress(tidegateExpress(limits(), { name: "api" })),
