@@ -108,7 +108,7 @@ export const STORES = [
   spread("        left -= part;\n", ""),
   spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
   spread('"charge", count / limit.policy.shards)', '"charge", count)'),
-  spread("left > this.#tolerance) {", "false) {"),
+  spread("decision.ok || count <= tolerance ?", "true ?"),
 
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Op, State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Deadline } from "../src/stores/contract.ts";
-import { decide, type Shards, spreading } from "../src/stores/spread.ts";
+import { decide, type Shards, spreading, together } from "../src/stores/spread.ts";
 
 const SHARDS = 8;
 const limit = new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards: SHARDS });
@@ -32,6 +32,19 @@ describe("a last token that rounding makes slightly smaller", () => {
     const shards = apart(last);
     expect((await take(shards, 1)).ok).toBe(true);
     expect((await take(shards, 1e-9)).ok).toBe(false);
+  });
+
+  test("does not keep a remembered denial at its retryAt", async () => {
+    const rest = 0.6666666666666666;
+    const shards = apart([rest, rest, rest, rest, rest, 0, rest, 0]);
+    let seen: readonly (State | null)[] = [];
+    const denied: Shards["denied"] = (_, states) => {
+      seen = states;
+    };
+    const { retryAt = 0 } = await take({ ...shards, denied }, 13);
+    const isGranted = (now: number, tolerance?: number) =>
+      together(limit, seen, { count: 13, reserve: false }, now, 0, tolerance).ok;
+    expect([isGranted(retryAt - 1), isGranted(retryAt), isGranted(retryAt, 0)]).toEqual([false, true, false]);
   });
 
   test("does not grant a larger count", async () => {

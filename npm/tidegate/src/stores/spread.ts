@@ -110,7 +110,7 @@ class Spread {
     this.#now = now;
     this.#deadline = deadline;
     this.#start = limit.start(key);
-    this.#tolerance = limit.policy.shards * Number.EPSILON * Math.max(limit.policy.capacity, count);
+    this.#tolerance = toleranceOf(limit, count);
   }
 
   /** From the better of two shards; where it has too little, from all. */
@@ -172,11 +172,7 @@ class Spread {
     for (let round = 1; ; round++) {
       const sentAt = performance.now();
       const seen = await this.read();
-      let decision = this.#pooled(seen, "check", left, reserve);
-      // Parts taken before may have left the sum slightly short of the rest.
-      if (!decision.ok && left > this.#tolerance) {
-        decision = this.#pooled(seen, "check", left - this.#tolerance, reserve);
-      }
+      const decision = together(limit, seen.states, { count: left, reserve }, seen.now, this.#start, this.#tolerance);
       if (op === "check" || (decision.ok && count === 0)) return decision;
       if (!decision.ok && taken.size === 0) {
         this.#shards.denied?.(this.#call, seen.states, this.#now, sentAt);
@@ -274,6 +270,26 @@ class Spread {
   #step(op: Op, shard: number, count: number, reserve = false): Promise<Step> {
     return this.#shards.step({ ...this.#call, op, count, reserve }, shard, this.#now, this.#deadline);
   }
+}
+
+const toleranceOf = ({ policy }: Limit, count: number): number =>
+  policy.shards * Number.EPSILON * Math.max(policy.capacity, count);
+
+/**
+ * What all shards together decide on a count, by the clock `now`. Counts that were taken in parts may have left their sum
+ * slightly short of it.
+ */
+export function together(
+  limit: Limit,
+  states: readonly (State | null)[],
+  { count, reserve }: Pick<Call, "count" | "reserve">,
+  now: number,
+  start: number,
+  tolerance: number = toleranceOf(limit, count),
+): Decision {
+  const decide = (count: number): Decision => pool(limit, states, { op: "check", count, reserve }, now, start).decision;
+  const decision = decide(count);
+  return decision.ok || count <= tolerance ? decision : decide(count - tolerance);
 }
 
 const latest = (steps: readonly Step[]): number => Math.max(...steps.map(({ now }) => now));

@@ -5,7 +5,6 @@ import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
 import type { Limit } from "../../limit/limit.ts";
-import { pool } from "../../limit/shards.ts";
 import { checkLease, type LeaseOptions } from "../../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "../contract.ts";
 import * as spread from "../spread.ts";
@@ -205,10 +204,10 @@ export class RedisStore implements AsyncStore {
     const at = now ?? this.#pipeline.clock.latest();
     if (at === undefined) return undefined;
     const { states } = denial;
-    const { decision } =
+    const decision =
       states.length === 1
-        ? call.limit.evaluate(states[0] ?? null, call, at, { start })
-        : pool(call.limit, states, { ...call, op: "check" }, at, start);
+        ? call.limit.evaluate(states[0] ?? null, call, at, { start }).decision
+        : spread.together(call.limit, states, call, at, start);
     if (!decision.ok) return decision;
     this.#denials.forget(redisKey);
     return undefined;
