@@ -68,8 +68,8 @@ impl<'a> Pool<'a> {
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
-    /// Takes `count` tokens, 0 to 2^40, from the pool. Where that is granted and `count` is above 0, `states` has the states to
-    /// write; otherwise it is unchanged.
+    /// Takes `count` tokens, 0 to 2^40, from the pool. Where that is granted and `count` is above 0, `states` has the
+    /// states to write; otherwise it is unchanged.
     pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);
         if self.whole.exceeds_capacity(count, reserve) {

@@ -1,7 +1,10 @@
 /** The most edits by which a word may differ from the one that was meant. */
 const MOST = 3;
 
-/** The edits (insert, delete, replace, transpose neighbours) from one word to the other; infinite where there are more than `most`. */
+/**
+ * The edits (insert, delete, replace, transpose neighbours) from one word to the other; infinite where there are more than
+ * `most`.
+ */
 function edits(a: string, b: string, most: number): number {
   let same = 0;
   while (same < a.length && a[same] === b[same]) same++;

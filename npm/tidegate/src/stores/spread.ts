@@ -287,9 +287,9 @@ export function together(
   start: number,
   tolerance: number = toleranceOf(limit, count),
 ): Decision {
-  const decide = (count: number): Decision => pool(limit, states, { op: "check", count, reserve }, now, start).decision;
-  const decision = decide(count);
-  return decision.ok || count <= tolerance ? decision : decide(count - tolerance);
+  const check = (count: number): Decision => pool(limit, states, { op: "check", count, reserve }, now, start).decision;
+  const decision = check(count);
+  return decision.ok || count <= tolerance ? decision : check(count - tolerance);
 }
 
 const latest = (steps: readonly Step[]): number => Math.max(...steps.map(({ now }) => now));
