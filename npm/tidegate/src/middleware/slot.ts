@@ -15,7 +15,7 @@ class Given {
 /**
  * A slot of objects that each exist for one request: a private field of theirs, which no other code sees and no copy has. A
  * `WeakMap` is a slot, too, whose entries cost the garbage collector more than all else that middleware does with a request;
- * except in Express, which replaces the prototype of requests: any further field of such an object takes 2 µs.
+ * except in Express, which replaces the prototype of requests: a further field of such an object costs more than the entry.
  */
 export function slot<T>(): Slot<T> {
   class Holder extends Given {
