@@ -37,10 +37,30 @@ if deadline or not passed then
   now = now or clock
 end
 
--- The usual request, kept short because it is most of what a server does: takes from one token bucket, by the server's
--- clock. It computes what `step` and `write` below compute. Returns what the key held, as in the reply of "bytes", and 1
--- where it granted, else 0; or nothing, where it has done nothing and leaves the request to them.
-local function usual(key, count, rate, period, capacity)
+-- (v, t), or no state, with what has come back by `at`; and whether it was none.
+local function refill(v, t, at, rate, period, capacity, start)
+  local fresh = not v or t - at > SKEW
+  if fresh then
+    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((at - start) / period) * period or at
+  elseif start then
+    local own = start == FIRST_REQUEST and at > t
+    local grid = start == FIRST_REQUEST and t or start
+    local index = floor((at - grid) / period)
+    local windows = index - floor((t - grid) / period)
+    if windows > 0 then v, t = v + rate * windows, grid + index * period end
+    -- The next request on a full key opens a window.
+    if own and (v >= capacity or t > at) then t = at end
+  elseif at > t then
+    v, t = v + ((at - t) * rate) / period, at
+  end
+  if not (v < capacity) then v = capacity end
+  return v, t, fresh
+end
+
+-- The usual request, kept short because it is most of what a server does: takes from one limit, without debt, by the
+-- server's clock. It computes what `step` and `write` below compute. Returns what the key held, as in the reply of
+-- "bytes", and 1 where it granted, else 0; or nothing, where it has done nothing and leaves the request to them.
+local function usual(key, count, rate, period, capacity, start)
   local held = pcall('GET', key)
   local v, t, first = capacity, now, not held
   if held then
@@ -48,18 +68,33 @@ local function usual(key, count, rate, period, capacity)
     v, t = struct.unpack('<dd', held)
     if not (t - now <= SKEW and v - v == 0 and t - t == 0) then return end
   end
-  if now > t then v, t = v + ((now - t) * rate) / period, now end
-  if not (v < capacity) then v = capacity end
+  if start then
+    v, t = refill(held and v, t, now, rate, period, capacity, start)
+  else
+    if now > t then v, t = v + ((now - t) * rate) / period, now end
+    if not (v < capacity) then v = capacity end
+  end
   local after = v - count
   if after < 0 or capacity < count then return first and '0' or '1' .. held, 0 end
-  local at = ceil(t + (capacity - after) * (period / rate))
-  if count > 0 and after < capacity and at > now and at < END and after + ((at - t) * rate) / period >= capacity then
+  local at, back
+  if start then
+    local grid = start == FIRST_REQUEST and t or start
+    local windows, index = ceil((capacity - after) / rate), floor((t - grid) / period)
+    at, back = ceil(grid + (index + windows) * period), rate * windows
+  else
+    at = ceil(t + (capacity - after) * (period / rate))
+    back = ((at - t) * rate) / period
+  end
+  if count > 0 and after < capacity and at > now and at < END and after + back >= capacity then
     call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
     return first and '0' or '1' .. held, 1
   end
 end
-if form == 'bytes' and #argv == 6 then
-  local part, granted = usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]))
+if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
+  local start = argv[9]
+  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
+  local part, granted =
+    usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]), start)
   if part then return pack('<dd', now, granted) .. part end
 end
 
@@ -108,26 +143,6 @@ local function full_at(value, v, t, rate, period, capacity, start)
   if value < capacity then return first_ms(v, t, 0, capacity, rate, period, capacity, start) or END end
   local at = ceil(t > now and t or now)
   return at < END and at or END
-end
-
--- (v, t), or no state, with what has come back by `at`; and whether it was none.
-local function refill(v, t, at, rate, period, capacity, start)
-  local fresh = not v or t - at > SKEW
-  if fresh then
-    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((at - start) / period) * period or at
-  elseif start then
-    local own = start == FIRST_REQUEST and at > t
-    local grid = start == FIRST_REQUEST and t or start
-    local index = floor((at - grid) / period)
-    local windows = index - floor((t - grid) / period)
-    if windows > 0 then v, t = v + rate * windows, grid + index * period end
-    -- The next request on a full key opens a window.
-    if own and (v >= capacity or t > at) then t = at end
-  elseif at > t then
-    v, t = v + ((at - t) * rate) / period, at
-  end
-  if not (v < capacity) then v = capacity end
-  return v, t, fresh
 end
 
 -- Tokens of a request for one, or of all there are where that is less.
@@ -337,10 +352,10 @@ while p <= #argv do
   p = p + 2
   if times then
     local by = rules[tonumber(argv[p])]
-    local plain = form == 'bytes' and not passed and times == 1 and by[1] == 'take' and by[6] == 0 and not by[7]
+    local plain = form == 'bytes' and not passed and times == 1 and by[1] == 'take' and by[6] == 0
     for i = k + 1, k + n do
       local key, ok = keys[i], nil
-      if plain and not found[key] then parts[i], ok = usual(key, by[2], by[3], by[4], by[5]) end
+      if plain and not found[key] then parts[i], ok = usual(key, by[2], by[3], by[4], by[5], by[7]) end
       if ok then granted = granted + ok else each(key, by, times) end
     end
     p = p + 1
