@@ -25,7 +25,6 @@ export interface EscalatingBlock {
 /** What it requires of a limiter. */
 export interface Blocker {
   limit(name: string, options: CallOptions): Pending<Decision>;
-  charge(name: string, options: CallOptions): Pending<Decision>;
   block(name: string, options: BlockOptions): Pending<Decision>;
   reset(name: string, options: KeyOptions): Pending<void>;
 }
@@ -95,7 +94,8 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
     return follow(limiter.limit(counts.name, counts.at), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
       if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
-      return follow(limiter.charge(`${name}.blocks`, { ...whose, config: blocks }), begin);
+      // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
+      return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), begin);
     });
   };
 }

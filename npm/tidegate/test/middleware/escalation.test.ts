@@ -73,6 +73,14 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
     clock.now += 48 * HOUR;
     expect((await denied(3))?.retryAfter).toBe(MINUTE);
   });
+
+  test("are forgotten at the same time, however many there were", async () => {
+    const { clock, denied } = limited({ isAsync });
+    for (let i = 0; i < 9; i++) clock.now += (await denied(3))?.retryAfter ?? 0;
+    expect((await denied(3))?.retryAfter).toBe(10 * MINUTE);
+    clock.now += 24 * HOUR;
+    expect((await denied(3))?.retryAfter).toBe(MINUTE);
+  });
 });
 
 test("the response that begins a block has the fields of the block", async () => {
