@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { HELP } from "./help.ts";
 import { type Options, type Progress, replay, type Replayed } from "./index.ts";
@@ -109,6 +110,27 @@ function optionsOf(values: Values, terminal: Terminal): Options {
   };
 }
 
+function placeOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+/** The page and the picture would otherwise replace the log, once it is read. */
+function checkOutputs({ html, svg, policy }: Values, logs: readonly string[]): void {
+  const taken = new Set(
+    [...logs, policy].filter((path): path is string => path !== undefined && path !== "-").map(placeOf),
+  );
+  for (const [option, path] of Object.entries({ "--html": html, "--svg": svg })) {
+    if (path === undefined) continue;
+    const place = placeOf(path);
+    if (taken.has(place)) throw new UsageError(`${option} ${path} would replace a file of this command; name another`);
+    taken.add(place);
+  }
+}
+
 /** One line for a progress display. */
 export function progressLine({ bytes, total, requests, read }: Progress): string {
   const count = `${requests.toLocaleString("en")} requests`;
@@ -146,6 +168,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   }
   if (positionals.length === 0) throw new UsageError("replay needs a log, or - for the standard input");
   const options = optionsOf(values, terminal);
+  checkOutputs(values, positionals);
   let replayed: Replayed;
   try {
     replayed = await replay(positionals, options, (progress) => terminal.status?.(progressLine(progress)));

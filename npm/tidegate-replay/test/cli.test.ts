@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { HELP } from "../src/help.ts";
 import { progressLine, run, UsageError } from "../src/cli.ts";
@@ -49,6 +51,25 @@ describe("tidegate-replay", () => {
     expect(error).toBeInstanceOf(UsageError);
     if (typeof message === "string") expect((error as Error).message).toBe(message);
     else expect((error as Error).message).toMatch(message);
+  });
+
+  test("a page or picture never replaces the log, the policy or the other one", async () => {
+    const csv = "time,ip\n1700000000,a\n";
+    const log = write("kept.csv", csv);
+    const link = join(folder, "link.csv");
+    symlinkSync(log, link);
+    const page = join(folder, "page.html");
+    for (const argv of [
+      [log, ...LIMIT, "--html", log],
+      [log, ...LIMIT, "--svg", link],
+      [log, ...LIMIT, "--html", page, "--svg", join(folder, "..", basename(folder), "page.html")],
+      [log, "--policy", "p.json", "--html", "./p.json"],
+    ])
+      await expect(command(...argv)).rejects.toThrow(
+        /^--(html|svg) .* would replace a file of this command; name another$/,
+      );
+    expect(readFileSync(log, "utf8")).toBe(csv);
+    expect(existsSync(page)).toBe(false);
   });
 
   test("reports as text or as JSON, and shows how far it is", async () => {
