@@ -1,7 +1,7 @@
 //! Keys as the package writes them, so that a replay is about the limits that a server keeps.
 
 use std::io::Write;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Length in bits of the IPv6 prefix that counts as one client, as in `clientIp`.
 const PREFIX: u32 = 56;
@@ -13,8 +13,8 @@ pub(crate) const ABSENT: u8 = b'-';
 
 /// A field's text; an address as `clientIp` writes it, where it is one.
 pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
-    // An IPv4 address has only one notation.
-    if address && text.contains(&b':') && write_v6(text, key).is_some() {
+    // An IPv4 address without a port has only one notation.
+    if address && text.contains(&b':') && write_address(text, key).is_some() {
         return;
     }
     key.extend_from_slice(text);
@@ -29,15 +29,18 @@ pub(crate) fn write_tuple_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     key.extend_from_slice(&part);
 }
 
-fn write_v6(text: &[u8], key: &mut Vec<u8>) -> Option<()> {
+/// An IPv6 address, or either with the port of its connection, as Traefik and load balancers log it.
+fn write_address(text: &[u8], key: &mut Vec<u8>) -> Option<()> {
     let text = std::str::from_utf8(text).ok()?;
-    let bare = text.split_once('%').map_or(text, |(address, _)| address);
-    let address = bare.parse::<Ipv6Addr>().ok()?;
-    let bits = address.to_bits();
-    let v4 = match address.to_canonical() {
-        IpAddr::V4(v4) => Some(v4),
-        IpAddr::V6(_) => (bits >> 32 == TRANSLATOR >> 32).then_some((bits as u32).into()),
-    };
+    let with_port = text.parse::<SocketAddr>().ok().map(|peer| peer.ip());
+    let address = with_port.or_else(|| {
+        let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        let bare = text.split_once('%').map_or(text, |(address, _)| address);
+        bare.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
+    })?;
+    let IpAddr::V6(v6) = address.to_canonical() else { return write!(key, "{}", address.to_canonical()).ok() };
+    let bits = v6.to_bits();
+    let v4 = (bits >> 32 == TRANSLATOR >> 32).then_some(Ipv4Addr::from_bits(bits as u32));
     match v4 {
         Some(v4) => write!(key, "{v4}"),
         None => write!(key, "{}/{PREFIX}", Ipv6Addr::from_bits(bits & u128::MAX << (128 - PREFIX))),
@@ -64,6 +67,11 @@ mod tests {
         assert_eq!(part("fe80::1%eth0"), "fe80::/56");
         assert_eq!(part("a.host"), "a.host");
         assert_eq!(part("not:an:address"), "not:an:address");
+        assert_eq!(part("10.0.0.1:4711"), "10.0.0.1", "as Traefik's ClientAddr and load balancers have it");
+        assert_eq!(part("[::ffff:10.0.0.1]:4711"), "10.0.0.1");
+        assert_eq!(part("[2001:DB8:0:1234::1]:4711"), "2001:db8:0:1200::/56");
+        assert_eq!(part("[2001:DB8:0:1234::1]"), "2001:db8:0:1200::/56");
+        assert_eq!(part("a.host:4711"), "a.host:4711");
         let mut other = Vec::new();
         write_part(b"::ffff:10.0.0.1", false, &mut other);
         assert_eq!(other, b"::ffff:10.0.0.1", "a field that is no address");
