@@ -127,6 +127,23 @@ fn every_field_of_the_common_and_combined_formats_is_a_key() {
 }
 
 #[test]
+fn the_client_of_a_log_that_begins_with_the_name_of_the_server_is_the_address_behind_it() {
+    let by = |key: &str, line: &str| {
+        let log = format!("{line}\n").repeat(2);
+        report(log, json!({ "limits": ["rate=1 period=1s"], "key": [key] })).limits[0].worst[0].key.clone()
+    };
+    let common = r#"10.0.0.1 - ann lee [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+    for server in ["a.example:443 ", "a.example ", "*:443 ", "- "] {
+        let line = format!("{server}{common}");
+        assert_eq!((by("ip", &line), by("user", &line)), ("10.0.0.1".to_owned(), "ann lee".to_owned()), "{line}");
+    }
+    let v6 = r#"a.example:443 2001:db8::1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+    assert_eq!(by("ip", v6), "2001:db8::/56");
+    // Forwarded addresses in place of the host: what is behind the first is a proxy's.
+    assert_eq!(by("ip", &format!("203.0.113.9, {common}")), "203.0.113.9,");
+}
+
+#[test]
 fn a_field_in_json_is_found_by_its_path_in_any_case() {
     let outcome = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
     assert_eq!((outcome.read.requests, outcome.read.bad), (1, 3));

@@ -4,6 +4,7 @@ use super::Row;
 use crate::fields::{Fields, Wanted, named, same};
 use memchr::memchr;
 use memchr::memmem::Finder;
+use std::net::IpAddr;
 
 /// Each field with the index of its piece; the pieces of the request come last.
 const PIECES: [(&str, usize); 15] = [
@@ -75,8 +76,13 @@ impl Splitter {
     /// format.
     fn pieces_of<'a>(&self, line: &'a [u8]) -> Option<[Option<&'a [u8]>; LAST + 1]> {
         let mut found = [None; LAST + 1];
-        let (host, rest) = cut(line, memchr(b' ', line)?, 1);
-        let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
+        let (mut host, rest) = cut(line, memchr(b' ', line)?, 1);
+        let (mut ident, mut rest) = cut(rest, memchr(b' ', rest)?, 1);
+        // Apache's vhost_combined begins with the name of the server.
+        if ident != b"-" && is_address(ident) && !is_address(host.strip_suffix(b",").unwrap_or(host)) {
+            host = ident;
+            (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
+        }
         // A user name may contain spaces.
         let (user, rest) = cut(rest, self.before_time.find(rest)?, 2);
         let (time, mut rest) = cut(rest, self.behind_time.find(rest)?, 2);
@@ -91,6 +97,10 @@ impl Splitter {
         }
         Some(found)
     }
+}
+
+fn is_address(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 fn cut(text: &[u8], at: usize, skip: usize) -> (&[u8], &[u8]) {
