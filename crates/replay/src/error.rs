@@ -16,7 +16,7 @@ pub enum Error {
         line: String,
         /// Each format tried, and why it does not fit.
         tried: Vec<(&'static str, String)>,
-        /// What to do with a file that is no UTF-8.
+        /// What to do with a file of another known format.
         remedy: Option<&'static str>,
     },
     /// No line of any file is a request.
@@ -51,7 +51,7 @@ impl fmt::Display for Error {
                 for (format, why) in tried {
                     write!(f, "\n  {format}: {why}")?;
                 }
-                Ok(())
+                write!(f, "\n--time, --key and --cost name other fields")
             }
             Error::NoRequests { lines: 0, .. } => write!(f, "there is nothing to replay: no lines"),
             Error::NoRequests { lines, first } => {

@@ -224,7 +224,7 @@ fn a_byte_order_mark_is_no_part_of_the_first_line() {
 }
 
 #[test]
-fn a_file_that_is_no_lines_of_utf_8_has_an_error_with_the_command_that_converts_it() {
+fn a_file_of_another_known_format_has_an_error_with_the_command_that_converts_it() {
     let utf_16: Vec<u8> = std::iter::once(0xfeff).chain(COMMON.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for (content, remedy) in [
         (utf_16, "iconv -f UTF-16 -t UTF-8"),
@@ -232,6 +232,10 @@ fn a_file_that_is_no_lines_of_utf_8_has_an_error_with_the_command_that_converts_
         (b"BZh91AY&SY\n".to_vec(), "bzip2 -dc"),
         (b"\xfd7zXZ\0\0\x04\n".to_vec(), "xz -dc"),
         (b"PK\x03\x04\x14\0\n".to_vec(), "unzip -p"),
+        (b"#Version: 1.0\n#Fields: date time c-ip\n2023-11-14\t22:13:20\t10.0.0.1\n".to_vec(), "awk 'BEGIN"),
+        (b"#Software: Microsoft Internet Information Services 10.0\n#Fields: date time c-ip\n".to_vec(), "awk '"),
+        (b"https 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
+        (b"h2 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
         (b"[{\"time\":0,\"ip\":\"a\"},\n{\"time\":1,\"ip\":\"a\"}]\n".to_vec(), "jq -c '.[]'"),
         (b"[\n  {\n    \"time\": 0\n  }\n]\n".to_vec(), "jq -c '.[]'"),
     ] {
@@ -249,6 +253,7 @@ fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
     }
     let error = run("{\"when\":1}\n", limit()).unwrap_err().to_string();
     assert!(error.contains("json: no field `time` (or timestamp, "), "{error}");
+    assert!(error.ends_with("\n--time, --key and --cost name other fields"), "{error}");
     assert_eq!(run("", limit()).unwrap_err().to_string(), "there is nothing to replay: no lines");
 }
 

@@ -93,17 +93,31 @@ impl Splitter {
     }
 }
 
-/// The first bytes of files that are no lines of UTF-8, and what to do with them.
-const OTHERS: [(&[u8], &str); 8] = [
+/// The first bytes of files of other formats, and what to do with them.
+const OTHERS: [(&[u8], &str); 16] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
     (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it before: zstd -dc <file> | tidegate-replay -"),
     (b"BZh", "packed by bzip2; unpack it before: bzip2 -dc <file> | tidegate-replay -"),
     (b"\xfd7zXZ", "packed by xz; unpack it before: xz -dc <file> | tidegate-replay -"),
     (b"PK\x03\x04", "a zip archive; unpack it before: unzip -p <file> | tidegate-replay -"),
+    (b"#Version:", W3C),
+    (b"#Software:", W3C),
+    (b"#Fields:", W3C),
+    (b"http 2", ALB),
+    (b"https 2", ALB),
+    (b"h2 2", ALB),
+    (b"ws 2", ALB),
+    (b"wss 2", ALB),
     (b"[{", JSON_ARRAY),
     (b"[\n", JSON_ARRAY),
 ];
+/// CloudFront's and IIS's.
+const W3C: &str = "a W3C extended log; make CSV of it before: awk 'BEGIN { print \"time,ip\" } \
+/^#Fields:/ { for (i = 2; i <= NF; i++) at[$i] = i - 1 } \
+!/^#/ { print $at[\"date\"] \"T\" $at[\"time\"] \"Z,\" $at[\"c-ip\"] }' <file> | tidegate-replay -";
+const ALB: &str = "a log of an AWS load balancer; make CSV of it before: \
+awk 'BEGIN { print \"time,ip\" } { print $2 \",\" $4 }' <file> | tidegate-replay -";
 const JSON_ARRAY: &str = "a JSON array; write each element on a line before: jq -c '.[]' <file> | tidegate-replay -";
 const UTF_16: &str = "UTF-16; convert it to UTF-8 before: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
 
