@@ -68,12 +68,18 @@ impl fmt::Display for Error {
 // Without a source: the message has the cause.
 impl std::error::Error for Error {}
 
+/// A character of a log for display: no control, and none that turns the direction of the text behind it.
+pub(crate) fn visible(c: char) -> char {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || turns { '\u{fffd}' } else { c }
+}
+
 /// Text of a log for display: on one line, without control characters, shortened.
 pub(crate) fn shown(text: &[u8]) -> String {
     const MOST: usize = 160;
     let text = String::from_utf8_lossy(text);
     let mut left = text.chars();
-    let mut kept: String = left.by_ref().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut kept: String = left.by_ref().take(MOST).map(visible).collect();
     if left.next().is_some() {
         kept.push('…');
     }
@@ -92,6 +98,7 @@ mod tests {
             assert_eq!(shown(one.repeat(161).as_bytes()), format!("{}…", one.repeat(160)));
             assert_eq!(shown(one.repeat(1000).as_bytes()), format!("{}…", one.repeat(160)));
         }
+        assert_eq!(shown("a\u{202e}b\u{2067}c".as_bytes()), "a\u{fffd}b\u{fffd}c");
         assert_eq!(shown(b"a\tb\x1b\xff"), "a\u{fffd}b\u{fffd}\u{fffd}");
     }
 }

@@ -1,5 +1,6 @@
 //! The report as text.
 
+use crate::error::visible;
 use crate::report::{LimitReport, Report};
 use crate::time;
 use std::fmt::{self, Write};
@@ -97,7 +98,7 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
         if key.at_most != key.denied {
             write!(to, " to {}", Count(key.at_most))?;
         }
-        let name: String = key.key.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(80).collect();
+        let name: String = key.key.chars().map(visible).take(80).collect();
         writeln!(to, "  {name}  (waits up to {})", Span(key.longest_wait))?;
     }
     Ok(())

@@ -62,7 +62,7 @@ fn a_report_has_every_figure_with_its_unit() {
         period: 5_400_000.0,
         denied: 234_567,
         keys_denied: Some(1000),
-        worst: vec![key("10.0.0.1", 1234, 1234, 999.0), key("a\nb", 12, 15, 90_000.0)],
+        worst: vec![key("10.0.0.1", 1234, 1234, 999.0), key("a\nb\u{202e}", 12, 15, 90_000.0)],
         smallest_capacity: Some(9e15),
         smallest_capacity_exact: false,
         suggestion: Some(Suggestion { budget: 0.25, rate: 5.0, period: 60_000.0, capacity: 7.0, denied: 123_456 }),
@@ -106,7 +106,7 @@ limit (token bucket, rate 1234.500 per 1.5 h, capacity 1), by ip and path
   suggested for a budget of 25 %: rate 5 per 1 min, capacity 7; denies 123,456 requests (10.00 %)
   worst hit keys, at least and at most so often
          1,234  10.0.0.1  (waits up to 999 ms)
-            12 to 15  a\u{fffd}b  (waits up to 1.5 min)
+            12 to 15  a\u{fffd}b\u{fffd}  (waits up to 1.5 min)
 
 limit (token bucket, rate 1234.500 per 1.5 h, capacity 1), by ip and path
   denies 1 requests (0.00 %)
