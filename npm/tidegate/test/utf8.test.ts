@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { generalizedUtf8, utf8Length } from "../src/engine/utf8.ts";
 
 test("encodes every code point but surrogates as TextEncoder does", () => {
@@ -18,4 +18,11 @@ test("encodes each lone surrogate as three bytes of its own", () => {
   // High before low is one character; low before high is two surrogates.
   expect(utf8Length("\ud83d\ude00")).toBe(4);
   expect(utf8Length("\ude00\ud83d")).toBe(6);
+});
+
+test("the Redis store is imported where there is no TextEncoder, as in Jest's jsdom", async () => {
+  onTestFinished(() => void vi.unstubAllGlobals());
+  vi.stubGlobal("TextEncoder", undefined);
+  vi.resetModules();
+  expect((await import("../src/stores/redis.ts")).redis).toBeTypeOf("function");
 });

@@ -52,7 +52,8 @@ const CRC16 = new Uint16Array(256).map((_, byte) => {
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
   return crc;
 });
-const encoder = new TextEncoder();
+/** Made for the first slot: in Jest's jsdom, which has none, the store is imported all the same. */
+let encoder: TextEncoder | undefined;
 
 /**
  * The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or where it has none, of all of it. Not the
@@ -63,6 +64,7 @@ export function slotOf(key: string): number {
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);
   const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
   let crc = 0;
+  encoder ??= new TextEncoder();
   for (const byte of encoder.encode(hashed)) crc = ((crc << 8) ^ (CRC16[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
   return crc % SLOTS;
 }
