@@ -91,7 +91,50 @@ test("in SQL too, an argument that is wrong is an error that names it, before an
     );
   }
   await expect(decide("take", "a:b", "k", bucket, 1, false, null)).rejects.toThrow('"name" must be 1 to 64 characters');
+  const oddKeys = [
+    ["", "got 0 bytes"],
+    ["é".repeat(513), "got 1026 bytes"],
+  ] as const;
+  for (const [key, got] of oddKeys) {
+    const rule = `"key" must be 1 to 1024 bytes in UTF-8, or NULL for the limit as a whole; ${got}`;
+    await expect(decide("take", "bad", key, bucket, 1, false, null)).rejects.toThrow(rule);
+  }
   expect(await fixture.rows("SELECT FROM tidegate.states WHERE substr(id, 1, 3) = 'bad'")).toEqual([]);
+});
+
+test("in SQL too, a clock that is wrong is an error, and the row stays as it is", async () => {
+  const bucket: Config = { kind: "token bucket", rate: 10, period: 1000 };
+  const now = 1_800_000_000_000;
+  await decide("take", "clock", "k", bucket, 1, false, now);
+  for (const at of [Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 52 + 1]) {
+    const rule = '"at" must be ms since the Unix epoch from 0 to 4503599627370496; got';
+    await expect(decide("take", "clock", "k", bucket, 1, false, at), `${at}`).rejects.toThrow(rule);
+  }
+  expect(await decide("take", "clock", "k", bucket, 1, false, now + 0.5)).toMatchObject({ ok: true, value: 8, now });
+});
+
+test("numbers that are too small for a quotient of PostgreSQL are decided as any", async () => {
+  const store = fixture.store();
+  const [tiny, now] = [Number.MIN_VALUE, 1_800_000_000_000];
+  const configs: Config[] = [
+    { kind: "token bucket", rate: 3.3, period: 777, capacity: 0 },
+    { kind: "token bucket", rate: 1000, period: 1, capacity: 3 * tiny, maxReserved: 9 * tiny },
+    { kind: "fixed window", rate: 1000, period: 700, capacity: 3 * tiny, start: 0, maxReserved: 9 * tiny },
+  ];
+  for (const [i, config] of configs.entries()) {
+    for (const op of ["take", "check", "charge", "charge", "take", "give"] as const) {
+      for (const reserve of [false, op === "take"]) {
+        const limit = new Limit(`tiny${i}`, config);
+        const state = await store.getValue(limit, "k", now);
+        const { decision } = limit.evaluate(state, { op, count: tiny, reserve }, now, { start: limit.start("k") });
+        const expected = [decision.ok, decision.value, decision.retryAt ?? null];
+        const byLibrary = await store.decide({ op, limit, key: "k", count: tiny, reserve }, now);
+        expect([byLibrary.ok, byLibrary.value, byLibrary.retryAt ?? null], `${op} ${i}`).toEqual(expected);
+        const bySql = await decide(op, `${limit.name}sql`, "k", config, tiny, reserve, now);
+        expect([bySql.ok, bySql.value, bySql.retry_at], `SQL: ${op} ${i}`).toEqual(expected);
+      }
+    }
+  }
 });
 
 test("the library and SQL share one row", async () => {

@@ -96,6 +96,13 @@ CREATE OR REPLACE FUNCTION tidegate.bucket_value(
   SELECT LEAST(capacity, value + (GREATEST(now - ts, 0::float8) * rate) / period)
 $$;
 
+-- The periods in which so many tokens, above 0, come back: an estimate. PostgreSQL refuses a quotient that is too small
+-- for a double.
+CREATE OR REPLACE FUNCTION tidegate.periods(tokens float8, rate float8)
+RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT GREATEST(tokens, 1e-250::float8) / rate
+$$;
+
 -- When a state is full again, ms: an estimate, for deleting rows an hour later. A rate that is too small for the quotient
 -- never fills it.
 CREATE OR REPLACE FUNCTION tidegate.full_at(
@@ -103,7 +110,8 @@ CREATE OR REPLACE FUNCTION tidegate.full_at(
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN rate <= 1e-250::float8 THEN 'Infinity'::float8
-    WHEN start IS NULL THEN ts + ((capacity - value) / rate) * period
-    ELSE ts + ceil((capacity - value) / rate) * period
+    WHEN value >= capacity THEN ts
+    WHEN start IS NULL THEN ts + tidegate.periods(capacity - value, rate) * period
+    ELSE ts + ceil(tidegate.periods(capacity - value, rate)) * period
   END
 $$;

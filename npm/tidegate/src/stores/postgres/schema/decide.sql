@@ -20,8 +20,8 @@ BEGIN
   IF last <= least_no
     OR tidegate.refill_value(rate, period, capacity, start, value, ts, origin + last * unit) - count < floor_value
   THEN RETURN NULL; END IF;
-  at := CASE WHEN start IS NULL THEN ts + ((count + floor_value - value) / rate) * period
-    ELSE (count + floor_value - value) / rate END;
+  at := tidegate.periods(count + floor_value - value, rate);
+  IF start IS NULL THEN at := ts + at * period; END IF;
   at := LEAST(GREATEST(ceil(at), least_no + 1), last);
   WHILE tidegate.refill_value(rate, period, capacity, start, value, ts, origin + at * unit) - count < floor_value LOOP
     least_no := at;
@@ -93,9 +93,12 @@ DECLARE
   did record;
   decided boolean;
 BEGIN
+  IF NOT (at >= 0 AND at <= 4503599627370496) THEN
+    RAISE EXCEPTION '"at" must be ms since the Unix epoch from 0 to 4503599627370496; got %', at USING ERRCODE = '22023';
+  END IF;
   now := coalesce(floor(at), tidegate.clock());
   -- A take that a token bucket grants in the ordinary case, as in take_row. Nothing else runs while the row is locked.
-  -- A row whose name has no colon was made under a name that was checked below.
+  -- A row whose name has no colon was made under a name and a key that were checked below.
   IF op = 'take' AND start IS NULL AND reserve IS FALSE AND max_reserved IS NULL AND strpos(name, ':') = 0
     AND rate > 1e-250 AND rate <= 1099511627776 AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
     AND size >= 0 AND size <= 1099511627776 AND count > 0 AND count <= 1099511627776
@@ -104,7 +107,7 @@ BEGIN
     UPDATE tidegate.states s
     SET value = tidegate.bucket_value(rate, period, size, s.value, s.ts, now) - count, ts = GREATEST(s.ts, now),
       full_at = GREATEST(s.ts, now)
-        + ((size + count - tidegate.bucket_value(rate, period, size, s.value, s.ts, now)) / rate) * period
+        + tidegate.periods(size + count - tidegate.bucket_value(rate, period, size, s.value, s.ts, now), rate) * period
     WHERE s.id = row_id
       AND s.ts - now <= 3600000::float8 AND s.ts > '-Infinity'::float8 AND s.value < 'Infinity'::float8
       AND tidegate.bucket_value(rate, period, size, s.value, s.ts, now) >= count
@@ -122,6 +125,10 @@ BEGIN
     AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)
     AND name ~ '^[A-Za-z0-9_.-]{1,64}$') IS NOT TRUE
   THEN PERFORM tidegate.refuse_arguments(op, name, rate, period, size, start, count, max_reserved);
+  END IF;
+  IF NOT octet_length(convert_to(key, 'UTF8')) BETWEEN 1 AND 1024 THEN
+    RAISE EXCEPTION '"key" must be 1 to 1024 bytes in UTF-8, or NULL for the limit as a whole; got % bytes',
+      octet_length(convert_to(key, 'UTF8')) USING ERRCODE = '22023';
   END IF;
   IF current_query() ~* 'decide\s*\([^;]*\)\s*\)\.\*' THEN
     RAISE EXCEPTION 'tidegate: (decide(...)).* calls decide once for each of its five columns, and would take five times'

@@ -24,8 +24,8 @@ BEGIN
   IF start IS NULL AND rate > 1e-250 THEN
     UPDATE tidegate.states s
     SET value = tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now) - count, ts = GREATEST(s.ts, now),
-      full_at = GREATEST(s.ts, now)
-        + ((capacity + count - tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now)) / rate) * period
+      full_at = GREATEST(s.ts, now) + period
+        * tidegate.periods(capacity + count - tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now), rate)
     WHERE s.id = key AND s.ts - now <= 3600000::float8 AND s.ts > '-Infinity'::float8 AND s.value < 'Infinity'::float8
       AND tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now) >= count
     RETURNING s.value, s.ts INTO v, t;
