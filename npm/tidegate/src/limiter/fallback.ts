@@ -13,11 +13,14 @@ const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now()
 /** Decides as `onStoreError` of each limit, or else of the limiter, says. */
 export class Fallback {
   readonly #default: OnStoreError;
+  readonly #denied: string;
   #local: MemoryStore | undefined;
   readonly #scaled = new WeakMap<Limit, Limit>();
 
-  constructor(onStoreError: OnStoreError) {
+  /** `denied`: what the log says of calls that are denied. */
+  constructor(onStoreError: OnStoreError, denied = 'denied (onStoreError: "deny")') {
     this.#default = onStoreError;
+    this.#denied = denied;
   }
 
   #settingOf(limit: Limit): OnStoreError {
@@ -102,6 +105,6 @@ export class Fallback {
   #wayOf(limit: Limit): string {
     const setting = this.#settingOf(limit);
     if (typeof setting === "object") return `decided by a local limit (onStoreError: { local: ${setting.local} })`;
-    return setting === "deny" ? 'denied (onStoreError: "deny")' : 'allowed (onStoreError: "allow")';
+    return setting === "deny" ? this.#denied : 'allowed (onStoreError: "allow")';
   }
 }

@@ -18,6 +18,7 @@ import {
   distinct,
   type KeyOptions,
   type LimiterOptions,
+  type LimiterSettings,
   type LimitOptions,
   type LimitRequest,
   MANY,
@@ -116,8 +117,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;
 
-  constructor(configs: Readonly<Record<N, Config>>, options: LimiterOptions<S> = {}) {
-    const settings = checkLimiterOptions(options);
+  constructor(configs: Readonly<Record<N, Config>>, settings: LimiterSettings<S>) {
     const store: Store = settings.store;
     this.#limits = new Limits(configs);
     this.names = this.#limits.names as readonly N[];
@@ -348,7 +348,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
  */
 export function defineLimits<const N extends string, S extends Store = MemoryStore>(
   limits: Readonly<Record<N, Config>>,
-  options?: LimiterOptions<S>,
+  options: LimiterOptions<S> = {},
 ): Limiter<N, S> {
-  return new Limiter<N, S>(limits, options);
+  return new Limiter<N, S>(limits, checkLimiterOptions(options));
 }

@@ -94,10 +94,14 @@ export interface Value extends State {
   config: Config;
 }
 
+/** The settings of a limiter, checked, with defaults. */
+export interface LimiterSettings<S extends Store> extends Settings {
+  readonly store: S;
+  readonly now: LimiterOptions<S>["now"];
+}
+
 /** The settings of a limiter, checked, with a store in memory where none is given. */
-export function checkLimiterOptions<S extends Store>(
-  options: LimiterOptions<S>,
-): Settings & { store: S; now: LimiterOptions<S>["now"] } {
+export function checkLimiterOptions<S extends Store>(options: LimiterOptions<S>): LimiterSettings<S> {
   checkTable("defineLimits", options, LIMITER, "an object, such as { store }");
   const { store = new MemoryStore() as Store as S, now } = options;
   const onStoreError = checkOnStoreError(options.onStoreError) ?? "deny";

@@ -34,6 +34,8 @@ export interface Settings {
   readonly onStoreError: OnStoreError;
   readonly timeout: number;
   readonly log: ReturnType<typeof checkLog>;
+  /** What the log says of denied calls, where their caller does something else with a denial. */
+  readonly denied?: string;
 }
 
 /** A store of this package that takes many keys in one call. */
@@ -90,7 +92,7 @@ const thrown = (cause: unknown): never => {
 
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
-  const fallback = new Fallback(settings.onStoreError);
+  const fallback = new Fallback(settings.onStoreError, settings.denied);
   const outages = new Outages(store.name, settings.log);
   const timeoutOf = ({ limit }: Target): number => limit.timeout ?? settings.timeout;
   const detailsOf = (operation: string, targets: readonly Target[]): StoreErrorDetails => ({
@@ -237,9 +239,9 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
  */
 export function resilientSync(
   store: SyncStore & Partial<Fast & Batch>,
-  settings: Pick<Settings, "onStoreError" | "log">,
+  settings: Omit<Settings, "timeout">,
 ): SyncStore & Partial<Fast & Batch> {
-  const fallback = new Fallback(settings.onStoreError);
+  const fallback = new Fallback(settings.onStoreError, settings.denied);
   const outages = new Outages(store.name, settings.log);
 
   function attempt<T>(targets: readonly Pick<Call, "limit">[], run: () => T, instead?: (cause: unknown) => T): T {

@@ -9,7 +9,14 @@ import {
   type LimitOptions,
   type LimitRequest,
 } from "../limiter/limiter.ts";
-import { checkCount, checkFlag, checkKey, checkRequest, checkRequests } from "../limiter/options.ts";
+import {
+  checkCount,
+  checkFlag,
+  checkKey,
+  checkLimiterOptions,
+  checkRequest,
+  checkRequests,
+} from "../limiter/options.ts";
 import { escalated, type Escalation, escalation } from "../middleware/escalation.ts";
 import { follow, type Pending, together } from "../middleware/pending.ts";
 import type { Store } from "../stores/contract.ts";
@@ -82,7 +89,7 @@ const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: u
 /** The limiter of policies: it enforces limits as the rules of their configs say. */
 export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   constructor(options: LimiterOptions<S>) {
-    super({}, options);
+    super({}, checkLimiterOptions(options));
   }
 
   override limit(name: string, options?: LimitOptions): Answer<S, Decision> {

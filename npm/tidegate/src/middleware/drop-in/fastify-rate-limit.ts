@@ -109,7 +109,7 @@ export function fastifyRateLimitStore<S extends Store>(
       const period = wholePeriod("timeWindow", timeWindow);
       const counted = hitKey(key, ...this.#identity);
       if (this.#stretch === undefined || period === 0) return [counted, period, undefined];
-      stretched ??= new StretchedCounter(counter);
+      stretched ??= new StretchedCounter(counter.checked);
       return [counted, period, stretched];
     }
   };

@@ -1,12 +1,12 @@
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
-import { Limiter } from "../../limiter/limiter.ts";
+import type { Limiter } from "../../limiter/limiter.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Decision } from "../../limit/decision.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store, SyncStore } from "../../stores/contract.ts";
 import { follow, type Pending } from "../pending.ts";
 import { hitKey, wholePeriod, window } from "./algebra.ts";
-import { type CheckedHits, checkHits, type HitOptions } from "./options.ts";
+import { type CheckedHits, checkHits, hitLimiter, type HitOptions } from "./options.ts";
 
 /** Hits of a key, and when its window ends. */
 export interface Hits {
@@ -19,14 +19,13 @@ type In<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 /** Hits in windows of `period` ms, which begin with a key's first hit. In a window of 0 ms, each hit is the first. */
 export class HitCounter<S extends Store> {
   readonly name: string;
-  readonly settings: CheckedHits<S>["settings"];
+  readonly checked: CheckedHits<S>;
   #limiter: Limiter<string, S>;
 
-  constructor(options: HitOptions<S>, otherwise: string, limits?: (name: string) => readonly string[]) {
-    const { name, settings } = checkHits(options, otherwise, limits);
-    this.name = name;
-    this.settings = settings;
-    this.#limiter = new Limiter<string, S>({}, settings);
+  constructor(options: HitOptions<S>, peer: string, limits?: (name: string) => readonly string[]) {
+    this.checked = checkHits(options, peer, limits);
+    this.name = this.checked.name;
+    this.#limiter = hitLimiter(this.checked);
   }
 
   /** Counts one hit, also beyond the other package's limit. */
@@ -59,7 +58,7 @@ export class HitCounter<S extends Store> {
 
   /** Forgets every key. Only where the counts are in this drop-in's own memory. */
   forgetAll(): void {
-    this.#limiter = new Limiter<string, S>({}, this.settings);
+    this.#limiter = hitLimiter(this.checked);
   }
 
   #pending<T>(value: T): Pending<T> {
@@ -99,8 +98,8 @@ export interface LocalHitStore extends HitStore<MemoryStore> {
 /** The window of the other packages where none is set. */
 const MINUTE = 60_000;
 
-function hitStore<S extends Store>(options: HitOptions<S>, otherwise: string): HitStore<S> {
-  const counter = new HitCounter(options, otherwise);
+function hitStore<S extends Store>(options: HitOptions<S>, peer: string): HitStore<S> {
+  const counter = new HitCounter(options, peer);
   const local = options.store === undefined;
   let given: number | undefined;
   let period = MINUTE;

@@ -1,5 +1,5 @@
-import { checkOptions, type LimiterOptions } from "../../limiter/options.ts";
-import type { Log } from "../../limiter/outages.ts";
+import { Limiter } from "../../limiter/limiter.ts";
+import { checkLimiterOptions, checkOptions } from "../../limiter/options.ts";
 import { checkFields, fieldTable } from "../../limit/checks.ts";
 import { InputError } from "../../limit/errors.ts";
 import { checkName } from "../../limit/evaluator.ts";
@@ -19,18 +19,17 @@ export interface HitOptions<S extends Store> {
 
 export interface CheckedHits<S extends Store> {
   readonly name: string;
-  readonly settings: Pick<LimiterOptions<S>, "store" | "log">;
+  /** The other package, which decides what becomes of a call whose store fails. */
+  readonly peer: string;
+  readonly store: S | undefined;
 }
 
-/** The limiter's log, whose line would say that calls are denied: the other package passes or fails them. */
-const logOf = (peer: string): Log => ({
-  error: (message, cause) =>
-    console.error(
-      message.replace('denied (onStoreError: "deny")', `rejected, and ${peer} passes or fails them`),
-      cause,
-    ),
-  info: (message) => console.info(message),
-});
+/** A limiter whose limits come with their calls; in a memory of its own without a `store`. */
+export const hitLimiter = <S extends Store>({ store, peer }: CheckedHits<S>): Limiter<string, S> =>
+  new Limiter<string, S>(
+    {},
+    { ...checkLimiterOptions<S>({ store }), denied: `rejected, and ${peer} passes or fails them` },
+  );
 
 const FIELDS = fieldTable("store", "name");
 const UNIQUE =
@@ -40,20 +39,20 @@ const UNIQUE =
 const used = new WeakMap<Store, Set<string>>();
 
 /**
- * Checks the options of a drop-in store, and reserves its name on the store object. `limits` lists the names of the limits
+ * Checks the options of a store for `peer`, and reserves its name on the store object. `limits` lists the names of the limits
  * that it creates. Throws an `InputError`.
  */
 export function checkHits<S extends Store>(
   options: HitOptions<S>,
-  otherwise: string,
+  peer: string,
   limits: (name: string) => readonly string[] = (name) => [name],
 ): CheckedHits<S> {
   checkOptions(options, "an object, such as { store, name }");
   checkFields(options, FIELDS, "a drop-in store");
   const { store, name } = options;
   if (store === undefined) {
-    for (const limit of limits(name ?? otherwise)) checkName(limit);
-    return { name: name ?? otherwise, settings: {} };
+    for (const limit of limits(name ?? peer)) checkName(limit);
+    return { name: name ?? peer, peer, store };
   }
   if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
     throw new InputError("store", "a store, such as memory() or redis(client)", store);
@@ -67,5 +66,5 @@ export function checkHits<S extends Store>(
   if (names.some((limit) => taken.has(limit))) throw new InputError("name", UNIQUE, name);
   for (const limit of names) taken.add(limit);
   used.set(store, taken);
-  return { name, settings: { store, log: logOf(otherwise) } };
+  return { name, peer, store };
 }

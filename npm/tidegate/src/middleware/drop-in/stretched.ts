@@ -1,9 +1,9 @@
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { AllDecision, Decision } from "../../limit/decision.ts";
-import { Limiter } from "../../limiter/limiter.ts";
+import type { Limiter } from "../../limiter/limiter.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, window } from "./algebra.ts";
-import type { CheckedHits } from "./options.ts";
+import { type CheckedHits, hitLimiter } from "./options.ts";
 
 /** Hits of a key, and how many ms its window or block still lasts. */
 export interface Current {
@@ -25,9 +25,9 @@ export class StretchedCounter<S extends Store> {
   readonly #over: string;
   readonly #block: string;
 
-  constructor({ name, settings }: CheckedHits<S>) {
-    this.#limiter = new Limiter<string, S>({}, settings);
-    [this.#hits, this.#over, this.#block] = stretchedNames(name) as [string, string, string];
+  constructor(checked: CheckedHits<S>) {
+    this.#limiter = hitLimiter(checked);
+    [this.#hits, this.#over, this.#block] = stretchedNames(checked.name) as [string, string, string];
   }
 
   async hit(key: string, period: number, max: number, backoff: boolean): Promise<Current> {

@@ -1,9 +1,8 @@
 import type { AllDecision, Decision } from "../../limit/decision.ts";
-import { Limiter } from "../../limiter/limiter.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, wholePeriod, window } from "./algebra.ts";
-import { checkHits, type HitOptions } from "./options.ts";
+import { checkHits, hitLimiter, type HitOptions } from "./options.ts";
 
 /** What a storage of @nestjs/throttler returns for a request; times are in whole seconds. */
 export interface ThrottlerRecord {
@@ -46,8 +45,9 @@ const seconds = (ms: number): number => Math.max(Math.ceil(ms / 1000), 0);
  * Throws an `InputError` if `name` is missing while `store` is set, or if another drop-in store uses it on that `store`.
  */
 export function throttlerStorage<S extends Store>(options: HitOptions<S> = {}): ThrottlerStorage {
-  const { name, settings } = checkHits(options, "throttler", (name) => [`${name}.hits`, `${name}.block`]);
-  const limiter = new Limiter<string, S>({}, settings);
+  const checked = checkHits(options, "throttler", (name) => [`${name}.hits`, `${name}.block`]);
+  const { name } = checked;
+  const limiter = hitLimiter(checked);
   return {
     async increment(key, ttl, limit, blockDuration, throttlerName) {
       if (typeof limit !== "number") throw new InputError("limit", LIMIT, limit);
