@@ -78,6 +78,19 @@ export function storeKind(url: string, takes: readonly StoreKind[] = KINDS.map((
   throw new UsageError(`--store must be ${rule}; got ${JSON.stringify(masked(url))}`);
 }
 
+/** The URL of `--store`, which the command needs, and its kind, as {@link storeKind} has it; never `memory`. */
+export function sharedStore(
+  url: string | undefined,
+  command: string,
+  takes: readonly StoreKind[],
+): readonly [url: string, StoreKind] {
+  if (url === undefined)
+    throw new UsageError(`${command} needs --store, the store of the app; see tidegate help ${command}`);
+  const kind = storeKind(url, takes);
+  if (kind !== "memory") return [url, kind];
+  throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
+}
+
 /** The folder of `file:<folder>`; a URL where it is `file://`. */
 export const folderOf = (url: string): string | URL =>
   url.startsWith("file://") ? new URL(url) : url.slice("file:".length);

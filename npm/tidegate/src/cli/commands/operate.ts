@@ -16,7 +16,7 @@ import {
 } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
-import { folderOf, openStore, storeKind } from "../store.ts";
+import { folderOf, openStore, sharedStore } from "../store.ts";
 
 /** How long a call waits for the store, ms: a person waits, and no request of a client. */
 const TIMEOUT = 10_000;
@@ -145,12 +145,7 @@ function storedKey({ name, limitKeys }: DescribedLimit, given: KeyValues | undef
 
 /** The URL of the store. A folder must exist: opening it would make one. */
 function urlOf(args: Arguments, command: string, terminal: Terminal): string {
-  const url = text(args, "store");
-  if (url === undefined)
-    throw new UsageError(`${command} needs --store, the store of the app; see tidegate help ${command}`);
-  const kind = storeKind(url, ["file", "redis", "postgres"]);
-  if (kind === "memory")
-    throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
+  const [url, kind] = sharedStore(text(args, "store"), command, ["file", "redis", "postgres"]);
   if (kind === "file" && !terminal.exists(folderOf(url)))
     throw new UsageError(
       `--store must be a folder that an app has made; there is none at ${url.slice("file:".length)}`,

@@ -27,7 +27,7 @@ import {
 } from "../described-limit.ts";
 import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
 import { messagesOf } from "../messages.ts";
-import { type OpenStore, openStore, storeKind } from "../store.ts";
+import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
 
 const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [options]
@@ -187,11 +187,7 @@ function everyOf(args: Arguments): number {
 }
 
 function urlOf(args: Arguments): string {
-  const url = text(args, "store");
-  if (url === undefined) throw new UsageError("top needs --store, the store of the app; see tidegate help top");
-  const kind = storeKind(url, ["redis", "postgres"]);
-  if (kind === "memory")
-    throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
+  const [url, kind] = sharedStore(text(args, "store"), "top", ["redis", "postgres"]);
   if (kind === "file")
     throw new UsageError(
       "--store must be redis://… or postgres://…: a folder has hashes of keys, which cannot be listed",
