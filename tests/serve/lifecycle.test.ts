@@ -78,8 +78,10 @@ describe("the command line", () => {
     [["none.json"], /^cannot read none\.json: ENOENT/],
     [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
     [["policies.json", "--port", "70000"], '--port must be an integer from 0 to 65535; got "70000"'],
-    [["policies.json", "--timeout", "1"], '--timeout must be a time such as 250ms, 10s or 1m; got "1"'],
-    [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be at most 24d; got "600h"'],
+    [["policies.json", "--timeout", "soon"], '--timeout must be a number of ms, or a text such as 15m; got "soon"'],
+    [["policies.json", "--timeout", "0"], '--timeout must be from 1ms to 24d; got "0"'],
+    [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be from 1ms to 24d; got "600h"'],
+    [["policies.json", "--timeout", "250", "--store", "none"], /^--store must be memory/],
     [
       ["policies.json", "--port", "-1"],
       /^Option '--port' argument is ambiguous: write --port=… where the value starts/,

@@ -4,10 +4,8 @@ import { readFileSync } from "node:fs";
 import { run, UsageError } from "./cli.ts";
 
 // A reader that has seen enough (`| head`) is no failure.
-let reported = false;
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-  if (code === "EPIPE" || reported) return;
-  reported = true;
+  if (code === "EPIPE") return;
   process.stderr.write(`tidegate-replay: the output cannot be written: ${message}\n`);
   process.exitCode = 2;
 });

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isInputError } from "tidegate";
-import { UsageError } from "tidegate/cli";
+import { argumentError, durationOf, UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
@@ -46,11 +46,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
   } catch (error) {
-    const { message } = error as Error;
-    const [sentence = ""] = message.split(/\. |\.?\n/);
-    const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
-    const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
-    throw new UsageError(`${sentence}${remedy}; see tidegate-serve --help`);
+    throw argumentError(error, "tidegate-serve --help");
   }
 }
 
@@ -69,24 +65,14 @@ function integer(name: string, written: string, least: number, most: number): nu
   throw new UsageError(`--${name} must be an integer from ${least} to ${most}; got ${JSON.stringify(written)}`);
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
 /** The longest delay of a timer, ms: one that is longer fires immediately. */
 const LONGEST = 2 ** 31 - 1;
 
-/** A time such as `10s` in ms. */
+/** The ms of a time that a timer can wait. */
 function milliseconds(name: string, written: string): number {
-  const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(written) ?? [];
-  const ms = digits === "" ? 0 : Math.round(Number(digits) * (UNITS[unit] as number));
+  const ms = durationOf(name, written);
   if (ms >= 1 && ms <= LONGEST) return ms;
-  const rule = ms > LONGEST ? "at most 24d" : "a time such as 250ms, 10s or 1m";
-  throw new UsageError(`--${name} must be ${rule}; got ${JSON.stringify(written)}`);
+  throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
 
 function onStoreErrorOf(written: string): Settings["onStoreError"] {

@@ -2,19 +2,13 @@
 // The program behind `npx tidegate`: connects the command line to this process.
 import { existsSync, readFileSync } from "node:fs";
 import { main } from "./main.ts";
+import { reportUnwritable } from "./output.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
 
-// A reader that closes the pipe early (`| head`) is no failure.
-let reported = false;
-process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-  if (code === "EPIPE" || reported) return;
-  reported = true;
-  process.stderr.write(`tidegate: the output cannot be written: ${message}\n`);
-  process.exitCode = 1;
-});
+reportUnwritable("tidegate");
 
 // Only on a terminal: a file of the standard error has errors alone.
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);

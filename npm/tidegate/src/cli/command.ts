@@ -1,6 +1,5 @@
 import type { ParseArgsConfig } from "node:util";
-import { inMs } from "../limit/duration.ts";
-import { UsageError } from "./usage.ts";
+import { durationOf, numberOf, UsageError } from "./usage.ts";
 
 export { UsageError } from "./usage.ts";
 
@@ -63,19 +62,15 @@ export function texts(args: Arguments, name: string): readonly string[] {
 export const flag = (args: Arguments, name: string): boolean => args.values[name] === true;
 
 /** The number of an option, if it was given; the caller checks its range. */
-export function number(args: Arguments, name: string, rule = "a number"): number | undefined {
+export function number(args: Arguments, name: string): number | undefined {
   const written = text(args, name);
-  if (written === undefined) return undefined;
-  const value = Number(written);
-  if (written.trim() === "" || Number.isNaN(value))
-    throw new UsageError(`--${name} must be ${rule}; got ${JSON.stringify(written)}`);
-  return value;
+  return written === undefined ? undefined : numberOf(name, written);
 }
 
 /** The ms of an option that is a number of ms or a text such as `15m`, if it was given. */
 export function duration(args: Arguments, name: string): number | undefined {
-  const ms = inMs(text(args, name));
-  return typeof ms === "number" ? ms : number(args, name, "a number of ms, or a text such as 15m");
+  const written = text(args, name);
+  return written === undefined ? undefined : durationOf(name, written);
 }
 
 /** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */

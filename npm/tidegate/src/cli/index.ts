@@ -1,9 +1,11 @@
 /**
- * What the command lines of Tidegate's packages share: a store by its URL. For `tidegate-serve`; apps make their stores.
+ * What the command lines of Tidegate's packages share: a store by its URL, and errors. For `tidegate-serve`; apps make their
+ * stores.
  *
  * @module
  */
 export { messagesOf } from "./messages.ts";
+export { reportUnwritable } from "./output.ts";
 export {
   type Clients,
   type Connection,
@@ -13,4 +15,4 @@ export {
   type StoreKind,
   type StoreSettings,
 } from "./store.ts";
-export { UsageError } from "./usage.ts";
+export { argumentError, durationOf, UsageError } from "./usage.ts";

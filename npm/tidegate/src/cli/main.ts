@@ -4,6 +4,7 @@ import { type Arguments, type Command, EXIT, type Terminal, UsageError } from ".
 import { messagesOf } from "./messages.ts";
 import { nearest } from "../limit/nearest.ts";
 import { COMMANDS } from "./registry.ts";
+import { argumentError } from "./usage.ts";
 
 /** The text of `tidegate --help`. */
 function overview(): string {
@@ -39,11 +40,7 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
     return { values: values as Arguments["values"], positionals };
   } catch (error) {
-    const { message } = error as Error;
-    const [sentence = ""] = message.split(/\. |\.?\n/);
-    const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
-    const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
-    throw new UsageError(`${sentence}${remedy}; see tidegate help ${command.name}`);
+    throw argumentError(error, `tidegate help ${command.name}`);
   }
 }
 

@@ -1,4 +1,28 @@
+import { inMs } from "../limit/duration.ts";
+
 /** A mistake in the command line, or a file that cannot be read: printed as one line, without a stack. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+}
+
+/** An error of `parseArgs` as a sentence of one line. `help` is the command that prints the options. */
+export function argumentError(error: unknown, help: string): UsageError {
+  const { message } = error as Error;
+  const [sentence = ""] = message.split(/\. |\.?\n/);
+  const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
+  const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
+  return new UsageError(`${sentence}${remedy}; see ${help}`);
+}
+
+/** The number that an option is written as; the caller checks its range. */
+export function numberOf(option: string, written: string, rule = "a number"): number {
+  const value = Number(written);
+  if (written.trim() !== "" && !Number.isNaN(value)) return value;
+  throw new UsageError(`--${option} must be ${rule}; got ${JSON.stringify(written)}`);
+}
+
+/** The ms of a time that an option is written as: a number of ms, or a text such as `15m`. */
+export function durationOf(option: string, written: string): number {
+  const ms = inMs(written);
+  return typeof ms === "number" ? ms : numberOf(option, written, "a number of ms, or a text such as 15m");
 }
