@@ -178,9 +178,9 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     terminal.status?.("");
   }
   const { report, text, html, svg } = replayed;
+  terminal.out(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd());
   write(values.html, html);
   write(values.svg, svg);
-  terminal.out(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd());
   const { budget, suggest } = values;
   return budget !== undefined && suggest !== true && isBeyond(budget, report) ? 1 : 0;
 }

@@ -114,9 +114,13 @@ describe("tidegate-replay", () => {
     expect((await command(log, "--limit", `rate=${granted} period=1h`, "--budget", budget)).code).toBe(code);
   });
 
-  test("a picture that cannot be written is a mistake that names it", async () => {
+  test("a picture that cannot be written is a mistake that names it, after the report", async () => {
     const log = write("picture.csv", "time,ip\n1700000000,a\n");
-    await expect(command(log, ...LIMIT, "--svg", `${folder}/none/a.svg`)).rejects.toThrow(/^cannot write .*a\.svg: /);
+    const out: string[] = [];
+    const terminal = { out: (line: string) => void out.push(line), read: () => "" };
+    const running = run([log, ...LIMIT, "--svg", `${folder}/none/a.svg`], terminal);
+    await expect(running).rejects.toThrow(/^cannot write .*a\.svg: /);
+    expect(out).toEqual([(await command(log, ...LIMIT)).out]);
   });
 
   test("progress has a bar where the size is known, and MB where it is not", () => {
