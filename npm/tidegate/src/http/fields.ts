@@ -1,8 +1,7 @@
 import { ANY, type Check, checkTable, isBytes } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
-import type { Decision } from "../limit/decision.ts";
 import { grantFields, type GrantFields } from "./grant-fields.ts";
-import { type Decided, listOf, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
+import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
 import { byteSequence, quoted } from "./structured.ts";
 
 /**
@@ -232,7 +231,9 @@ export function appendRateLimitHeaders(
     add(target, "RateLimit", grant.limit);
     return;
   }
-  appendFields(target, decided, rateLimitHeaders(decided, options));
+  const found = quotasOf(decided, options);
+  const [first] = found.quotas;
+  if (first !== undefined) appendFields(target, write(found, options), first.now);
 }
 
 /** Seconds of a `Retry-After`, which may be a date; 0 where it is absent, or neither. */
@@ -241,9 +242,8 @@ function waitIn(field: string, now: number): number {
   return seconds > 0 ? seconds : 0;
 }
 
-/** Adds the fields of a decision to those of earlier limiters. */
-export function appendFields(target: HeaderTarget, decided: Decided, fields: Readonly<Record<string, string>>): void {
-  const { now } = listOf(decided)[0] as Decision;
+/** Adds the fields of a decision at `now` to those of earlier limiters. */
+export function appendFields(target: HeaderTarget, fields: Readonly<Record<string, string>>, now: number): void {
   const earlierWait = waitIn(read(target, "Retry-After") ?? "", now);
   const wait = Number(fields["Retry-After"] ?? 0);
   // Of two denials the longer wait; of two grants the smaller remainder; a denial before a grant.

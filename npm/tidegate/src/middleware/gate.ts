@@ -66,7 +66,7 @@ export class Admission<R> {
     const { headers, shadow } = this.#gate.options;
     if (headers === undefined || shadow) return;
     if (this.decision.ok) appendRateLimitHeaders(target, this.#decided, headers);
-    else appendFields(target, this.#decided, this.#fields());
+    else appendFields(target, this.#fields(), this.decision.now);
   }
 
   /** The response to a blocked request. */
