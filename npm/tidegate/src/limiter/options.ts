@@ -271,8 +271,11 @@ export function unknownName(name: unknown, defined: readonly string[]): InputErr
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
   const found = Object(limiter) as Record<string, unknown>;
   if (methods.every((method) => typeof found[method] === "function")) return;
-  throw new InputError("limiter", "what defineLimits returns", limiter);
+  throw notALimiter(limiter);
 }
+
+export const notALimiter = (value: unknown, got?: string): InputError =>
+  new InputError("limiter", "what defineLimits returns", value, got);
 
 /** Throws where a limiter lists its limits, and this is none of them. */
 export function checkDefined<N extends string>(name: N, defined: readonly N[] | undefined): void {

@@ -10,6 +10,7 @@ import { refuseForeign } from "./foreign.ts";
 import type { Pending } from "./pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
 import type { Selection } from "./selection.ts";
+import { notALimiter } from "../limiter/options.ts";
 import type { Worth } from "../limiter/settlement.ts";
 
 export type { RequestDecision } from "./decision.ts";
@@ -204,7 +205,7 @@ export function checkMounted(limiter: unknown): void {
   if (typeof limit === "function") return;
   const isRequest = headers !== undefined || raw !== undefined || req !== undefined;
   const itself = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
-  throw new InputError("limiter", "what defineLimits returns", limiter, isRequest ? itself : showInstead(limiter));
+  throw notALimiter(limiter, isRequest ? itself : showInstead(limiter));
 }
 
 /** Throws where a middleware that wraps a handler has something else in its place. */
