@@ -1,8 +1,8 @@
 /** The lease on one limit and key: the store's last reported state, and the leased tokens. */
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
-import { spend, type Spent } from "../../limit/spend.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
+import { decideOnLease, type LeaseDecision } from "./decide.ts";
 import type { Lending } from "./options.ts";
 
 /** The moment before a request was sent, and how often tokens had been returned by then. */
@@ -72,7 +72,7 @@ export class Lease {
   }
 
   /** What {@link spend} does before it commits a grant. */
-  decide(count: number, passed: number | undefined): Spent | undefined {
+  decide(count: number, passed: number | undefined): LeaseDecision | undefined {
     // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
       const spent = this.#settled(this.#state, count, passed ?? this.#clock.usual() ?? Date.now());
@@ -81,7 +81,7 @@ export class Lease {
     return this.#settled(this.#state, count, this.now(passed));
   }
 
-  commit({ decision, left }: Spent, count: number): void {
+  commit({ decision, left }: LeaseDecision, count: number): void {
     this.usedAt = decision.now;
     this.#balance = left;
     this.#demand.spent += count;
@@ -98,18 +98,18 @@ export class Lease {
 
   /** The decision if the store still holds its last state: right after that was read. */
   would(count: number, now: number): Decision {
-    return spend(this.limit.policy, this.#state as State, this.#balance, count, now, this.#start).decision;
+    return decideOnLease(this.limit.policy, this.#state as State, this.#balance, count, now, this.#start).decision;
   }
 
   /** The decision if the store last held `state`, unless the store must make it. */
-  #settled(state: State | undefined, count: number, now: number): Spent | undefined {
+  #settled(state: State | undefined, count: number, now: number): LeaseDecision | undefined {
     this.#age(now);
     if (state === undefined) {
       // A count beyond the capacity is denied in any state.
       const decision = this.limit.never({ op: "take", count, reserve: false }, now);
       return decision && { decision, left: 0, settled: true };
     }
-    const spent = spend(this.limit.policy, state, this.#balance, count, now, this.#start);
+    const spent = decideOnLease(this.limit.policy, state, this.#balance, count, now, this.#start);
     const { ok, reason } = spent.decision;
     const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
     return spent.settled && !old ? spent : undefined;

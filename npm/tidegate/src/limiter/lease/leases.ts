@@ -2,10 +2,10 @@
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Spent } from "../../limit/spend.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
+import type { LeaseDecision } from "./decide.ts";
 import { type Lender, refill, wait } from "./refill.ts";
 import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
@@ -111,7 +111,7 @@ export class Leases {
     const all = combined(decisions, Math.max(...decisions.map((decision) => decision.now)));
     if (!all.ok || calls[0]?.op !== "take") return all;
     for (const [i, lease] of leases.entries()) {
-      lease.commit(spent[i] as Spent, (calls[i] as Call).count);
+      lease.commit(spent[i] as LeaseDecision, (calls[i] as Call).count);
       if (lease.isLow) refill(this.#store, lease);
     }
     return all;

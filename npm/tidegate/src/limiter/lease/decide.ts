@@ -1,11 +1,11 @@
-import { decisionOf, refuse } from "../engine/answer.ts";
-import { distributed } from "../engine/distributed.ts";
-import { KINDS, UNDECIDED } from "../engine/generated/wire.ts";
-import { type Policy, writePolicy } from "./config.ts";
-import type { Decision, State } from "./decision.ts";
+import { decisionOf, refuse } from "../../engine/answer.ts";
+import { distributed } from "../../engine/distributed.ts";
+import { KINDS, UNDECIDED } from "../../engine/generated/wire.ts";
+import { type Policy, writePolicy } from "../../limit/config.ts";
+import type { Decision, State } from "../../limit/decision.ts";
 
 /** The decision on a lease. */
-export interface Spent {
+export interface LeaseDecision {
   readonly decision: Decision;
   /** Leased tokens that are left. */
   readonly left: number;
@@ -15,16 +15,16 @@ export interface Spent {
 
 /**
  * Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. `start` is
- * {@link Limit.start} of the key.
+ * `Limit.start` of the key.
  */
-export function spend(
+export function decideOnLease(
   policy: Policy,
   { value, ts }: State,
   left: number,
   count: number,
   now: number,
   start: number,
-): Spent {
+): LeaseDecision {
   const algebra = distributed();
   writePolicy(algebra.numbers, policy, start);
   const status = algebra.wasm.lease_spend(KINDS.indexOf(policy.kind), value, ts, left, now, count);
