@@ -14,13 +14,6 @@ export class Lease {
   readonly limit: Limit;
   readonly key: string | undefined;
   readonly waiting: WaitingRequests = new WaitingRequests();
-  /** The turn that runs now, if a request of it waits. */
-  turn: Turn | undefined;
-  /** The refill in flight, and when its last round trip began, by this process's clock. */
-  refilling: Promise<void> | undefined;
-  refillingSince = 0;
-  /** Until when nothing is taken ahead after a failure of the store, by this process's clock. */
-  quietUntil = 0;
   /** The last request, by the store's clock. */
   usedAt = 0;
   readonly #start: number;

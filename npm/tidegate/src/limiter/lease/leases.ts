@@ -6,9 +6,8 @@ import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { LeaseDecision } from "./decide.ts";
-import { type Lender, refill, wait } from "./refill.ts";
-import { Lease } from "./lease.ts";
 import type { Lending } from "./options.ts";
+import { type Lender, RefilledLease } from "./refill.ts";
 
 /** One call in 64 checks for an idle lease. */
 const SWEEP_ONE_IN = 64;
@@ -18,11 +17,11 @@ export class Leases {
   readonly sync = false;
   readonly #store: Lender;
   readonly #lending: Lending;
-  readonly #named = new Map<string, Map<string | undefined, Lease>>();
+  readonly #named = new Map<string, Map<string | undefined, RefilledLease>>();
   /** The same leases, those checked longest ago first. */
-  readonly #all = new Set<Lease>();
+  readonly #all = new Set<RefilledLease>();
   #untilSweep = SWEEP_ONE_IN;
-  #last: Lease | undefined;
+  #last: RefilledLease | undefined;
 
   constructor(store: ResilientStore, lending: Lending, time: () => number | undefined, during: Lender["during"]) {
     this.name = store.name;
@@ -35,8 +34,8 @@ export class Leases {
     const lease = this.#lease(limit, key);
     // Waiting requests go first, as at the store.
     const decision = lease.waiting.size === 0 ? lease.spend(count, now) : lease.behind(count, now);
-    if (decision === undefined) return wait(this.#store, lease, count);
-    if (lease.isLow) refill(this.#store, lease);
+    if (decision === undefined) return lease.wait(count);
+    if (lease.isLow) lease.refill();
     return Promise.resolve(decision);
   }
 
@@ -60,7 +59,7 @@ export class Leases {
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
-  async #block(lease: Lease | undefined, call: Call, now: number | undefined): Promise<Decision> {
+  async #block(lease: RefilledLease | undefined, call: Call, now: number | undefined): Promise<Decision> {
     if (lease !== undefined) await this.#settle([lease]);
     const decision = await this.#store.resilient.decide(call, now);
     // Tokens that were leased meanwhile are lost, for the same reason.
@@ -68,7 +67,7 @@ export class Leases {
     return decision;
   }
 
-  async #check(lease: Lease, call: Call, now: number | undefined): Promise<Decision> {
+  async #check(lease: RefilledLease, call: Call, now: number | undefined): Promise<Decision> {
     const decision = lease.decide(call.count, now)?.decision;
     if (decision !== undefined) return decision;
     try {
@@ -81,7 +80,7 @@ export class Leases {
   }
 
   /** Reads the store's state. */
-  async #look(lease: Lease, now: number | undefined): Promise<Decision> {
+  async #look(lease: RefilledLease, now: number | undefined): Promise<Decision> {
     const { limit, key } = lease;
     const mark = lease.mark();
     const seen = await this.#store.resilient.attempt({ op: "check", limit, key, count: 0, reserve: false }, now);
@@ -98,7 +97,11 @@ export class Leases {
     return this.#store.resilient.decideAll(calls, now);
   }
 
-  #onLeases(leases: readonly Lease[], calls: readonly Call[], now: number | undefined): AllDecision | undefined {
+  #onLeases(
+    leases: readonly RefilledLease[],
+    calls: readonly Call[],
+    now: number | undefined,
+  ): AllDecision | undefined {
     // With one for each call, they are in the order of the calls.
     if (leases.length < calls.length) return undefined;
     const decided = leases.map((lease, i) => {
@@ -112,7 +115,7 @@ export class Leases {
     if (!all.ok || calls[0]?.op !== "take") return all;
     for (const [i, lease] of leases.entries()) {
       lease.commit(spent[i] as LeaseDecision, (calls[i] as Call).count);
-      if (lease.isLow) refill(this.#store, lease);
+      if (lease.isLow) lease.refill();
     }
     return all;
   }
@@ -144,7 +147,7 @@ export class Leases {
   }
 
   /** Drops leases after their refills in flight, and returns their balances. */
-  async #settle(leases: readonly Lease[]): Promise<void> {
+  async #settle(leases: readonly RefilledLease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
         const { refilling } = lease;
@@ -159,7 +162,7 @@ export class Leases {
     );
   }
 
-  async #giveBack(lease: Lease): Promise<void> {
+  async #giveBack(lease: RefilledLease): Promise<void> {
     this.#drop(lease);
     if (!lease.hasState) return;
     const { limit, key } = lease;
@@ -170,24 +173,25 @@ export class Leases {
     await this.#store.resilient.attempt(give, this.#store.time()).catch(() => {});
   }
 
-  #lease(limit: Limit, key: string | undefined): Lease {
+  #lease(limit: Limit, key: string | undefined): RefilledLease {
     if (--this.#untilSweep < 0) this.#sweep();
     const last = this.#last;
     if (last?.limit === limit && last.key === key) return last;
     const found = this.#find(limit, key);
-    this.#last = found?.limit === limit ? found : this.#replace(found, new Lease(limit, key, this.#lending));
+    this.#last =
+      found?.limit === limit ? found : this.#replace(found, new RefilledLease(limit, key, this.#lending, this.#store));
     return this.#last;
   }
 
-  #find(limit: Limit, key: string | undefined): Lease | undefined {
+  #find(limit: Limit, key: string | undefined): RefilledLease | undefined {
     return this.#named.get(limit.name)?.get(key);
   }
 
   /** Adds a lease; the previous one, of another config of the name, returns its balance. */
-  #replace(previous: Lease | undefined, lease: Lease): Lease {
+  #replace(previous: RefilledLease | undefined, lease: RefilledLease): RefilledLease {
     if (previous !== undefined) this.#inBackground(previous);
     const { name } = lease.limit;
-    const keys = this.#named.get(name) ?? new Map<string | undefined, Lease>();
+    const keys = this.#named.get(name) ?? new Map<string | undefined, RefilledLease>();
     this.#named.set(name, keys.set(lease.key, lease));
     this.#all.add(lease);
     if (this.#all.size > this.#lending.maxKeys) this.#sweep();
@@ -206,12 +210,12 @@ export class Leases {
     if (idle || this.#all.size > this.#lending.maxKeys) this.#inBackground(lease);
   }
 
-  #inBackground(lease: Lease): void {
+  #inBackground(lease: RefilledLease): void {
     this.#drop(lease);
     this.#store.during(this.#settle([lease]));
   }
 
-  #drop(lease: Lease | undefined): void {
+  #drop(lease: RefilledLease | undefined): void {
     if (lease === undefined) return;
     if (this.#last === lease) this.#last = undefined;
     this.#all.delete(lease);

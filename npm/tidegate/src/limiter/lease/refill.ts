@@ -1,9 +1,10 @@
-/** Refills of a lease, one at a time: for all waiting requests, and some ahead. */
 import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
+import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
-import type { Lease, Turn, WaitingRequest } from "./lease.ts";
+import { Lease, type Turn, type WaitingRequest } from "./lease.ts";
+import type { Lending } from "./options.ts";
 
 /** The store, the limiter's clock, and the host's `waitUntil`. */
 export interface Lender {
@@ -23,110 +24,134 @@ const LOST = 10_000;
 const FOR_ALL = 2;
 const FOR_ONE = 4;
 
-/** Starts a refill, unless one is in flight. */
-export function refill(lender: Lender, lease: Lease): void {
-  const now = Date.now();
-  if (lease.refilling !== undefined && now - lease.refillingSince < LOST) return;
-  if (lease.waiting.size === 0 && now < lease.quietUntil) return;
-  lease.refillingSince = now;
-  const refilling = run(lender, lease).finally(() => {
-    if (lease.refilling !== refilling) return;
-    lease.refilling = undefined;
-    if (lease.waiting.size > 0) refill(lender, lease);
-  });
-  lease.refilling = refilling;
-  lender.during(refilling);
-}
+/** A lease and its refills, one at a time: for all waiting requests, and some ahead. */
+export class RefilledLease extends Lease {
+  readonly #lender: Lender;
+  /** The turn that runs now, if a request of it waits. */
+  #turn: Turn | undefined;
+  #refilling: Promise<void> | undefined;
+  /** When the refill's last round trip began, and until when nothing is taken ahead after a failure: by this process's clock. */
+  #since = 0;
+  #quietUntil = 0;
 
-/** Waits for a refill, or for the deadline. */
-export function wait(lender: Lender, lease: Lease, count: number): Promise<Decision> {
-  return new Promise((resolve, reject) => {
-    const open = lease.turn;
-    const turn = open === undefined || open.waiting === 0 ? begin(lender, lease) : open;
-    lease.waiting.add({ count, turn, resolve, reject });
-    refill(lender, lease);
-  });
-}
+  constructor(limit: Limit, key: string | undefined, lending: Lending, lender: Lender) {
+    super(limit, key, lending);
+    this.#lender = lender;
+  }
 
-/** Starts the deadline of a turn's requests. */
-function begin(lender: Lender, lease: Lease): Turn {
-  const late = (error: unknown): void => {
-    const ofTurn = [...lease.waiting].filter((request) => request.turn === turn);
-    decideWithout(lender, lease, error, ofTurn);
-  };
-  const turn: Turn = { waiting: 0, cancel: lender.resilient.atDeadline("take", lease, late) };
-  lease.turn = turn;
-  void Promise.resolve().then(() => {
-    if (lease.turn === turn) lease.turn = undefined;
-  });
-  return turn;
-}
+  /** The refill in flight. */
+  get refilling(): Promise<void> | undefined {
+    return this.#refilling;
+  }
 
-/** Decides on these waiting requests without the store. */
-function decideWithout({ resilient, time }: Lender, lease: Lease, error: unknown, waiting: WaitingRequest[]): void {
-  const { limit, key } = lease;
-  for (const request of waiting) {
-    lease.waiting.delete(request);
-    const { count, resolve, reject } = request;
+  /** Starts a refill, unless one is in flight. */
+  refill(): void {
+    const now = Date.now();
+    if (this.#refilling !== undefined && now - this.#since < LOST) return;
+    if (this.waiting.size === 0 && now < this.#quietUntil) return;
+    this.#since = now;
+    const refilling = this.#run().finally(() => {
+      if (this.#refilling !== refilling) return;
+      this.#refilling = undefined;
+      if (this.waiting.size > 0) this.refill();
+    });
+    this.#refilling = refilling;
+    this.#lender.during(refilling);
+  }
+
+  /** Waits for a refill, or for the deadline. */
+  wait(count: number): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      const open = this.#turn;
+      const turn = open === undefined || open.waiting === 0 ? this.#begin() : open;
+      this.waiting.add({ count, turn, resolve, reject });
+      this.refill();
+    });
+  }
+
+  /** Starts the deadline of a turn's requests. */
+  #begin(): Turn {
+    const late = (error: unknown): void =>
+      this.#decideWithout(
+        error,
+        [...this.waiting].filter((request) => request.turn === turn),
+      );
+    const turn: Turn = { waiting: 0, cancel: this.#lender.resilient.atDeadline("take", this, late) };
+    this.#turn = turn;
+    void Promise.resolve().then(() => {
+      if (this.#turn === turn) this.#turn = undefined;
+    });
+    return turn;
+  }
+
+  /** Decides on these waiting requests without the store. */
+  #decideWithout(error: unknown, waiting: readonly WaitingRequest[]): void {
+    const { limit, key } = this;
+    const { resilient, time } = this.#lender;
+    for (const request of waiting) {
+      this.waiting.delete(request);
+      const { count, resolve, reject } = request;
+      try {
+        if (isInputError(error)) throw error;
+        const passed = time();
+        const call: Call = { op: "take", limit, key, count, reserve: false };
+        resolve(this.spend(count, passed) ?? resilient.without(call, passed, error));
+      } catch (mistake) {
+        reject(mistake);
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    // Calls of the same turn are included.
+    await undefined;
     try {
-      if (isInputError(error)) throw error;
-      const passed = time();
-      const call: Call = { op: "take", limit, key, count, reserve: false };
-      resolve(lease.spend(count, passed) ?? resilient.without(call, passed, error));
-    } catch (mistake) {
-      reject(mistake);
+      let first = this.waiting.first;
+      for (let tries = 1; ; tries++) {
+        const passed = this.#lender.time();
+        const count = this.size(this.now(passed), tries > FOR_ALL);
+        if (first === undefined && count === 0) return this.rest();
+        if (tries <= FOR_ONE) this.#answer((await this.#put(count === 0 ? "check" : "take", count, count)).now);
+        else await this.#straight();
+        if (this.waiting.size === 0) return;
+        if (first !== this.waiting.first) tries = 0;
+        first = this.waiting.first;
+      }
+    } catch (error) {
+      this.#quietUntil = Date.now() + QUIET;
+      this.#decideWithout(error, [...this.waiting]);
     }
   }
-}
 
-async function run(lender: Lender, lease: Lease): Promise<void> {
-  // Calls of the same turn are included.
-  await undefined;
-  try {
-    let first = lease.waiting.first;
-    for (let tries = 1; ; tries++) {
-      const passed = lender.time();
-      const count = lease.size(lease.now(passed), tries > FOR_ALL);
-      if (first === undefined && count === 0) return lease.rest();
-      if (tries <= FOR_ONE) answer(lease, (await put(lender, lease, count === 0 ? "check" : "take", count, count)).now);
-      else await straight(lender, lease);
-      if (lease.waiting.size === 0) return;
-      if (first !== lease.waiting.first) tries = 0;
-      first = lease.waiting.first;
+  /** One step at the store, which lends that many tokens where it is granted. */
+  async #put(op: Op, count: number, lent: number): Promise<Decision> {
+    const { limit, key } = this;
+    const { resilient, time } = this.#lender;
+    const mark = this.mark();
+    this.#since = mark.wall;
+    const decision = await resilient.attempt({ op, limit, key, count, reserve: false }, time());
+    this.learn(decision, decision.ok ? lent : 0, mark);
+    return decision;
+  }
+
+  /** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
+  #answer(now: number): void {
+    for (const request of this.waiting) {
+      const decision = this.spend(request.count, now);
+      if (decision === undefined) return;
+      this.waiting.delete(request);
+      request.resolve(decision);
     }
-  } catch (error) {
-    lease.quietUntil = Date.now() + QUIET;
-    decideWithout(lender, lease, error, [...lease.waiting]);
   }
-}
 
-/** One step at the store, which lends that many tokens where it is granted. */
-async function put(lender: Lender, lease: Lease, op: Op, count: number, lent: number): Promise<Decision> {
-  const { limit, key } = lease;
-  const mark = lease.mark();
-  lease.refillingSince = mark.wall;
-  const decision = await lender.resilient.attempt({ op, limit, key, count, reserve: false }, lender.time());
-  lease.learn(decision, decision.ok ? lent : 0, mark);
-  return decision;
-}
-
-/** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
-function answer(lease: Lease, now: number): void {
-  for (const request of lease.waiting) {
-    const decision = lease.spend(request.count, now);
-    if (decision === undefined) return;
-    lease.waiting.delete(request);
-    request.resolve(decision);
+  /** Lets the store decide on the first waiting request, after the balance has returned to it. */
+  async #straight(): Promise<void> {
+    const back = this.empty(this.now(this.#lender.time()));
+    if (back > 0) await this.#put("give", back, 0);
+    const first = this.waiting.first;
+    if (first === undefined) return;
+    const decision = await this.#put("take", first.count, 0);
+    this.waiting.delete(first);
+    first.resolve(decision);
   }
-}
-
-/** Lets the store decide on the first waiting request, after the balance has returned to it. */
-async function straight(lender: Lender, lease: Lease): Promise<void> {
-  const back = lease.empty(lease.now(lender.time()));
-  if (back > 0) await put(lender, lease, "give", back, 0);
-  const first = lease.waiting.first;
-  if (first === undefined) return;
-  const decision = await put(lender, lease, "take", first.count, 0);
-  lease.waiting.delete(first);
-  first.resolve(decision);
 }
