@@ -3,23 +3,27 @@ import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
+import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
 import { slot } from "./slot.ts";
 
 /**
- * Settles once: at the handler's end, or when the client leaves before, also where it left before the decision. Call it
- * before the decision: @hono/node-server 1 aborts only a signal that has been read. `keep` lets hosts wait that otherwise
- * stop work after the response (Workers).
+ * Settles once: at the handler's end, or when the client leaves before, also where it left before the decision. Where the
+ * host's own response is known (`outgoing`), at its end, which for a stream is later. Call it before the decision:
+ * @hono/node-server 1 aborts only a signal that has been read. `keep` lets hosts wait that otherwise stop work after the
+ * response (Workers).
  */
 export function settlement<R>(
   gate: Gate<R>,
   request: Pick<Request, "signal" | "headers">,
   keep: (work: Promise<void>) => void,
+  outgoing?: NodeResponse,
 ): (admission: Admission<R>) => (status: number, error?: unknown) => void {
   if (gate.options.settle === undefined) return () => () => {};
   const { signal, headers } = request;
+  const ended = outgoing === undefined ? undefined : ending(outgoing);
   // Bun and Deno abort the signal of a request that becomes a WebSocket.
   const leaves = headers.get("upgrade")?.toLowerCase() !== "websocket";
   return (admission) => {
@@ -35,7 +39,11 @@ export function settlement<R>(
       if (signal.aborted) left();
       else signal.addEventListener("abort", left);
     }
-    return (status, error) => settle(status, false, error);
+    return (status, error) => {
+      if (ended === undefined) return settle(status, false, error);
+      signal.removeEventListener("abort", left);
+      return ended(({ aborted }) => settle(status, aborted, error));
+    };
   };
 }
 

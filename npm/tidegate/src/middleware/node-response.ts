@@ -79,7 +79,7 @@ interface End {
  * Calls the listener when the response was sent or its client left, also where that was before. It reads events and not
  * `writableFinished`: the responses of tests (`app.inject`) and of AWS Lambda never set it, or never close.
  */
-function ending(response: NodeResponse): (listener: (end: End) => void) => void {
+export function ending(response: NodeResponse): (listener: (end: End) => void) => void {
   let end: End | undefined;
   let listener: ((end: End) => void) | undefined;
   const ended = (aborted: boolean): void => {

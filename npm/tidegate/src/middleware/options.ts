@@ -81,7 +81,9 @@ export interface GateOptions<R, D> {
   denied?: D | undefined;
   /**
    * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
-   * `undefined` changes nothing. `aborted` is true where the client left before the response was complete.
+   * `undefined` changes nothing. `aborted` is true where the client left before the response was complete. Handlers of
+   * `fetch` and Next.js, and Hono on hosts other than Node.js, are settled when they have returned a response: return a
+   * promise of the tokens where its body is a stream.
    */
   settle?: ((outcome: Outcome<R>) => Pending<Worth>) | undefined;
   /** Give back the tokens of requests whose response has a status below 400, as for failed logins. Not with `settle`. */

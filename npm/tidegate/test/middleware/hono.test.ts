@@ -2,12 +2,14 @@ import { createAdaptorServer } from "@hono/node-server";
 import { createAdaptorServer as createAdaptorServer1 } from "@hono/node-server1";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
+import { stream } from "hono/streaming";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Server } from "node:net";
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HonoOptions, rateLimit } from "../../src/middleware/hono.ts";
+import { eventually } from "./eventually.ts";
 import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
@@ -89,6 +91,32 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
     await expect(fetch(server.url)).rejects.toThrow();
     await handled;
     expect(errors).toEqual([]);
+    await server.close();
+  });
+
+  test(`settle waits for the end of a stream, and reports a client that left within it, on @hono/node-server ${version}`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+    const ends: unknown[] = [];
+    let used = 0;
+    const app = new Hono();
+    const settle: HonoOptions<"api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted, used]);
+    app.use(rateLimit(limits, { name: "api", settle }));
+    app.get("/", (context) =>
+      stream(context, async (body) => {
+        await body.write("hello");
+        used++;
+        if (context.req.query("hang") !== undefined) await new Promise<void>((left) => body.onAbort(left));
+      }),
+    );
+    const server = await listen(adapt({ fetch: app.fetch }) as Server);
+    expect(await (await fetch(server.url)).text()).toBe("hello");
+    await eventually(() => expect(ends).toEqual([[200, false, 1]]));
+    const client = new AbortController();
+    const { body } = await fetch(`${server.url}?hang`, { signal: client.signal });
+    await body?.getReader().read();
+    expect(ends.length).toBe(1);
+    client.abort();
+    await eventually(() => expect(ends[1]).toEqual([200, true, 2]));
     await server.close();
   });
 
