@@ -43,7 +43,7 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
  * Reads all forms of {@link readRateLimit}. Where little is left of a limit (`slowBelow`), requests are spaced until its
  * reset; where nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
  * where the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
- * `Retry-After` plus `jitter`, or with exponential backoff where the server sets no wait. A denial that would wait longer
+ * `Retry-After` plus `jitter`, or with exponential backoff where the server sets none, or one of 0. A denial that would wait longer
  * than `maxWait` or `deadline` is returned as the response.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
@@ -217,8 +217,8 @@ function isDenied({ status, headers }: Response, { limits, retryAfter }: ServerL
 
 /**
  * Epoch ms of the next attempt: never before the server's wait (`Retry-After`, else the resets of its empty limits), and
- * up to `jitter` of the wait later, within the `longest` wait; where it sets none, exponential backoff, of which at least
- * half is waited.
+ * up to `jitter` of the wait later, within the `longest` wait; where it sets none, or one of 0, exponential backoff, of which
+ * at least half is waited.
  */
 function retryTime(
   { limits, retryAfter }: ServerLimits,
@@ -227,7 +227,8 @@ function retryTime(
 ): number {
   const resets = limits.flatMap(({ remaining, resetAfter }) => (remaining === 0 ? (resetAfter ?? []) : []));
   const required = retryAfter ?? (resets.length === 0 ? undefined : Math.max(...resets));
-  const wait = required ?? (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
+  // In a date, a wait of less than a second is 0: retrying then would use all attempts within an instant.
+  const wait = required || (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
   // Jitter must not make a wait that is allowed too long.
   const most = Math.min(MAX_JITTER_MS, Math.max(0, longest - wait));
   return spread({ retryAt: now + wait, retryAfter: wait }, { key, fraction: jitter, most }) as number;

@@ -73,3 +73,23 @@ test("a denied request is retried although its queue is full", async () => {
   await clock.pass(2 * SECOND);
   expect(await Promise.all([first, second])).toEqual(["answer 2", "answer 3"]);
 });
+
+test.each<[string, Record<string, string>]>([
+  ["0", { "Retry-After": "0" }],
+  ["a date that has passed", { "Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT" }],
+  ["the server's own second, as a shorter wait is in a date", { "Retry-After": "@now", Date: "@now" }],
+  ["a reset of 0", { "RateLimit-Remaining": "0", "RateLimit-Reset": "0" }],
+])("where the server's wait is %s, retries back off: none is used up within an instant", async (_, fields) => {
+  const clock = fakeClock(1_772_366_400_000);
+  const times: number[] = [];
+  const send = async (): Promise<Response> => {
+    const now = new Date(clock.now()).toUTCString();
+    times.push(clock.now() - 1_772_366_400_000);
+    const headers = Object.entries(fields).map(([name, value]): [string, string] => [name, value.replace("@now", now)]);
+    return new Response("", { status: times.length < 4 ? 429 : 200, headers });
+  };
+  const answered = createFetch({ clock, jitter: 0, fetch: send })(URL_);
+  await clock.pass(60 * SECOND);
+  expect((await answered).status).toBe(200);
+  expect(times).toEqual([0, 1000, 3000, 7000]);
+});
