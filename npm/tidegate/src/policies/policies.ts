@@ -173,7 +173,10 @@ export class Policies<R, S extends Store> implements Selection<R> {
   #read(document: unknown): RuleSet {
     const { rules, fallback, problems } = examine(document);
     if (problems.length > 0) throw new PolicyError(problems, document);
-    const compiled = ruleSet(rules.map(compileRule), fallback && compileRule(fallback));
+    const compiled = ruleSet(
+      rules.map((rule) => compileRule(rule)),
+      fallback && compileRule(fallback),
+    );
     const reading = compiled.all.find((rule) => rule.claims !== undefined);
     if (reading !== undefined && this.#claims === undefined) {
       const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
@@ -202,15 +205,23 @@ function select(
     throw new InputError("claims", rule, claims, typeof claims === "object" ? showObject(claims) : undefined);
   }
   const parts = { incoming, claims: claims ?? undefined, address, trial };
-  const requestsOf = (candidates: readonly CompiledRule[]): LimitRequest<string>[] =>
-    candidates.flatMap((rule) => rule.requestOf(parts) ?? []);
-  const matching = requestsOf(rules);
-  return matching.length > 0 || fallback === undefined ? matching : requestsOf([fallback]);
+  const requests: LimitRequest<string>[] = [];
+  let isLimited = false;
+  const add = (rule: CompiledRule): void => {
+    const request = rule.requestOf(parts);
+    if (request === undefined) return;
+    requests.push(request);
+    isLimited ||= !rule.isTrial;
+  };
+  for (const rule of rules) add(rule);
+  if (!isLimited && fallback !== undefined) add(fallback);
+  return requests;
 }
 
 /**
  * Limits from a document, as an object or as JSON text. All rules that match a request apply in one decision, all or
- * nothing; where none matches, the `fallback_limit` applies, and without one the request is not limited.
+ * nothing; where none matches, or only rules with `shadow: true`, the `fallback_limit` applies, and without one the request
+ * is not limited.
  *
  * ```ts
  * const policies = definePolicies(readFileSync("policy.json", "utf8"), {

@@ -67,6 +67,8 @@ export interface CompiledRule {
   readonly claims: Descriptor | undefined;
   readonly tiers: readonly string[];
   readonly shadow: boolean;
+  /** In shadow mode by its document, not by `setShadow`: it leaves requests to the fallback, as if it were absent. */
+  readonly isTrial: boolean;
   /** The rule in shadow mode, or enforced. */
   inShadow(shadow: boolean): CompiledRule;
   /** The limit's config, or the tier's if it exists. */
@@ -75,7 +77,7 @@ export interface CompiledRule {
   requestOf(parts: RequestParts): LimitRequest<string> | undefined;
 }
 
-export function compileRule(rule: CheckedRule): CompiledRule {
+export function compileRule(rule: CheckedRule, tried: boolean = rule.shadow): CompiledRule {
   const { name, reserve } = rule;
   const matches = rule.matches.map(({ at, equals }) => ({ read: reader(at), equals }));
   const keys = rule.keys.map(reader);
@@ -93,7 +95,8 @@ export function compileRule(rule: CheckedRule): CompiledRule {
     limitKeys: limitKeysOf(rule),
     tiers: [...tiers.keys()],
     shadow: rule.shadow,
-    inShadow: (shadow) => compileRule({ ...rule, shadow }),
+    isTrial: tried && rule.shadow,
+    inShadow: (shadow) => compileRule({ ...rule, shadow }, tried),
     claims: descriptors.find(({ source }) => source === "jwt"),
     config: (tier) => chosen(tier).config,
     requestOf(parts) {

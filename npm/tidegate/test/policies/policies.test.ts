@@ -92,6 +92,31 @@ describe("which rules", () => {
   });
 });
 
+describe("a rule in shadow mode and the fallback", () => {
+  const { name: _, ...shared } = rule({ limit_keys: [], algorithm_config: { rps: 1, burst: 3 } });
+  const trial = rule({ name: "trial", limit_keys: [], shadow: true });
+  const document = { rules: [rule({ match: { "header:x-a": "1" } }), trial], fallback_limit: shared };
+  const matched = { headers: { "x-a": "1" } };
+
+  test("a rule that is tried does not keep the fallback from a request, until it is enforced", () => {
+    const { took, policies } = start(document);
+    expect([took({}), took(matched)]).toEqual([
+      ["trial 9", "fallback_limit 2"],
+      ["api 9", "trial 8"],
+    ]);
+    policies.setShadow("trial", false);
+    expect(took({})).toEqual(["trial 7"]);
+    policies.setShadow("trial", true);
+    expect(took({})).toEqual(["trial 6", "fallback_limit 1"]);
+  });
+
+  test("a rule that `setShadow` no longer enforces is not replaced by the fallback", () => {
+    const { took, policies } = start({ ...document, rules: [rule({ limit_keys: [] })] });
+    for (const shadow of [true, true, false, true]) policies.setShadow("api", shadow);
+    expect([took({}), took({})]).toEqual([["api 9"], ["api 8"]]);
+  });
+});
+
 describe("whose limit", () => {
   test("a missing part of a key counts as a distinct value: all requests without it share one bucket", () => {
     const { took } = start({ rules: [rule({ limit_keys: ["jwt:org", "header:x-project"] })] });
