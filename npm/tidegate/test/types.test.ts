@@ -1,7 +1,17 @@
 /** What must not compile: `npm test` compiles this file, and an expected error that is absent is an error. */
 import { expect, expectTypeOf, test } from "vitest";
+import { createFetch, limitObjectStream, limitStream, throttle } from "../src/client/index.ts";
+import { limitNodeObjectStream, limitNodeStream } from "../src/client/node.ts";
 import type { LimitOptions } from "../src/limiter/limiter.ts";
-import { type AllDecision, type Decision, defineLimits, MINUTE, memory, type Value } from "../src/index.ts";
+import {
+  type AllDecision,
+  type Decision,
+  defineLimits,
+  type Limiter,
+  MINUTE,
+  memory,
+  type Value,
+} from "../src/index.ts";
 import { type AsyncStore, transactional } from "../src/stores/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
@@ -44,6 +54,27 @@ test("an undefined limit name is a compile-time and a run-time error", () => {
   // @ts-expect-error not a limit
   refused(() => sync.getValue(""));
   expect(sync.limit("defined at the call".replaceAll(" ", "-"), { config: bucket }).ok).toBe(true);
+});
+
+test("an undefined limit name is a compile-time and a run-time error in what waits", () => {
+  const refused = (body: () => unknown) =>
+    expect(body).toThrow(/`name` must be one of the limits defined: "sendMessage", "freeTrial"/);
+  // @ts-expect-error not a limit
+  refused(() => throttle(() => 1, { limiter: sync, name: "sendMesage" }));
+  // @ts-expect-error not a limit
+  refused(() => createFetch({ limit: { limiter: sync, name: "sendMesage" } }));
+  // @ts-expect-error not a limit
+  refused(() => limitStream({ limit: { limiter: sync, name: "sendMesage" } }));
+  // @ts-expect-error not a limit
+  refused(() => limitObjectStream({ limit: { limiter: sync, name: "sendMesage" } }));
+  // @ts-expect-error not a limit
+  refused(() => limitNodeStream({ limit: { limiter: sync, name: "sendMesage" } }));
+  // @ts-expect-error not a limit
+  refused(() => limitNodeObjectStream({ limit: { limiter: sync, name: "sendMesage" } }));
+  const any: Limiter = sync;
+  const limit = { limiter: any, name: "sendMessage" };
+  expect([throttle(() => 1, limit).queued, createFetch({ limit }).queued]).toEqual([0, 0]);
+  expect(limitObjectStream<Date>({ limit: { limiter: sync, name: "sendMessage" } }).readable.locked).toBe(false);
 });
 
 test("a key that may be undefined is a compile-time error, and the key may be left out", () => {

@@ -51,7 +51,7 @@ const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
  * is copied, so its body stays in memory until the response. On Cloudflare Workers make it in the handler, as `throttle`
  * says. Throws an `InputError` immediately where an option is wrong.
  */
-export function createFetch(options: FetchOptions = {}): LimitedFetch {
+export function createFetch<const N extends string = string>(options: FetchOptions<N> = {}): LimitedFetch {
   checkFetchOptions(options);
   const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3 } = options;
   const maxWait = msOf(options.maxWait ?? 60_000);

@@ -24,7 +24,7 @@ const destroying = (gate: { close(reason: unknown): void }) =>
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function limitNodeStream(options: StreamLimitOptions): Transform {
+export function limitNodeStream<const N extends string = string>(options: StreamLimitOptions<N>): Transform {
   const gate = bytesGate(options);
   return new Transform({
     // One piece on either side: anything more is memory.
@@ -49,7 +49,9 @@ export function limitNodeStream(options: StreamLimitOptions): Transform {
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function limitNodeObjectStream<T = unknown>(options: ObjectLimitOptions<T>): Transform {
+export function limitNodeObjectStream<T = unknown, const N extends string = string>(
+  options: ObjectLimitOptions<T, N>,
+): Transform {
   const gate = objectsGate(options);
   return new Transform({
     objectMode: true,

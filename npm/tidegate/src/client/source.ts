@@ -13,16 +13,16 @@ export type LimitOf<N extends string = string> = Keyed & {
   /** What `defineLimits` returned. */
   readonly limiter: LimiterLike<N>;
   /** The limit's name. */
-  readonly name: N;
+  readonly name: NoInfer<N>;
 };
 
-/** The part of a limiter that is used, whatever its store. */
+/** The part of a limiter that is used, whatever its store. Its limits are inferred from `names`. */
 export interface LimiterLike<N extends string = string> {
   /** The defined limits, if the limiter lists them: another name is refused immediately. */
   readonly names?: readonly N[] | undefined;
-  limit(name: N, options: Keyed & { count: number; reserve: true }): Decision | Promise<Decision>;
-  give(name: N, options: Keyed & { count: number }): Decision | Promise<Decision>;
-  getValue(name: N, options: Keyed): Value | Promise<Value>;
+  limit(name: NoInfer<N>, options: Keyed & { count: number; reserve: true }): Decision | Promise<Decision>;
+  give(name: NoInfer<N>, options: Keyed & { count: number }): Decision | Promise<Decision>;
+  getValue(name: NoInfer<N>, options: Keyed): Value | Promise<Value>;
 }
 
 /** Where tokens come from: a config, for a private limit in memory; or a limit of a limiter. */

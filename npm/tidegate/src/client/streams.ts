@@ -8,7 +8,7 @@ import { Queue } from "./queue.ts";
 import { type ConfigOrLimit, type LimitOf, sourcesOf } from "./source.ts";
 
 /** Settings of a limited stream. */
-export interface StreamLimitOptions {
+export interface StreamLimitOptions<N extends string = string> {
   /** The rate: above 0, up to 2^40 bytes per second. Not with `limit`. */
   bytesPerSecond?: number | undefined;
   /**
@@ -17,13 +17,13 @@ export interface StreamLimitOptions {
    */
   burst?: number | undefined;
   /** A limit whose tokens are bytes, in place of `bytesPerSecond`: several streams, or a fleet, share it. */
-  limit?: LimitOf | undefined;
+  limit?: LimitOf<N> | undefined;
   /** The clock and the timers; default the host's. */
   clock?: Clock | undefined;
 }
 
 /** Settings of a limited stream of objects. */
-export interface ObjectLimitOptions<T> {
+export interface ObjectLimitOptions<T, N extends string = string> {
   /** The rate: above 0, up to 2^40 objects, or of their weights, per second. Not with `limit`. */
   perSecond?: number | undefined;
   /**
@@ -34,7 +34,7 @@ export interface ObjectLimitOptions<T> {
   /** What an object takes: 0 to 2^40; default 1. */
   weight?: ((object: T) => number) | undefined;
   /** A limit whose tokens are objects, or weights, in place of `perSecond`: several streams, or a fleet, share it. */
-  limit?: LimitOf | undefined;
+  limit?: LimitOf<N> | undefined;
   /** The clock and the timers; default the host's. */
   clock?: Clock | undefined;
 }
@@ -162,7 +162,9 @@ function streamOf<I, O>(
  * pass. Throws an `InputError` where an option is wrong. For streams of Node.js, use `limitNodeStream` of
  * `tidegate/client/node`.
  */
-export function limitStream(options: StreamLimitOptions): TransformStream<Uint8Array, Uint8Array> {
+export function limitStream<const N extends string = string>(
+  options: StreamLimitOptions<N>,
+): TransformStream<Uint8Array, Uint8Array> {
   const gate = bytesGate(options);
   return streamOf<Uint8Array, Uint8Array>(gate, async (chunk, controller) => {
     for await (const piece of gate.pieces(chunk)) controller.enqueue(piece);
@@ -181,7 +183,9 @@ export function limitStream(options: StreamLimitOptions): TransformStream<Uint8A
  * the burst. Throws an `InputError` where an option is wrong; a weight out of range fails the stream with one. For streams of
  * Node.js, use `limitNodeObjectStream` of `tidegate/client/node`.
  */
-export function limitObjectStream<T = unknown>(options: ObjectLimitOptions<T>): TransformStream<T, T> {
+export function limitObjectStream<T = unknown, const N extends string = string>(
+  options: ObjectLimitOptions<T, N>,
+): TransformStream<T, T> {
   const gate = objectsGate(options);
   return streamOf<T, T>(gate, async (object, controller) => {
     await gate.wait(object);
