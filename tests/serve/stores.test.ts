@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
-import { PATIENT, POLICIES, type Served, serving } from "./service.ts";
+import { PATIENT, POLICIES, type Served, serving, TOKEN } from "./service.ts";
 
 const BODY = { name: "api", key: "192.0.2.1" };
 
@@ -101,6 +101,28 @@ describe("redis", () => {
       message: expect.stringContaining("its calls are denied"),
       cause: expect.any(String),
     });
+    await redis.stop();
+  });
+
+  test("what an administrator changes is an error while the server fails, whatever --on-store-error says", async () => {
+    const redis = await RedisServer.start();
+    await redis.kill();
+    const store = `redis://127.0.0.1:${redis.port}`;
+    for (const otherwise of ["deny", "allow", "0.5"]) {
+      const args = ["--store", store, "--on-store-error", otherwise, "--timeout", "50ms"];
+      await using service = await serving(POLICIES, args, { TIDEGATE_ADMIN_TOKEN: TOKEN });
+      for (const [operation, more] of [
+        ["block", { for: "15m" }],
+        ["give", {}],
+        ["charge", {}],
+        ["reset", {}],
+      ] as const) {
+        const authorization = `Bearer ${TOKEN}`;
+        const { status, body } = await service.post(`/v1/${operation}`, { ...BODY, ...more }, { authorization });
+        expect([operation, status]).toEqual([operation, 503]);
+        expect(body.detail).toMatch(/^The store failed: redis: /);
+      }
+    }
     await redis.stop();
   });
 

@@ -38,6 +38,12 @@ function one(decision: Decision): Answer {
   return { body: Object.assign({}, asJson(decision), { headers }), headers };
 }
 
+/** The state that an administrator's change left. One that did not reach the store is no success. */
+function changed(decision: Decision): Answer {
+  if (decision.degraded === true) throw decision.cause;
+  return one(decision);
+}
+
 function all(decided: AllDecision): Answer {
   const headers = decided.decisions.length === 0 ? {} : rateLimitHeaders(decided);
   return { body: { ...asJson(decided), decisions: decided.decisions.map(asJson), headers }, headers };
@@ -139,7 +145,7 @@ function correcting(id: "give" | "charge", summary: string): Route {
     async run(body, file) {
       const counted = checked(schemas.Counted, body, example);
       const { name, ...call } = { ...file.targetOf(counted), count: counted.count ?? 1 };
-      return one(await file.limiter[id](name, call));
+      return changed(await file.limiter[id](name, call));
     },
   };
 }
@@ -156,7 +162,7 @@ const block: Route = {
   async run(body, file) {
     const { for: length, ...target } = checked(schemas.Block, body, block.example);
     const { name, ...call } = file.targetOf(target);
-    return one(await file.limiter.block(name, { ...call, for: length as BlockOptions["for"] }));
+    return changed(await file.limiter.block(name, { ...call, for: length as BlockOptions["for"] }));
   },
 };
 
