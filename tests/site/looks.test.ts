@@ -1,4 +1,6 @@
 /** The built site in Chromium, offline. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
 import { pages } from "./pages.ts";
@@ -50,6 +52,22 @@ describe.skipIf(chromium === undefined)("in Chromium", () => {
       if (folder !== undefined) {
         await page.screenshot({ path: `${folder}/site-${width}${path.replaceAll("/", "-").replace(".html", "")}.png` });
       }
+    }
+  });
+
+  test.each(["light", "dark"] as const)("axe finds no failure of WCAG 2.2 AA: %s", async (colorScheme) => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    // One page of each template, and each language of code.
+    for (const path of ["/index.html", "/stores/postgres.html", "/stores/redis.html", "/api/tidegate/redis.html"]) {
+      await page.goto(site.url + path);
+      await page.evaluate(axe);
+      // VitePress's search button shows its keys, which are no part of its name.
+      const found = await page.evaluate<string[]>(`axe
+        .run({ exclude: ".DocSearch" }, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })
+        .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html)))`);
+      expect(found, path).toEqual([]);
     }
   });
 
