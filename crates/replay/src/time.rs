@@ -8,6 +8,8 @@ use tidegate_core::check_now;
 
 /// `10/Oct/2000:13:55:36 -0700`
 const COMMON: &str = "%d/%b/%Y:%H:%M:%S %z";
+/// `2000-10-10 13:55:36 -0700`, as Ruby writes it.
+const SPACED: &str = "%Y-%m-%d %H:%M:%S%.f %z";
 /// Numbers below these are seconds, ms and microseconds since the epoch; beyond the last, nanoseconds. As seconds, the
 /// first is the year 5138; as ms, it is 1973.
 const UNITS: [(f64, f64); 3] = [(1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3)];
@@ -51,10 +53,13 @@ fn parse(text: &[u8]) -> Option<f64> {
     if let Ok(number) = text.parse::<f64>() {
         return of_number(number);
     }
-    match text.parse::<Timestamp>() {
-        Ok(at) => of_timestamp(at),
-        // Without an offset the time is UTC.
-        Err(_) => of_timestamp(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()),
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return of_timestamp(at);
+    }
+    // Without an offset the time is UTC.
+    match text.strip_suffix(" UTC").unwrap_or(text).parse::<DateTime>() {
+        Ok(at) => of_timestamp(at.to_zoned(TimeZone::UTC).ok()?.timestamp()),
+        Err(_) => of_timestamp(strtime::parse(SPACED, text).ok()?.to_timestamp().ok()?),
     }
 }
 
@@ -85,6 +90,10 @@ mod tests {
             "2000-10-10T13:55:36.000-0700",
             "2000-10-10 20:55:36",
             "2000-10-10 20:55:36,000",
+            "2000-10-10 20:55:36 UTC",
+            "2000-10-10 20:55:36.000 UTC",
+            "2000-10-10 13:55:36 -0700",
+            "2000-10-10 13:55:36.000 -0700",
             " 2000-10-10T20:55:36+00:00 ",
         ];
         let mut times = Times::default();
