@@ -1,4 +1,4 @@
-//! The report as one self-contained page: no script, no font, no network.
+//! The report as one self-contained page: no script, no font, no network. The text scrolls sideways, also by the keyboard.
 
 use crate::report::Report;
 
@@ -13,7 +13,7 @@ pub(crate) fn page(report: &Report, text: &str, svg: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
-         <h1>{title}</h1>\n{svg}\n<pre>{}</pre>\n</html>\n",
+         <main>\n<h1>{title}</h1>\n{svg}\n<pre tabindex=\"0\">{}</pre>\n</main>\n</html>\n",
         escaped(text)
     )
 }
