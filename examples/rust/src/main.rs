@@ -6,7 +6,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::get};
 use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_core::{Config, Kind, Policy};
@@ -35,6 +35,14 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
 }
 
+/// The client of an address. One on IPv6 has a network of at least 64 bits, and could send from another address each time.
+fn client_of(ip: IpAddr) -> String {
+    match ip.to_canonical() {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("{}/56", Ipv6Addr::from_bits(v6.to_bits() & (!0 << 72))),
+    }
+}
+
 /// A layer in front of every route: calls the next one, or returns 429 with `Retry-After`.
 async fn limited(
     State(limits): State<Arc<Limits>>,
@@ -43,7 +51,7 @@ async fn limited(
     next: Next,
 ) -> Response {
     let now = now();
-    let key = client.ip().to_string();
+    let key = client_of(client.ip());
     let decision = limits.table.decide(&limits.api, Some(key.as_bytes()), Call::at(now));
     if decision.ok {
         return next.run(request).await;
