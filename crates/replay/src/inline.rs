@@ -14,10 +14,15 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
     let wrong = |what: String| Error::Option(format!("limit {text:?}: {what}"));
     let mut name = if number == 0 { "limit".to_owned() } else { format!("limit{}", number + 1) };
     let mut config = Config::new(Kind::TokenBucket);
+    let mut seen = Vec::new();
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
         let Some((field, value)) = word.split_once('=') else {
             return Err(wrong(format!("{word:?} is not field=value; the fields are {FIELDS}")));
         };
+        if seen.contains(&field) {
+            return Err(wrong(format!("`{field}` is given twice")));
+        }
+        seen.push(field);
         let amount = || {
             let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
             number.ok_or_else(|| wrong(format!("`{field}` must be a number; got {value:?}")))
@@ -99,6 +104,7 @@ mod tests {
         assert!(message("rate=inf period=1s").ends_with("`rate` must be a number; got \"inf\""));
         assert!(message("rate=1").ends_with("`period` is missing: write period=1m"));
         assert!(message("").ends_with("`rate` is missing: write rate=10"));
+        assert!(message("rate=1 period=1m rate=2").ends_with("`rate` is given twice"));
         assert!(message("burst=3").contains("there is no field \"burst\""));
     }
 

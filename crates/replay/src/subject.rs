@@ -96,7 +96,11 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         let (name, config) = inline::limit(text, i)?;
         add(name, config, false)?;
     }
-    if options.policy.is_none() && options.limits.is_empty() {
+    let proposes_all = options.policy.is_none() && options.limits.is_empty();
+    if !proposes_all && options.period.is_some() {
+        return Err(Error::Option("`period` is that of a proposal without a limit; each limit has its own".to_owned()));
+    }
+    if proposes_all {
         if options.suggest.is_none() {
             return Err(Error::Option("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
         }

@@ -125,6 +125,8 @@ function checkOutputs({ html, svg, policy }: Values, logs: readonly string[]): v
   );
   for (const [option, path] of Object.entries({ "--html": html, "--svg": svg })) {
     if (path === undefined) continue;
+    if (path === "-")
+      throw new UsageError(`${option} must be the path of a file; got "-": the report is printed there`);
     const place = placeOf(path);
     if (taken.has(place)) throw new UsageError(`${option} ${path} would replace a file of this command; name another`);
     taken.add(place);
