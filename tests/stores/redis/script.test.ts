@@ -1,6 +1,6 @@
 /** The script as other languages use it: the shared vectors, to the bit, through redis-cli and through Python's redis-py. */
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -160,6 +160,39 @@ describe("redis-cli", () => {
     });
     compare(expected, done);
   });
+});
+
+test("an argument that is wrong is an error that names it, and nothing is written", async () => {
+  const probe = server.client();
+  await probe.flushall();
+  const source = readFileSync(SCRIPT, "utf8");
+  const run = (...args: string[]) => probe.eval(source, 1, "tidegate:api:user", ...args);
+  const good = ["decision", "", "1", "10", "60000", "10", "take", "", "", "1800000000000.9"];
+  const bad: [at: number, given: string, message: string][] = [
+    [0, "Decision", 'the form of the reply must be decision; got "Decision"'],
+    [1, "soon", 'the deadline must be ms from 0 to 4503599627370496, or empty; got "soon"'],
+    [2, "-5", 'count must be tokens from 0 to 1099511627776; got "-5"'],
+    [2, "nan", 'got "nan"'],
+    [2, "", "count must be"],
+    [3, "0", "rate must be tokens above 0"],
+    [4, "1.5", "period must be an integer of ms"],
+    [5, "inf", "capacity must be"],
+    [6, "Check", 'the operation must be take, check, give, charge, block or reset; got "Check"'],
+    [7, "-1", 'what may be owed must be "unlimited" or tokens'],
+    [8, "monday", 'start must be "first request" or an integer of ms'],
+    [9, "now", 'now must be ms from 0 to 4503599627370496, or empty; got "now"'],
+  ];
+  for (const [at, given, message] of bad) {
+    await expect(run(...good.with(at, given)), `${at} ${given}`).rejects.toThrow(message);
+  }
+  const many = ["decision", "", "many", "", "1"];
+  await expect(run(...many, "-5", "10", "60000", "10", "", "", "", "1", "1", "1")).rejects.toThrow("count must be");
+  await expect(run(...many.with(4, "x"))).rejects.toThrow("the number of rules must be an integer");
+  await expect(run(...good.slice(0, 5))).rejects.toThrow("capacity must be tokens from 0 to 1099511627776; got none");
+  expect(await probe.dbsize()).toBe(0);
+  // A clock with fractions, such as Python's, is floored.
+  expect(await run(...good)).toMatchObject({ 0: 1, 1: "9", 2: "1800000000000", 6: "1800000000000" });
+  probe.disconnect();
 });
 
 const python = ["python3", "python"].find((name) => {

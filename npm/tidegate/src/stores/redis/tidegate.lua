@@ -19,17 +19,19 @@
 --   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
 --   5 resetAt, ms   6 "", "exceeds capacity" or "exceeds clock"   7 now, ms
 -- In a "many" with "all" where one member is denied, the others report what a "check" would.
--- A key that holds no state gives an error; so does a step of "many" that is about one.
+-- A key that holds no state gives an error; so does a step of "many" that is about one. An argument that is wrong gives an
+-- error that names it, before anything is read.
 --
 -- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, in the same
 -- order of operations on the same doubles; tests compare the two bit for bit.
 local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
 local floor, ceil, pack = math.floor, math.ceil, struct.pack
-local END, SKEW, FIRST_REQUEST, ULPS = 4503599627370496, 3600000, math.huge, 2 ^ -51
+local END, SKEW, FIRST_REQUEST, ULPS, MOST = 4503599627370496, 3600000, math.huge, 2 ^ -51, 2 ^ 40
 
 local many = argv[3] == 'many'
 local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
 local passed = now ~= nil
+if passed then now = floor(now) end
 if deadline or not passed then
   local time = call('TIME')
   local clock = time[1] * 1000 + floor(time[2] / 1000)
@@ -261,18 +263,55 @@ local function corrupt(found)
   return redis.error_reply('TIDEGATE corrupt state: ' .. what)
 end
 
+-- What is wrong with a request from another language. The package has checked its own.
+local wrong
+local function expect(name, expected, given, ok)
+  if not ok and not wrong then
+    wrong = name .. ' must be ' .. expected .. '; got ' .. (given and '"' .. given .. '"' or 'none')
+  end
+end
+local function refused() return redis.error_reply('TIDEGATE ' .. wrong) end
+local function is_within(n, least, most) return n and n >= least and n <= most end
+local function is_integer(n, least, most) return is_within(n, least, most) and n == floor(n) end
+local OPS = { take = true, check = true, give = true, charge = true, block = true, reset = true }
+local TOKENS, LENGTH = 'tokens from 0 to 1099511627776', 'an integer of ms from 1 to 1099511627776'
+
 -- A rule's arguments as numbers, in the order in which `step` takes them.
 local function rule(count, rate, period, capacity, op, owed, start)
-  local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
   op = op and op ~= '' and op or 'take'
-  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
-  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start
+  local n, r, p, c = tonumber(count or ''), tonumber(rate or ''), tonumber(period or ''), tonumber(capacity or '')
+  local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
+  local from = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
+  if form == 'decision' then
+    expect('the operation', 'take, check, give, charge, block or reset', op, OPS[op])
+    if op == 'block' then expect('count', LENGTH, count, is_integer(n, 1, MOST))
+    else expect('count', TOKENS, count, is_within(n, 0, MOST)) end
+    expect('rate', 'tokens above 0 and up to 1099511627776', rate, is_within(r, 0, MOST) and r > 0)
+    expect('period', LENGTH, period, is_integer(p, 1, MOST))
+    expect('capacity', TOKENS, capacity, is_within(c, 0, MOST))
+    expect('what may be owed', '"unlimited" or ' .. TOKENS, owed,
+      (owed or '') == '' or owed == 'unlimited' or is_within(-least, 0, MOST) and tonumber(owed))
+    expect('start', '"first request" or an integer of ms from -4503599627370496 to 4503599627370496', start,
+      (start or '') == '' or from == FIRST_REQUEST or is_integer(from, -END, END))
+  end
+  return op, n, r, p, c, least, from
 end
+
+if form == 'decision' then
+  local at = argv[many and 4 or 10] or ''
+  expect('the deadline', 'ms from 0 to 4503599627370496, or empty', argv[2], argv[2] == '' or is_within(deadline, 0, END))
+  expect('now', 'ms from 0 to 4503599627370496, or empty', at, at == '' or is_within(tonumber(at), 0, END))
+  if many then expect('the number of rules', 'an integer from 1', argv[5], is_integer(tonumber(argv[5] or ''), 1, #argv)) end
+else
+  expect('the form of the reply', 'decision', form, form == 'bytes' or form == 'text')
+end
+if wrong then return refused() end
 
 if not many then
   local key = keys[1]
   local op, count, rate, period, capacity, least, start =
     rule(argv[3], argv[4], argv[5], argv[6], argv[7], argv[8], argv[9])
+  if wrong then return refused() end
   local found, v, t, held = read(key)
   if op == 'reset' then
     call('DEL', key)
@@ -293,6 +332,7 @@ for i = 1, tonumber(argv[5]) do
   rules[i] = { rule(argv[p], argv[p + 1], argv[p + 2], argv[p + 3], argv[p + 4], argv[p + 5], argv[p + 6]) }
   p = p + 7
 end
+if wrong then return refused() end
 
 -- By key: how it was found, what it held, the numbers at this point, and the rule that changed them last.
 local found, before, value, ts, changed = {}, {}, {}, {}, {}
