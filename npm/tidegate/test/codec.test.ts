@@ -56,6 +56,20 @@ describe("a state as bytes and as text", () => {
       expect(() => decodeText(text)).toThrow(TypeError);
     },
   );
+
+  test.each([
+    ["no numbers", "x".repeat(1_000_000)],
+    ["too large a number", `${"9".repeat(1_000_000)} 1`],
+  ])("a long text is shortened in the error: %s", (_, text) => {
+    let message = "";
+    try {
+      decodeText(text);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toContain(`${text.slice(0, 80)}…`);
+    expect(message.length).toBeLessThan(250);
+  });
 });
 
 describe("a record", () => {

@@ -1,6 +1,6 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
 import { isBytes, checkObject } from "./checks.ts";
-import { InputError } from "./errors.ts";
+import { InputError, show } from "./errors.ts";
 import type { State } from "./decision.ts";
 
 /** Bytes of an encoded state. */
@@ -102,8 +102,8 @@ export function decodeText(text: string): State {
   const [value, ts] = parts;
   if (parts.length !== 2 || !DECIMAL.test(value as string) || !DECIMAL.test(ts as string)) {
     throw new NotAState(
-      `a state as text must be two decimal numbers, value and ts, with a space between; got ${JSON.stringify(text)}`,
+      `a state as text must be two decimal numbers, value and ts, with a space between; got ${show(text)}`,
     );
   }
-  return finite(Number(value), Number(ts), text);
+  return finite(Number(value), Number(ts), show(text));
 }
