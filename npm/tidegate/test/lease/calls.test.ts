@@ -162,6 +162,27 @@ test("release returns all leased tokens", async () => {
   await defineLimits({ hot: config }).release();
 });
 
+test("tokens return that calls lease while earlier ones return", async () => {
+  const world = new World({ kind: "token bucket", rate: 10_000, period: "1h" }, () => 2);
+  const node = world.node({ ahead: 1000 });
+  let ended = false;
+  const repeat = async (call: () => Promise<unknown>) => {
+    while (!ended) await call();
+  };
+  // Each call follows the one before at once, also where that waited for the refill that a reservation waits for.
+  const loops = [1, 2, 3, 5].map((count) => repeat(() => world.limit(node, { count })));
+  loops.push(repeat(() => node.limit("hot", { count: 0, reserve: true })));
+  await world.pass(200);
+  ended = true;
+  await world.pass(20);
+  await Promise.all(loops);
+  const released = node.release();
+  await world.pass(20);
+  await released;
+  expect(world.granted).toBeGreaterThan(100);
+  expect(inHand(world)).toBe(0);
+});
+
 test("during an outage leased tokens are spent, then onStoreError decides; afterwards the store is used again", async () => {
   const { world, node } = await leased();
   const held = inHand(world);

@@ -12,6 +12,11 @@ import { type Lender, RefilledLease } from "./refill.ts";
 /** One call in 64 checks for an idle lease. */
 const SWEEP_ONE_IN = 64;
 
+/** Ends when no refill of the lease is in flight: the next one starts for requests that still wait. */
+async function decided(lease: RefilledLease): Promise<void> {
+  while (lease.refilling !== undefined) await lease.refilling.catch(() => {});
+}
+
 export class Leases {
   readonly name: string;
   readonly sync = false;
@@ -146,15 +151,15 @@ export class Leases {
     await this.#settle([...this.#all]);
   }
 
-  /** Drops leases after their refills in flight, and returns their balances. */
+  /** Drops leases, and returns their balances once their waiting requests are decided. */
   async #settle(leases: readonly RefilledLease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
-        const { refilling } = lease;
-        if (refilling !== undefined) {
+        this.#drop(lease);
+        if (lease.refilling !== undefined) {
           await new Promise<void>((resolve) => {
             const cancel = this.#store.resilient.atDeadline("give", lease, () => resolve());
-            void refilling.then(resolve, () => resolve()).then(cancel);
+            void decided(lease).then(resolve).then(cancel);
           });
         }
         await this.#giveBack(lease);
@@ -163,7 +168,6 @@ export class Leases {
   }
 
   async #giveBack(lease: RefilledLease): Promise<void> {
-    this.#drop(lease);
     if (!lease.hasState) return;
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#store.time()));
