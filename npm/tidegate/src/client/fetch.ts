@@ -1,4 +1,5 @@
-import { type Check, check, FLAG, FUNCTION, msOf, STRING, tagOf } from "../limit/checks.ts";
+import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
+import { tagOf } from "../limit/realms.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";

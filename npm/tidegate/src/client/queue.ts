@@ -1,5 +1,5 @@
 import { reasonOf } from "../limit/abort.ts";
-import { isPromise } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import type { Decision } from "../limit/decision.ts";
 import { hasCode, RateLimitError } from "../limit/errors.ts";
 import { Alarm, type Clock } from "./clock.ts";

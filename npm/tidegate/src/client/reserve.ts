@@ -1,6 +1,6 @@
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { isPromise } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { inMs } from "../limit/duration.ts";

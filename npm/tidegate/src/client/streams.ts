@@ -1,5 +1,6 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, type Check, checkTable, FUNCTION, isBytes, numberFrom, tagOf } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
+import { isBytes, tagOf } from "../limit/realms.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { CLOCK, type Clock, systemClock } from "./clock.ts";

@@ -1,4 +1,5 @@
-import { checkObject, isPromise } from "../limit/checks.ts";
+import { checkObject } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import { type Address, type AddressOptions, isWithin, keyOf, parseAddress } from "./address.ts";
 import { forwardedFor, fromTheRight, withoutPort } from "./forwarded.ts";

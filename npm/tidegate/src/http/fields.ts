@@ -1,4 +1,5 @@
-import { ANY, type Check, checkTable, isBytes } from "../limit/checks.ts";
+import { ANY, type Check, checkTable } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import { InputError, show } from "../limit/errors.ts";
 import { grantFields, type GrantFields } from "./grant-fields.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";

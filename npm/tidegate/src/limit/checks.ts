@@ -64,18 +64,6 @@ export const SIGNAL: Check = {
     return typeof aborted === "boolean" && typeof addEventListener === "function";
   },
 };
-// In Jest's sandbox, or a `node:vm`, promises and bytes of other realms are not instances of its own classes.
-/** A promise of any realm. */
-export const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof (value as { then?: unknown } | null | undefined)?.then === "function";
-/** The class of an object of any realm, such as `"[object Uint8Array]"`. */
-export const tagOf = (value: unknown): string => Object.prototype.toString.call(value);
-/** The tag of an object that has no class of the language or the host. */
-export const PLAIN = "[object Object]";
-/** Bytes of any realm. */
-export const isBytes = (value: unknown): value is Uint8Array => tagOf(value) === "[object Uint8Array]";
-/** An error of any realm. */
-export const isError = (value: unknown): value is Error => value instanceof Error || tagOf(value) === "[object Error]";
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
 

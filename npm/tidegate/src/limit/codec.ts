@@ -1,5 +1,6 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
-import { isBytes, checkObject } from "./checks.ts";
+import { checkObject } from "./checks.ts";
+import { isBytes } from "./realms.ts";
 import { InputError, show } from "./errors.ts";
 import type { State } from "./decision.ts";
 

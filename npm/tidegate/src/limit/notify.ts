@@ -1,4 +1,4 @@
-import { isPromise } from "./checks.ts";
+import { isPromise } from "./realms.ts";
 
 const ignored = (): void => undefined;
 

@@ -29,7 +29,8 @@ import {
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields, isPromise, checkObject, PLAIN, tagOf } from "../limit/checks.ts";
+import { checkFields, checkObject } from "../limit/checks.ts";
+import { isPromise, PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";

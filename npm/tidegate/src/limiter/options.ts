@@ -11,11 +11,9 @@ import {
   checkTable,
   fieldTable,
   functionThat,
-  isPromise,
-  PLAIN,
-  tagOf,
   unknownField,
 } from "../limit/checks.ts";
+import { isPromise, PLAIN, tagOf } from "../limit/realms.ts";
 import type { State } from "../limit/decision.ts";
 import { type Duration, inMs } from "../limit/duration.ts";
 import { InputError, show, showObject } from "../limit/errors.ts";

@@ -1,6 +1,7 @@
 import { MAX_COUNT, MAX_NAME_BYTES } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
-import { check, checkFields, durationFrom, fieldTable, integerFrom, isPromise, msOf } from "../limit/checks.ts";
+import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";

@@ -1,4 +1,4 @@
-import { isError } from "../limit/checks.ts";
+import { isError } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";

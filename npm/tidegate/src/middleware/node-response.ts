@@ -1,5 +1,5 @@
 import type { HeaderTarget } from "../http/fields.ts";
-import { isPromise } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import { show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";

@@ -1,5 +1,5 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { isPromise } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import {

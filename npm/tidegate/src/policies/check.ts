@@ -1,6 +1,6 @@
 import { load } from "#policy-host";
 import { check } from "../engine/generated/policy.js";
-import { isPromise } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import { InputError, showObject } from "../limit/errors.ts";
 import type { Checked, PolicyProblem } from "./document.ts";
 import { repeated } from "./repeated.ts";

@@ -1,5 +1,6 @@
 import type { Config } from "../limit/config.ts";
-import { checkFields, fieldTable, isPromise, checkObject } from "../limit/checks.ts";
+import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { isPromise } from "../limit/realms.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError, showObject } from "../limit/errors.ts";
 import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable, isBytes, STRING } from "../limit/checks.ts";
+import { checkTable, STRING } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";

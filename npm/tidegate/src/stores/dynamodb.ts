@@ -11,7 +11,8 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable, isBytes } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/steady.ts";
 import type { AsyncStore } from "./contract.ts";

@@ -1,4 +1,5 @@
-import { type Check, checkTable, integerFrom, isBytes } from "../limit/checks.ts";
+import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
 import { doublesAt } from "../engine/algebra.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { generalizedUtf8 } from "../engine/utf8.ts";
-import { isBytes } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./turns.ts";

@@ -1,5 +1,5 @@
 /** What a store without expiry keeps: a state's 16 bytes, then the epoch ms (a double) from which it may be dropped. */
-import { isBytes } from "../limit/checks.ts";
+import { isBytes } from "../limit/realms.ts";
 import { NotAState, readState, STATE_BYTES, writeState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";

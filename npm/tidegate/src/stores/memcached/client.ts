@@ -1,7 +1,7 @@
 /** The clients that can compare and swap, recognized by their shape, behind one interface. */
 import { generalizedUtf8 } from "../../engine/utf8.ts";
 import { sha256 } from "../../http/sha256.ts";
-import { isError } from "../../limit/checks.ts";
+import { isError } from "../../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../../limit/errors.ts";
 
 /** The npm package `memcached`, which calls back. */

@@ -1,6 +1,6 @@
 /** The script that runs on the server: its arguments and its replies. */
 
-import { isBytes } from "../../limit/checks.ts";
+import { isBytes } from "../../limit/realms.ts";
 import type { Policy } from "../../limit/config.ts";
 import type { State } from "../../limit/decision.ts";
 import type { Op } from "../contract.ts";
