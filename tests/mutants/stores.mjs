@@ -147,6 +147,7 @@ export const STORES = [
     "store",
     "denials",
   )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
+  redis("store.ts", "cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   redis("pipeline.ts", "cluster")("entries.length > 1 && isOfKeys(messageOf(error))", "false"),
   redis(

@@ -103,6 +103,17 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     }
   });
 
+  test("a remembered denial ends at its retryAt, where rounding has left the parts slightly short", async () => {
+    const parts = new Limit("parts", { kind: "token bucket", rate: 10, period: 3_600_000, shards: 7 });
+    const remembering = store({ rememberDenials: 60_000 });
+    const [now, call] = [5000, callOn("take", parts, "x", 5)];
+    expect((await remembering.decide(callOn("take", parts, "x", 9.9), now)).ok).toBe(true);
+    const { retryAt = 0 } = await remembering.decide(call, now);
+    expect(remembering.recall(call, retryAt - 1)).toMatchObject({ ok: false, retryAt });
+    expect(remembering.recall(call, retryAt)).toBeUndefined();
+    expect((await remembering.decide(call, retryAt)).ok).toBe(true);
+  });
+
   test("whatever interleaves, nothing is minted and nothing lost", { timeout: 300_000 }, async () => {
     for (let seed = 1; seed <= 6; seed++) {
       const random = new Random(seed);
