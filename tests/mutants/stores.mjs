@@ -119,7 +119,7 @@ export const STORES = [
 
   table("++writes % SWEEP_EVERY === 0", "false"),
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
-  table("if (!statements.isMissing(error)) throw error;", "throw error;"),
+  table("if (!statements.isMissing(error)) throw explained(error);", "throw error;"),
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);", ""),

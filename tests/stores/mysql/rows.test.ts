@@ -51,6 +51,20 @@ test("a limit of which limitAll takes nothing keeps its row, and when that is de
   expect(await rows("k")).toEqual([["login:k", "1 5000", expect.any(Number)], ...before]);
 });
 
+test.each([
+  ["one", "user_id"],
+  ["two", "id VARBINARY(1200), state"],
+])("a table with other columns is reported, with the remedy (%s: %s)", async (table, columns) => {
+  await fixture.admin.query(`CREATE TABLE ${table} (${columns} VARCHAR(64))`);
+  const limiter = defineLimits(limits, {
+    timeout: 60_000,
+    store: mysql(fixture.pool(), { table }),
+    log: false,
+  });
+  const { cause } = await limiter.limit("login", { key: "k" });
+  expect(String(cause)).toMatch(/the table (one|two) is not a store's \(.*\): give the store one of its own, such as/);
+});
+
 test("a state that does not decode fails its own key, and is kept until reset", async () => {
   const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "b" }), log: false });
   await limiter.limit("login", { key: "k" });

@@ -88,6 +88,19 @@ await inRuntime("better-sqlite3", async () => {
     expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: 1 });
   });
 
+  test.each([
+    ["one", "user_id", "no such column: id"],
+    ["two", "id TEXT, state", "has no column named drop_at"],
+  ])("a table with other columns is reported, with the remedy (%s: %s)", async (table, columns, reason) => {
+    client.exec(`CREATE TABLE ${table} (${columns} TEXT)`);
+    const limiter = defineLimits(limits, { store: sqlite(client, { table }), timeout: 60_000, log: false });
+    const { cause } = await limiter.limit("login", { key: "k" });
+    expect(String(cause)).toMatch(
+      /the table (one|two) is not a store's \(.*\): give the store one of its own, such as/,
+    );
+    expect(String(cause)).toContain(reason);
+  });
+
   test("writes delete full states, and no others", async () => {
     const limiter = defineLimits(limits, { store: sqlite(client, { table: "c" }), timeout: 60_000 });
     await limiter.limit("brief", { key: "full" });

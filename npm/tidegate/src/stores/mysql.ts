@@ -29,6 +29,7 @@ export type MysqlOptions = TableOptions;
 /** Errors after which nothing was written: lock wait timeout, deadlock, a row that has changed, a group's rollback. */
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101];
 const NO_SUCH_TABLE = 1146;
+const NO_SUCH_COLUMN = 1054;
 const OUT_OF_RANGE = 1690;
 /** Ms for which a key whose last write has no reply is not sent again: longer than the server waits for a lock. */
 const LOCK_WAIT = 60_000;
@@ -132,6 +133,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       await query(`DELETE FROM ${table} WHERE id IN (${ids.map(() => "UNHEX(?)").join()}) AND ${full}`, ids);
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
+    isForeign: (error) => errnoOf(error) === NO_SUCH_COLUMN,
     busy: (error) => (error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
     unanswered: { write: new KeyError(LOCKED, false) },
   }));

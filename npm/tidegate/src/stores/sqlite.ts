@@ -94,6 +94,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       await connection.run(`DELETE FROM ${table} WHERE id IN (${full})`, [String(Date.now())]);
     },
     isMissing: (error) => /no such table/i.test(messageOf(error)),
+    isForeign: (error) => /no such column|has no column named/i.test(messageOf(error)),
     // Reported before anything has changed.
     busy: (error) =>
       /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)) ? "database" : undefined,

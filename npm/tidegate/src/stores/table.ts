@@ -1,7 +1,7 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK, storeOf } from "./steps.ts";
 import { type Busy, type Entry, type Swappable, Swaps } from "./swap.ts";
@@ -38,6 +38,8 @@ export interface Statements {
   sweep(most: number): Promise<unknown>;
   /** Whether the table does not exist. */
   isMissing(error: unknown): boolean;
+  /** Whether the table has other columns. */
+  isForeign(error: unknown): boolean;
   /** What is busy, where nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
   readonly unanswered?: Swappable<unknown>["unanswered"];
@@ -72,10 +74,16 @@ export function tableStore(
   const statements = on(`\`${table}\``, `\`${table}_drop_at\``);
   let writes = 0;
 
+  function explained(error: unknown): unknown {
+    if (!statements.isForeign(error)) return error;
+    const remedy = 'give the store one of its own, such as { table: "rate_limits" }';
+    return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${remedy}`, { cause: error });
+  }
+
   /** Creates the table where there is none. */
   async function read(ids: readonly string[]): Promise<Entry<string | null>[]> {
     const states = await statements.read(ids).catch(async (error: unknown) => {
-      if (!statements.isMissing(error)) throw error;
+      if (!statements.isMissing(error)) throw explained(error);
       await statements.create();
       return statements.read(ids);
     });
@@ -98,7 +106,9 @@ export function tableStore(
         if (write === undefined) return { id, before, state: before, written: false, dropIn: SLACK };
         return { id, before, state: write.state && encodeText(write.state), written: true, dropIn: write.dropIn };
       });
-      return statements.write(rows, first);
+      return statements.write(rows, first).catch((error: unknown) => {
+        throw explained(error);
+      });
     },
     busy: (error) => statements.busy(error),
     ...(statements.unanswered && { unanswered: statements.unanswered }),
