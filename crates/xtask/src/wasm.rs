@@ -12,6 +12,8 @@ const ENGINES: [(&str, &[&str]); 2] = [
     ("speed", &["--profile", "wasm"]),
     ("small", &["--profile", "wasm-small", "--no-default-features", "--features", "small"]),
 ];
+/// Shadows the classes of the host, which not all hosts have.
+const GLUE_TEXT: &str = "import { TextDecoder, TextEncoder } from \"../glue-text.ts\";\n";
 
 /// Writes `speed.raw.wasm`, `small.raw.wasm` and the types of their exports, `engine.d.ts`; and of the check
 /// `policy_bg.raw.wasm`, `policy.js` and `policy.d.ts`. npm/scripts/wasm.mjs shrinks the modules.
@@ -22,7 +24,7 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
         write_module(folder, name, &mut output)?;
     }
     let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm-small"], "policy")?;
-    write_glue(folder, "policy", &output)?;
+    write_glue(folder, "policy", GLUE_TEXT, &output)?;
     write_module(folder, "policy_bg", &mut output)
 }
 
@@ -30,7 +32,7 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
 /// module.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
     let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
-    write_glue(folder, "replay", &output)?;
+    write_glue(folder, "replay", "", &output)?;
     write_module(folder, "replay_bg", &mut output)
 }
 
@@ -49,8 +51,8 @@ fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
         .context("wasm-bindgen")
 }
 
-fn write_glue(folder: &Path, name: &str, output: &Output) -> Result<()> {
-    files::write(&folder.join(format!("{name}.js")), output.js().as_bytes())?;
+fn write_glue(folder: &Path, name: &str, head: &str, output: &Output) -> Result<()> {
+    files::write(&folder.join(format!("{name}.js")), format!("{head}{}", output.js()).as_bytes())?;
     write_types(folder, name, output)
 }
 
