@@ -65,8 +65,9 @@ export interface AddonSource {
 const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
 /**
- * Loads a package from beside this file, or from the folder that the program runs in: a bundler may have moved this file,
- * or left it without an address. A CommonJS bundle has `__filename` instead; in an ES module its name is an error.
+ * Loads a package from beside this file. A bundler may have moved the file, or left it without an address: a CommonJS bundle
+ * has `__filename` instead, whose name is an error in an ES module. Where the file is not beside its packages any more, as
+ * in a bundle that is copied elsewhere, the folder that the program runs in is: that of the app, by every server's habit.
  */
 function load(id: string): unknown {
   let first: unknown;
