@@ -26,7 +26,7 @@
 -- order of operations on the same doubles; tests compare the two bit for bit.
 local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
 local floor, ceil, pack = math.floor, math.ceil, struct.pack
-local END, SKEW, FIRST_REQUEST, ULPS, MOST = 4503599627370496, 3600000, math.huge, 2 ^ -51, 2 ^ 40
+local END, SKEW, FIRST_REQUEST, ULPS = 4503599627370496, 3600000, math.huge, 2 ^ -51
 
 local many = argv[3] == 'many'
 local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
@@ -63,33 +63,22 @@ end
 -- server's clock. It computes what `step` and `write` below compute. Returns what the key held, as in the reply of
 -- "bytes", and 1 where it granted, else 0; or nothing, where it has done nothing and leaves the request to them.
 local function usual(key, count, rate, period, capacity, start)
-  local held = pcall('GET', key)
-  local v, t, first = capacity, now, not held
+  local held, v, t = pcall('GET', key), nil, nil
   if held then
     if #held ~= 16 then return end
     v, t = struct.unpack('<dd', held)
     if not (t - now <= SKEW and v - v == 0 and t - t == 0) then return end
   end
-  if start then
-    v, t = refill(held and v, t, now, rate, period, capacity, start)
-  else
-    if now > t then v, t = v + ((now - t) * rate) / period, now end
-    if not (v < capacity) then v = capacity end
-  end
-  local after = v - count
-  if after < 0 or capacity < count then return first and '0' or '1' .. held, 0 end
-  local at, back
-  if start then
-    local grid = start == FIRST_REQUEST and t or start
-    local windows, index = ceil((capacity - after) / rate), floor((t - grid) / period)
-    at, back = ceil(grid + (index + windows) * period), rate * windows
-  else
-    at = ceil(t + (capacity - after) * (period / rate))
-    back = ((at - t) * rate) / period
-  end
+  v, t = refill(v, t, now, rate, period, capacity, start)
+  local before, after = held and '1' .. held or '0', v - count
+  if after < 0 or capacity < count then return before, 0 end
+  local grid, windows = start == FIRST_REQUEST and t or start, ceil((capacity - after) / rate)
+  local at = start and grid + (floor((t - grid) / period) + windows) * period or t + (capacity - after) * (period / rate)
+  at = ceil(at)
+  local back = start and rate * windows or ((at - t) * rate) / period
   if count > 0 and after < capacity and at > now and at < END and after + back >= capacity then
     call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
-    return first and '0' or '1' .. held, 1
+    return before, 1
   end
 end
 if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
@@ -220,13 +209,9 @@ end
 -- A state expires when it is full. A clock that is passed in does not run as the server's does: it gets an hour more.
 local function write(key, v, t, _, _, rate, period, capacity, _, start)
   local at = full_at(v, v, t, rate, period, capacity, start)
-  if passed then
-    call('SET', key, pack('<dd', v, t), 'PX', at - now + SKEW)
-  elseif at > now then
-    call('SET', key, pack('<dd', v, t), 'PXAT', at)
-  else
-    call('DEL', key)
-  end
+  if passed then call('SET', key, pack('<dd', v, t), 'PX', at - now + SKEW)
+  elseif at > now then call('SET', key, pack('<dd', v, t), 'PXAT', at)
+  else call('DEL', key) end
 end
 
 -- The reply of "decision" to a request on (v, t) from which `step` returned the rest.
@@ -263,55 +248,54 @@ local function corrupt(found)
   return redis.error_reply('TIDEGATE corrupt state: ' .. what)
 end
 
--- What is wrong with a request from another language. The package has checked its own.
-local wrong
-local function expect(name, expected, given, ok)
-  if not ok and not wrong then
-    wrong = name .. ' must be ' .. expected .. '; got ' .. (given and '"' .. given .. '"' or 'none')
+-- A request from another language is checked before anything is read. The package has checked its own.
+if form ~= 'bytes' and form ~= 'text' then
+  local wrong
+  local function expect(i, name, expected, ok)
+    local got = argv[i] and '"' .. argv[i] .. '"' or 'none'
+    if not ok and not wrong then wrong = name .. ' must be ' .. expected .. '; got ' .. got end
   end
+  local function within(i, least, most)
+    local n = tonumber(argv[i] or '')
+    return n and n >= least and n <= most
+  end
+  local function integer(i, least, most) return within(i, least, most) and tonumber(argv[i]) % 1 == 0 end
+  local function empty(i) return (argv[i] or '') == '' end
+  local MOST, at = 2 ^ 40, many and 4 or 10
+  local TOKENS, LENGTH = 'tokens from 0 to 1099511627776', 'an integer of ms from 1 to 1099511627776'
+  local CLOCK, OPS = 'ms from 0 to 4503599627370496, or empty', '|take|check|give|charge|block|reset|'
+  expect(1, 'the form of the reply', 'decision', form == 'decision')
+  expect(2, 'the deadline', CLOCK, argv[2] == '' or within(2, 0, END))
+  expect(at, 'now', CLOCK, empty(at) or within(at, 0, END))
+  if many then expect(5, 'the number of rules', 'an integer from 1', integer(5, 1, #argv)) end
+  for i = many and 6 or 3, many and not wrong and 7 * argv[5] - 1 or 3, 7 do
+    local op = empty(i + 4) and 'take' or argv[i + 4]
+    expect(i + 4, 'the operation', 'take, check, give, charge, block or reset', OPS:find('|' .. op .. '|', 1, true))
+    local blocks = op == 'block'
+    expect(i, 'count', blocks and LENGTH or TOKENS, (blocks and integer or within)(i, blocks and 1 or 0, MOST))
+    expect(i + 1, 'rate', 'tokens above 0 and up to 1099511627776', within(i + 1, 2 ^ -1074, MOST))
+    expect(i + 2, 'period', LENGTH, integer(i + 2, 1, MOST))
+    expect(i + 3, 'capacity', TOKENS, within(i + 3, 0, MOST))
+    expect(i + 5, 'what may be owed', '"unlimited" or ' .. TOKENS,
+      empty(i + 5) or argv[i + 5] == 'unlimited' or within(i + 5, 0, MOST))
+    expect(i + 6, 'start', '"first request" or an integer of ms from -4503599627370496 to 4503599627370496',
+      empty(i + 6) or argv[i + 6] == 'first request' or integer(i + 6, -END, END))
+  end
+  if wrong then return redis.error_reply('TIDEGATE ' .. wrong) end
 end
-local function refused() return redis.error_reply('TIDEGATE ' .. wrong) end
-local function is_within(n, least, most) return n and n >= least and n <= most end
-local function is_integer(n, least, most) return is_within(n, least, most) and n == floor(n) end
-local OPS = { take = true, check = true, give = true, charge = true, block = true, reset = true }
-local TOKENS, LENGTH = 'tokens from 0 to 1099511627776', 'an integer of ms from 1 to 1099511627776'
 
 -- A rule's arguments as numbers, in the order in which `step` takes them.
 local function rule(count, rate, period, capacity, op, owed, start)
-  op = op and op ~= '' and op or 'take'
-  local n, r, p, c = tonumber(count or ''), tonumber(rate or ''), tonumber(period or ''), tonumber(capacity or '')
   local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
-  local from = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
-  if form == 'decision' then
-    expect('the operation', 'take, check, give, charge, block or reset', op, OPS[op])
-    if op == 'block' then expect('count', LENGTH, count, is_integer(n, 1, MOST))
-    else expect('count', TOKENS, count, is_within(n, 0, MOST)) end
-    expect('rate', 'tokens above 0 and up to 1099511627776', rate, is_within(r, 0, MOST) and r > 0)
-    expect('period', LENGTH, period, is_integer(p, 1, MOST))
-    expect('capacity', TOKENS, capacity, is_within(c, 0, MOST))
-    expect('what may be owed', '"unlimited" or ' .. TOKENS, owed,
-      (owed or '') == '' or owed == 'unlimited' or is_within(-least, 0, MOST) and tonumber(owed))
-    expect('start', '"first request" or an integer of ms from -4503599627370496 to 4503599627370496', start,
-      (start or '') == '' or from == FIRST_REQUEST or is_integer(from, -END, END))
-  end
-  return op, n, r, p, c, least, from
+  op = op and op ~= '' and op or 'take'
+  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
+  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start
 end
-
-if form == 'decision' then
-  local at = argv[many and 4 or 10] or ''
-  expect('the deadline', 'ms from 0 to 4503599627370496, or empty', argv[2], argv[2] == '' or is_within(deadline, 0, END))
-  expect('now', 'ms from 0 to 4503599627370496, or empty', at, at == '' or is_within(tonumber(at), 0, END))
-  if many then expect('the number of rules', 'an integer from 1', argv[5], is_integer(tonumber(argv[5] or ''), 1, #argv)) end
-else
-  expect('the form of the reply', 'decision', form, form == 'bytes' or form == 'text')
-end
-if wrong then return refused() end
 
 if not many then
   local key = keys[1]
   local op, count, rate, period, capacity, least, start =
     rule(argv[3], argv[4], argv[5], argv[6], argv[7], argv[8], argv[9])
-  if wrong then return refused() end
   local found, v, t, held = read(key)
   if op == 'reset' then
     call('DEL', key)
@@ -332,7 +316,6 @@ for i = 1, tonumber(argv[5]) do
   rules[i] = { rule(argv[p], argv[p + 1], argv[p + 2], argv[p + 3], argv[p + 4], argv[p + 5], argv[p + 6]) }
   p = p + 7
 end
-if wrong then return refused() end
 
 -- By key: how it was found, what it held, the numbers at this point, and the rule that changed them last.
 local found, before, value, ts, changed = {}, {}, {}, {}, {}
