@@ -187,11 +187,11 @@ impl Wanted {
         let get = |slot: usize| fields.get(slot).ok_or_else(|| lacks(&slots[slot]));
         record.now = self.times.read(get(0)?)?;
         record.counts.clear();
-        let mut any = false;
+        let mut limited = false;
         for scope in &self.scopes {
             let is_it = |(slot, text): &(usize, String)| fields.get(*slot) == Some(text.as_bytes());
-            let applies = if scope.fallback { !any } else { scope.matches.iter().all(is_it) };
-            any |= applies;
+            let applies = if scope.fallback { !limited } else { scope.matches.iter().all(is_it) };
+            limited |= applies && !scope.shadow;
             for slot in scope.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
                 let (had, lacked) = &mut self.seen[*slot];
                 *if fields.get(*slot).is_some() { had } else { lacked } = true;

@@ -32,8 +32,10 @@ pub(crate) struct Scope {
     pub(crate) key: Option<usize>,
     /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,
-    /// Whether it applies only to requests that no other limit applies to.
+    /// Whether it applies only to requests that no other limit applies to, but limits in shadow mode.
     pub(crate) fallback: bool,
+    /// Whether it is in shadow mode, and leaves its requests to the fallback.
+    pub(crate) shadow: bool,
     pub(crate) cost: Cost,
 }
 
@@ -85,7 +87,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         let policy = Policy::new(&config).map_err(|error| Error::Input { limit: name.clone(), error })?;
         let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
         let key = slots.key(fields.into_iter().map(|name| vec![name]).collect(), false);
-        let scope = Scope { key, matches: vec![], fallback: false, cost: cost.clone() };
+        let scope = Scope { key, matches: vec![], fallback: false, shadow: false, cost: cost.clone() };
         if subjects.iter().any(|other: &Subject| other.name == name) {
             return Err(Error::Option(format!("two limits have the name {name:?}")));
         }
@@ -151,7 +153,7 @@ fn of_rule(
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
         reserve: rule.reserve,
         open: false,
-        scope: Scope { key, matches, fallback, cost },
+        scope: Scope { key, matches, fallback, shadow: rule.enforcement.shadow, cost },
     })
 }
 

@@ -134,6 +134,20 @@ fn a_policy_document_determines_the_matching_requests_the_key_and_the_cost() {
     assert!(wrong.contains("did you mean `limit_keys`?"), "{wrong}");
 }
 
+#[test]
+fn a_rule_in_shadow_mode_leaves_its_requests_to_the_fallback_as_on_a_server() {
+    let limited = |shadow: bool| {
+        let config = json!({ "rate": 1, "period": 60_000 });
+        let rule = json!({ "name": "tried", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": config, "shadow": shadow });
+        let fallback = json!({ "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": config });
+        let document = json!({ "rules": [rule], "fallback_limit": fallback }).to_string();
+        let report = run("time,ip\n1700000000,a\n1700000000,b\n", json!({ "policy": document })).unwrap().report;
+        report.limits.iter().map(|limit| limit.denied).collect::<Vec<_>>()
+    };
+    assert_eq!(limited(false), [1, 0]);
+    assert_eq!(limited(true), [1, 1]);
+}
+
 /// A rule of one token an hour and two at most, and a fallback of the same.
 fn rules(limit_keys: Value) -> Value {
     let bucket = json!({ "rate": 1, "period": "1h", "capacity": 2 });
