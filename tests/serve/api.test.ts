@@ -36,6 +36,15 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
+test("GET /v1/state: the remedy of a mistake is a query, which a GET takes", async () => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  for (const query of ["", "?name=api&key=192.0.2.1&keys=1"]) {
+    const { status, body } = await service.request(`/v1/state${query}`, { headers });
+    const remedy = "Send a query such as ?name=api&key=203.0.113.7; GET /v1/openapi.json has all fields.";
+    expect([status, body.remedy]).toEqual([400, remedy]);
+  }
+});
+
 describe("POST /v1/decide", () => {
   test("grants what the bucket has, then denies with the time of the next token", async () => {
     const body = { name: "api", key: address() };

@@ -63,8 +63,19 @@ function at(body: unknown, path: readonly PropertyKey[]): { field: string; value
   return { field, value };
 }
 
+const CLIENT = { name: "api", key: "203.0.113.7" };
+
+/** What to send in place of a request that has a mistake. */
+const bodyLike = (example: object): string => `Send a body such as ${JSON.stringify(example)}`;
+const QUERY = `Send a query such as ?${new URLSearchParams(CLIENT)}`;
+
 /** The body, checked. Throws a {@link RequestError} for the first mistake. */
-function checked<T extends z.ZodType>(schema: T, body: unknown, example: object): z.infer<T> {
+function checked<T extends z.ZodType>(
+  schema: T,
+  body: unknown,
+  example: object,
+  send: string = bodyLike(example),
+): z.infer<T> {
   const { success, data, error } = schema.safeParse(body);
   if (success) return data;
   const [issue] = error.issues as [z.core.$ZodIssue, ...z.core.$ZodIssue[]];
@@ -73,22 +84,20 @@ function checked<T extends z.ZodType>(schema: T, body: unknown, example: object)
   const beside = issue.path.length === 0 && "request" in Object(body);
   const absent = beside ? "absent beside `request`" : "absent: there is no such field";
   const rule = unknown.length > 0 ? absent : issue.message;
-  const remedy = `Send a body such as ${JSON.stringify(example)}; GET /v1/openapi.json has all fields.`;
+  const remedy = `${send}; GET /v1/openapi.json has all fields.`;
   throw new RequestError({ field: field === "" ? "body" : field, rule, value: field === "" ? body : value, remedy });
 }
 
 /** Runs a route. A limiter's `InputError` is a mistake of the request. */
-export async function answerOf({ run, example }: Route, body: unknown, file: PolicyFile): Promise<Answer> {
+export async function answerOf({ method, run, example }: Route, body: unknown, file: PolicyFile): Promise<Answer> {
   try {
     return await run(body, file);
   } catch (error) {
     if (!isInputError(error)) throw error;
-    const remedy = `Send a body such as ${JSON.stringify(example)}.`;
+    const remedy = `${method === "get" ? QUERY : bodyLike(example)}.`;
     throw new RequestError({ field: error.field, rule: error.rule, value: error.value, remedy });
   }
 }
-
-const CLIENT = { name: "api", key: "203.0.113.7" };
 
 /** `/v1/decide` and `/v1/check`: one limit by its name, or all rules that match a request. */
 function deciding(id: "decide" | "check", summary: string): Route {
@@ -199,7 +208,7 @@ const state: Route = {
   takes: [schemas.Target],
   answers: [schemas.State],
   example: CLIENT,
-  run: async (body, file) => stateOf(file, file.targetOf(checked(schemas.Target, body, CLIENT))),
+  run: async (body, file) => stateOf(file, file.targetOf(checked(schemas.Target, body, CLIENT, QUERY))),
 };
 
 /** Every route that takes and answers JSON. */
