@@ -8,7 +8,7 @@ const [FETCH, FIELDS, THROTTLE] = [
   client("rate-limit-fields"),
   client("throttle", "laws"),
 ];
-const EXTREMES = client("fetch-extremes");
+const [EXTREMES, RETRIES] = [client("fetch-extremes"), client("fetch-retries")];
 const OBJECTS = client("object-streams");
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
 const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/clock-offset.test.ts"];
@@ -56,6 +56,7 @@ export const CALLERS = [
   one("client/fetch.ts", "      void discard(response);\n", "", FETCH),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
+  one("client/fetch.ts", "const wait = required ||", "const wait = required ??", RETRIES),
   one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),
   one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
   one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),

@@ -21,6 +21,7 @@ const escalation = (find, replace) => one("middleware/escalation.ts", find, repl
 export const HTTP = [
   // Blocks that escalate.
   escalation("counted.remaining > 0", "false"),
+  escalation("follow(limiter.limit(`", "follow(limiter.charge(`"),
   escalation("!counted.ok ||", ""),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),
   escalation("lengths.length - begun.value - 1", "lengths.length - begun.value"),
@@ -271,6 +272,13 @@ export const HTTP = [
   one("middleware/fetch-response.ts", "if (signal.aborted) left();\n      else signal", "signal", HONO, FETCH),
   one("middleware/fetch-response.ts", "settle(499, true)", "settle(499, false)", FETCH, HONO),
   one("middleware/fetch-response.ts", "settle(status, false, error)", "settle(status, true, error)", FETCH, HONO),
+  one("middleware/fetch-response.ts", "outgoing === undefined ? undefined : ending(outgoing)", "undefined", HONO),
+  one(
+    "middleware/fetch-response.ts",
+    '      signal.removeEventListener("abort", left);\n      return ended',
+    "      return ended",
+    HONO,
+  ),
   one("middleware/fetch-response.ts", "      if (done) return;\n", "", FETCH, HONO),
   one(
     "middleware/fetch-response.ts",
@@ -306,10 +314,12 @@ export const HTTP = [
   // Policies.
   one(
     "policies/rule.ts",
-    "inShadow: (shadow) => compileRule({ ...rule, shadow })",
-    "inShadow: () => compileRule(rule)",
+    "inShadow: (shadow) => compileRule({ ...rule, shadow }, tried)",
+    "inShadow: () => compileRule(rule, tried)",
     ENFORCEMENT,
   ),
+  one("policies/rule.ts", "compileRule({ ...rule, shadow }, tried)", "compileRule({ ...rule, shadow })", POLICIES),
+  one("policies/rule.ts", "isTrial: tried && rule.shadow", "isTrial: tried", POLICIES),
   one("policies/policies.ts", "(rule === found ? rule.inShadow(shadow) : rule)", "rule.inShadow(shadow)", ENFORCEMENT),
   one(
     "policies/policies.ts",
@@ -324,7 +334,8 @@ export const HTTP = [
   one("policies/rule.ts", "trial : config, reserve }", "trial : config }", POLICIES, STATED),
   one("policies/key.ts", 'part === undefined ? "-" : ', "", POLICIES),
   one("policies/key.ts", "if (parts.length === 0) return undefined;", "", POLICIES),
-  one("policies/policies.ts", "matching.length > 0 || fallback === undefined", "fallback === undefined", POLICIES),
+  one("policies/policies.ts", "if (!isLimited && fallback", "if (fallback", POLICIES),
+  one("policies/policies.ts", "isLimited ||= !rule.isTrial", "isLimited = true", POLICIES),
   one(
     "policies/policies.ts",
     "    this.#rules = this.#read(document);\n  }\n\n  /**\n   * The limits of a request",
