@@ -1,9 +1,15 @@
+type Held = readonly [drop: (handle: number) => void, handle: number];
+
+/** A host without one keeps handles: as many as limits were defined. */
+const registry =
+  typeof FinalizationRegistry === "undefined"
+    ? undefined
+    : /* @__PURE__ */ new FinalizationRegistry<Held>(([drop, handle]) => drop(handle));
+
 /**
- * Gives the engine's handles back when what held them was collected. A host without `FinalizationRegistry` keeps them: as
- * many as limits were defined.
+ * Gives a handle back with the engine's function `drop` when its holder was collected. That may be after Jest has taken
+ * the properties of the engine, which copies of the package share, at the end of a test file: so not by a property of it.
  */
-export function releasing<Handle>(release: (handle: Handle) => void): (holder: object, handle: Handle) => void {
-  if (typeof FinalizationRegistry === "undefined") return () => {};
-  const registry = new FinalizationRegistry<Handle>(release);
-  return (holder, handle) => registry.register(holder, handle);
+export function releasedWith(holder: object, drop: (handle: number) => void, handle: number): void {
+  registry?.register(holder, [drop, handle]);
 }

@@ -1,15 +1,13 @@
 import { refusal } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { KINDS, NONE } from "../engine/generated/wire.ts";
-import { releasing } from "../engine/release.ts";
+import { releasedWith } from "../engine/release.ts";
 import { type Cached, cached } from "./cached.ts";
 import { type Config, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation } from "./decision.ts";
 import { Evaluator } from "./evaluator.ts";
 
 export type { Evaluation } from "./evaluator.ts";
-
-const release = /* @__PURE__ */ releasing<number>((handle) => engine().wasm.limit_drop(handle));
 
 /** What an engine registers a limit with. Not `Engine`, which needs the types of WebAssembly. */
 interface Registry {
@@ -34,7 +32,7 @@ export class Limit extends Evaluator {
   get #handle(): number {
     if (this.#registered === undefined) {
       this.#registered = this.register(NONE, this.#engine);
-      release(this, this.#registered);
+      releasedWith(this, this.#engine.wasm.limit_drop, this.#registered);
     }
     return this.#registered;
   }

@@ -15,7 +15,7 @@ import {
   RESET,
   WITHOUT_KEY,
 } from "../engine/generated/wire.ts";
-import { releasing } from "../engine/release.ts";
+import { releasedWith } from "../engine/release.ts";
 import { writePolicy } from "../limit/config.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -47,8 +47,6 @@ function joined(keys: readonly (string | undefined)[]): { units: Uint16Array; en
   }
   return { units, ends };
 }
-
-const releaseLimit = releasing<{ addon: Addon; limit: number }>(({ addon, limit }) => addon.limitDrop(limit));
 
 /** State in the native addon. Its calls return synchronously. */
 export abstract class AddonStore implements SyncStore {
@@ -152,7 +150,7 @@ export abstract class AddonStore implements SyncStore {
       handle = this.#addon.limitNew(this.#store, limit.name, KINDS.indexOf(limit.policy.kind));
       if (handle < 0) this.#refuse(-handle, limit.policy, "limit", () => limit.name);
       this.#handles.set(limit, handle);
-      releaseLimit(limit, { addon: this.#addon, limit: handle });
+      releasedWith(limit, this.#addon.limitDrop, handle);
     }
     return handle;
   }

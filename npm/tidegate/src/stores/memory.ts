@@ -6,7 +6,7 @@ import { doublesAt } from "../engine/algebra.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { VERSION } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
-import { releasing } from "../engine/release.ts";
+import { releasedWith } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
@@ -48,9 +48,6 @@ const KEPT_ONE_IN = 16;
 export function checkStoreOptions(of: string, options: unknown, table: Readonly<Record<string, Check>>): void {
   checkTable(of, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
 }
-
-const releaseTable = releasing<number>((table) => engine().wasm.table_drop(table));
-const releaseLimit = releasing<number>((limit) => engine().wasm.limit_drop(limit));
 
 /** State in this thread's memory, inside the engine. Its calls return synchronously. */
 export class MemoryStore implements SyncStore {
@@ -186,7 +183,7 @@ export class MemoryStore implements SyncStore {
       if (this.#table < 0) throw new InputError("restore", "the whole bytes of a dump", this.#restore);
       this.#restore = undefined;
     }
-    releaseTable(this, this.#table);
+    releasedWith(this, wasm.table_drop, this.#table);
   }
 
   #handle(limit: Limit): number {
@@ -195,7 +192,7 @@ export class MemoryStore implements SyncStore {
       this.#open();
       handle = limit.register(this.#table, this.#engine);
       this.#handles.set(limit, handle);
-      releaseLimit(limit, handle);
+      releasedWith(limit, this.#engine.wasm.limit_drop, handle);
     }
     return handle;
   }
