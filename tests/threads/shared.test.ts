@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 interface Result {
   store: string;
@@ -42,6 +42,15 @@ describe("shared(): one table for all threads of the process", () => {
     expect([first[0]?.one, second[0]?.one]).toEqual([600, 400]);
     expect([first[0]?.all, second[0]?.all]).toEqual([100, 0]);
   });
+});
+
+test("shared() looks for the addon once, as a limiter may be made for each request", async () => {
+  const { shared } = await import("../../npm/tidegate/src/stores/shared.ts");
+  const store = shared();
+  const report = vi.spyOn(process.report, "getReport");
+  onTestFinished(() => report.mockRestore());
+  expect(shared()).toBe(store);
+  expect(report).not.toHaveBeenCalled();
 });
 
 describe("shared() without its addon", () => {

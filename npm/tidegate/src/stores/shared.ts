@@ -49,18 +49,20 @@ let opened: SharedStore | MemoryStore | undefined;
  * Throws an `InputError` where the options are no object or have an unknown field, and where `maxKeys` is out of range or not
  * what the process's table was made with.
  */
-export function shared(options: SharedOptions = {}, source: AddonSource = here()): SharedStore | MemoryStore {
+export function shared(options: SharedOptions = {}, source?: AddonSource): SharedStore | MemoryStore {
   checkStoreOptions("shared", options, OPTIONS);
   const { maxKeys = 1_000_000 } = options;
   if (opened === undefined) {
-    const found = loadAddon(source);
+    // Only now: which libc this is takes milliseconds to find out.
+    const from = source ?? here();
+    const found = loadAddon(from);
     if ("addon" in found) {
       opened = new SharedStore(found.addon, maxKeys);
     } else {
       const causes = found.causes.map(({ message }) => message).join("; caused by: ");
       process.emitWarning(`tidegate's addon did not load, so shared() is this thread's own memory: ${causes}`, {
         code: "TIDEGATE_ADDON",
-        detail: `To load it, ${remedyOf(source, found.causes)}; or use a store that a server shares.`,
+        detail: `To load it, ${remedyOf(from, found.causes)}; or use a store that a server shares.`,
       });
       opened = new MemoryStore({ maxKeys });
     }
