@@ -1,6 +1,9 @@
 /** The queue of one process's calls on one identity. */
 import { expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
+import { type Transaction, transactional } from "../src/stores/index.ts";
 import { Turns } from "../src/stores/turns.ts";
+import { bucket, table } from "./swap-table.ts";
 
 /** A function that ends when the test ends it, and the order in which functions started. */
 function bodies() {
@@ -119,3 +122,36 @@ test("a call that never ends blocks the queue until its deadline at most", async
     vi.useRealTimers();
   }
 });
+
+test.each(["a transaction", "compare-and-swap"])(
+  "a call that waits for an earlier one until its deadline fails alone, and the store has not failed: %s",
+  async (kind) => {
+    const get = (id: string) => (id.startsWith("held") ? new Promise<never>(() => {}) : null);
+    const transaction: Transaction = { get, set: () => {}, delete: () => {} };
+    const store =
+      kind === "a transaction"
+        ? transactional({ name: "rows", transaction: (body) => body(transaction) })
+        : table({
+            read: (ids) =>
+              Promise.all(ids.map(async (id) => ({ value: (await get(id)) ?? undefined, version: undefined }))),
+          }).store;
+    const limits = defineLimits(
+      { held: { ...bucket, timeout: 400 }, quick: { ...bucket, timeout: 20 } },
+      { store, log: false },
+    );
+    const first = limits.limit("held", { key: "k" });
+    const both = [
+      { name: "held", key: "k" },
+      { name: "quick", key: "k" },
+    ] as const;
+    // More than open the breaker.
+    for (const { decisions } of await Promise.all(Array.from({ length: 9 }, () => limits.limitAll(both)))) {
+      expect(decisions[0]?.cause).toMatchObject({ scope: "key", message: expect.stringContaining("was not sent") });
+    }
+    expect((await limits.limit("quick", { key: "other" })).degraded).toBeUndefined();
+    expect((await first).cause).toMatchObject({
+      scope: "store",
+      message: expect.stringContaining("no answer within 400 ms"),
+    });
+  },
+);

@@ -19,7 +19,7 @@ export type Deadline =
       /** `performance.now()`, ms. */
       readonly at: number;
       /** Why the call is late, as far as the store knows: the limiter's error at the deadline, in place of "no answer". */
-      why?: Error;
+      why?: Error | undefined;
     }
   | undefined;
 

@@ -8,7 +8,7 @@ import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
-import { KeyError, notSent, Turns, within } from "./turns.ts";
+import { KeyError, NOT_SENT, Turns, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {
@@ -95,7 +95,7 @@ function inTime(calls: readonly Waiting[]): Waiting[] {
   const now = performance.now();
   return calls.filter(({ deadline, reject }) => {
     if (deadline.at > now) return true;
-    reject(deadline.why ?? notSent());
+    reject(deadline.why ?? NOT_SENT);
     return false;
   });
 }
@@ -126,6 +126,7 @@ export class Swaps<Version> {
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const due = deadline ?? { at: Infinity };
+      due.why = NOT_SENT;
       const call = { body, now, deadline: due, resolve: resolve as Waiting["resolve"], reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
@@ -149,6 +150,7 @@ export class Swaps<Version> {
     // Calls of the same turn join.
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
+    for (const { deadline } of inTime(batch)) deadline.why = undefined;
     const began = performance.now();
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
     const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));

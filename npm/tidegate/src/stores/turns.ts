@@ -19,6 +19,7 @@ export class Turns {
       const turn = this.#last.get(id);
       if (turn !== undefined) before.add(turn);
     }
+    if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;
     const answer = before.size === 0 ? body() : Promise.all([...before].map(over)).then(() => inTime(body, deadline));
     const turn = { ended: answer.then(ignore, ignore), deadline };
     for (const id of ids) this.#last.set(id, turn);
@@ -51,12 +52,17 @@ export class KeyError extends Error {
 export const tooBusy = (): KeyError =>
   new KeyError("its deadline passed before it was sent, because this process was busy; nothing was taken", false);
 
-export const notSent = (): Error =>
-  new KeyError("the call was not sent: its deadline passed while earlier calls ran", false);
+/** Of a call that waits for earlier ones. */
+export const NOT_SENT: Error = new KeyError(
+  "the call was not sent: its deadline passed while earlier calls ran",
+  false,
+);
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
-  if (deadline === undefined || steadyNow() < deadline.at) return body();
-  return Promise.reject(notSent());
+  if (deadline === undefined) return body();
+  if (steadyNow() >= deadline.at) return Promise.reject(NOT_SENT);
+  deadline.why = undefined;
+  return body();
 }
 
 /** Resolves when the call has ended, or at its deadline. */
