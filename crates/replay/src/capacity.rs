@@ -22,23 +22,17 @@ pub(crate) struct Smallest {
     pub(crate) exact: bool,
 }
 
-/// The least capacity of limit `number` by itself.
-pub(crate) fn smallest(
-    trace: &mut Trace,
-    (number, subject): (usize, &Subject),
-    heavy: &Heavy,
-    tables: Tables,
-) -> Result<Smallest, Error> {
+/// The least capacity of a limit by itself.
+pub(crate) fn smallest(trace: &mut Trace, subject: &Subject, heavy: &Heavy, tables: Tables) -> Result<Smallest, Error> {
     let most = Bound::of(Field::Capacity).max;
     let guess = heavy.deepest.ceil().min(most);
     let mut exact = true;
     let tokens = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
-        let mut decider = Decider::alone(number, subject, policy, tables);
+        let mut decider = Decider::alone(subject, policy, tables);
         // Without reserves, a key that never owed half of the deepest debt is never denied.
         let near = capacity >= guess - 1.0 && !subject.reserve;
-        let matters =
-            |record: &Record| !near || heavy.has(subject.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice));
+        let matters = |record: &Record| !near || heavy.has(record.key(subject.key));
         let denied = count_denied(trace, &mut decider, 0, matters)?;
         exact &= decider.evicted() == 0;
         Ok(denied == 0)

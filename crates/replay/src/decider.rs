@@ -15,13 +15,13 @@ struct Meter {
 }
 
 impl Meter {
-    fn new(table: &Table, number: usize, subject: &Subject, policy: Policy) -> Meter {
+    fn new(table: &Table, subject: &Subject, policy: Policy) -> Meter {
         let limit = Limit::new(table.secret(), &subject.name, policy);
-        Meter { limit, number, key: subject.key, reserve: subject.reserve }
+        Meter { limit, number: subject.number, key: subject.key, reserve: subject.reserve }
     }
 
     fn key<'a>(&self, record: &'a Record) -> Option<&'a [u8]> {
-        self.key.and_then(|key| record.keys.get(key)).map(Vec::as_slice)
+        record.key(self.key)
     }
 
     fn applies_to(&self, record: &Record) -> bool {
@@ -67,15 +67,14 @@ impl Tables {
 impl Decider {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Decider {
         let table = tables.table(subjects.len());
-        let meter = |(number, subject): (usize, &Subject)| Meter::new(&table, number, subject, subject.policy);
-        let meters = subjects.iter().enumerate().map(meter).collect();
+        let meters = subjects.iter().map(|subject| Meter::new(&table, subject, subject.policy)).collect();
         Decider { table, meters, decisions: Vec::new() }
     }
 
     /// One limit under another policy.
-    pub(crate) fn alone(number: usize, subject: &Subject, policy: Policy, tables: Tables) -> Decider {
+    pub(crate) fn alone(subject: &Subject, policy: Policy, tables: Tables) -> Decider {
         let table = tables.table(1);
-        let meters = vec![Meter::new(&table, number, subject, policy)];
+        let meters = vec![Meter::new(&table, subject, policy)];
         Decider { table, meters, decisions: Vec::new() }
     }
 
@@ -122,12 +121,12 @@ pub(crate) struct Debts {
 impl Debts {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Debts {
         let table = tables.table(subjects.len());
-        let meter = |(number, subject): (usize, &Subject)| {
+        let meter = |subject: &Subject| {
             // A capacity of 0 is legal in every policy.
             let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
-            Meter::new(&table, number, subject, empty.unwrap_or(subject.policy))
+            Meter::new(&table, subject, empty.unwrap_or(subject.policy))
         };
-        let meters = subjects.iter().enumerate().map(meter).collect();
+        let meters = subjects.iter().map(meter).collect();
         Debts { table, meters, heavy: subjects.iter().map(|_| Heavy::default()).collect() }
     }
 

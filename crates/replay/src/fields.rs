@@ -141,6 +141,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// The key at this index; `None` where there is no index.
+    #[inline]
+    pub(crate) fn key(&self, index: Option<usize>) -> Option<&[u8]> {
+        self.keys.get(index?).map(Vec::as_slice)
+    }
+
     /// The highest cost at any limit, or one token where no limit applies.
     pub(crate) fn demand(&self) -> f64 {
         // `max` ignores NaN.

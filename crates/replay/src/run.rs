@@ -145,7 +145,7 @@ impl Replay {
             })?;
         }
         let mut reports = Vec::new();
-        for ((limit, key), suggestion) in limits.iter().enumerate().zip(names).zip(suggestions) {
+        for ((limit, key), suggestion) in limits.iter().zip(names).zip(suggestions) {
             reports.push(limit_report(&mut trace, &tally, limit, key, suggestion, tables)?);
         }
         let report = Report {
@@ -176,12 +176,12 @@ fn suggestions(
 ) -> Result<Vec<Option<Suggestion>>, Error> {
     let Some(budget) = budget else { return Ok(vec![None; limits.len()]) };
     let mut all = Vec::new();
-    for limit in limits.iter().enumerate() {
+    for limit in limits {
         let found = propose(trace, limit, budget, tables)?;
         all.push(found.map(|found| Suggestion {
             budget,
             rate: found.rate,
-            period: limit.1.policy.period(),
+            period: limit.policy.period(),
             capacity: found.capacity,
             denied: found.denied,
         }));
@@ -192,19 +192,19 @@ fn suggestions(
 fn limit_report(
     trace: &mut Trace,
     tally: &Tally,
-    (i, limit): (usize, &Subject),
+    limit: &Subject,
     key: Vec<String>,
     suggestion: Option<Suggestion>,
     tables: Tables,
 ) -> Result<LimitReport, Error> {
-    let mut worst = tally.worst(i);
+    let mut worst = tally.worst(limit.number);
     if limit.rule && key.len() == 1 {
         // The part alone, without its length.
         for WorstKey { key, .. } in &mut worst {
             key.drain(..key.find(':').map_or(0, |at| at + 1));
         }
     }
-    let least = smallest(trace, (i, limit), &tally.debts.heavy[i], tables)?;
+    let least = smallest(trace, limit, &tally.debts.heavy[limit.number], tables)?;
     Ok(LimitReport {
         name: limit.name.clone(),
         kind: match limit.policy.kind() {
@@ -215,8 +215,8 @@ fn limit_report(
         rate: limit.policy.rate(),
         period: limit.policy.period(),
         capacity: limit.policy.capacity(),
-        denied: tally.denied_by[i],
-        keys_denied: tally.keys_denied(i),
+        denied: tally.denied_by[limit.number],
+        keys_denied: tally.keys_denied(limit.number),
         worst,
         smallest_capacity: least.tokens,
         smallest_capacity_exact: least.exact,

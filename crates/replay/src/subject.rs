@@ -13,6 +13,8 @@ const ADDRESS: &str = "ip";
 /// A limit, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
+    /// Index of its count in the record.
+    pub(crate) number: usize,
     pub(crate) name: String,
     /// Index of its key in the record; `None`: all requests share the limit.
     pub(crate) key: Option<usize>,
@@ -76,10 +78,10 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     if let Some(text) = &options.policy {
         let document = Document::parse(text).map_err(|problems| Error::Policy(problems.to_string()))?;
         for rule in &document.rules {
-            subjects.push(of_rule(rule, false, options, column, slots, &mut notes)?);
+            subjects.push(of_rule(subjects.len(), rule, false, options, column, slots, &mut notes)?);
         }
         if let Some(rule) = &document.fallback {
-            subjects.push(of_rule(rule, true, options, column, slots, &mut notes)?);
+            subjects.push(of_rule(subjects.len(), rule, true, options, column, slots, &mut notes)?);
         }
     }
     let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
@@ -91,7 +93,8 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         if subjects.iter().any(|other: &Subject| other.name == name) {
             return Err(Error::Option(format!("two limits have the name {name:?}")));
         }
-        subjects.push(Subject { name, key, rule: false, policy, reserve: false, open, scope });
+        let number = subjects.len();
+        subjects.push(Subject { number, name, key, rule: false, policy, reserve: false, open, scope });
         Ok(())
     };
     for (i, text) in options.limits.iter().enumerate() {
@@ -115,6 +118,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
 }
 
 fn of_rule(
+    number: usize,
     rule: &Rule,
     fallback: bool,
     options: &Options,
@@ -147,6 +151,7 @@ fn of_rule(
     let key = slots.key(key, is_own);
     let input = |error| Error::Input { limit: rule.name.clone(), error };
     Ok(Subject {
+        number,
         name: rule.name.clone(),
         key,
         rule: is_own,

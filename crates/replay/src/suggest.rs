@@ -33,18 +33,18 @@ pub(crate) struct Proposal {
 /// The tightest policy that denies at most `budget` (a share) of the requests; none where no legal one does.
 pub(crate) fn propose(
     trace: &mut Trace,
-    (number, subject): (usize, &Subject),
+    subject: &Subject,
     budget: f64,
     tables: Tables,
 ) -> Result<Option<Proposal>, Error> {
-    let sample = Sample::of(trace, number, subject)?;
+    let sample = Sample::of(trace, subject)?;
     let Some((rate, guess)) = sample.tightest(subject, budget) else { return Ok(None) };
     let allowed = allowed(budget, trace.requests);
     let most = Bound::of(Field::Capacity).max;
     let mut denied = HashMap::new();
     let capacity = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
-        let count = count_denied(trace, &mut Decider::alone(number, subject, policy, tables), allowed, |_| true)?;
+        let count = count_denied(trace, &mut Decider::alone(subject, policy, tables), allowed, |_| true)?;
         denied.insert(capacity.to_bits(), count);
         Ok(count <= allowed)
     })?;
@@ -65,24 +65,24 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(trace: &mut Trace, number: usize, subject: &Subject) -> Result<Sample, Error> {
+    fn of(trace: &mut Trace, subject: &Subject) -> Result<Sample, Error> {
         let share = SAMPLE as f64 / trace.requests as f64;
-        let some = Sample::within(trace, number, subject, share)?;
+        let some = Sample::within(trace, subject, share)?;
         // All requests may be of keys outside of the sample.
-        if some.requests.is_empty() { Sample::within(trace, number, subject, 1.0) } else { Ok(some) }
+        if some.requests.is_empty() { Sample::within(trace, subject, 1.0) } else { Ok(some) }
     }
 
     /// The requests of a sample of the keys, limited even where one key has very many.
-    fn within(trace: &mut Trace, number: usize, subject: &Subject, share: f64) -> Result<Sample, Error> {
+    fn within(trace: &mut Trace, subject: &Subject, share: f64) -> Result<Sample, Error> {
         let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut sample = Sample { requests: Vec::new(), starts: Vec::new() };
         trace.each(|record| {
-            let key = subject.key.and_then(|key| record.keys.get(key));
-            let bytes = key.map_or(&[][..], Vec::as_slice);
-            let count = record.counts[number];
+            let key = record.key(subject.key);
+            let bytes = key.unwrap_or_default();
+            let count = record.counts[subject.number];
             if !count.is_nan() && (share >= 1.0 || drawn(bytes) < share) {
                 let place = numbers.get(bytes).copied().unwrap_or_else(|| {
-                    let start = default_start(&subject.name, key.map(Vec::as_slice), subject.policy.period());
+                    let start = default_start(&subject.name, key, subject.policy.period());
                     sample.starts.push(start);
                     numbers.insert(bytes.to_vec(), sample.starts.len() - 1);
                     sample.starts.len() - 1

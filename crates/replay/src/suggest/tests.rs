@@ -29,7 +29,7 @@ fn trace(requests: impl IntoIterator<Item = (f64, f64, u32)>) -> Trace {
 fn denied(trace: &mut Trace, subject: &Subject, rate: f64, capacity: f64) -> u64 {
     let config = Config { rate, period: 1000.0, capacity: Some(capacity), ..Config::new(Kind::TokenBucket) };
     let policy = Policy::new(&config).expect("a legal policy");
-    count_denied(trace, &mut Decider::alone(0, subject, policy, TABLES), u64::MAX, |_| true).expect("memory")
+    count_denied(trace, &mut Decider::alone(subject, policy, TABLES), u64::MAX, |_| true).expect("memory")
 }
 
 /// The rate and the capacity of the least sum, and of these the lowest rate.
@@ -67,7 +67,7 @@ fn a_proposal_is_the_tightest_of_all_policies_within_the_budget() {
             .collect();
         let mut trace = trace(requests);
         for budget in [0.0, 0.05, 0.2, 0.6, 1.0] {
-            let found = propose(&mut trace, (0, &subject), budget, TABLES).expect("memory").expect("a proposal");
+            let found = propose(&mut trace, &subject, budget, TABLES).expect("memory").expect("a proposal");
             let (rate, capacity) = tightest(&mut trace, &subject, allowed(budget, 400));
             assert_eq!((found.rate, found.capacity), (rate, capacity), "{step} ms, {tokens} tokens, {budget}");
             assert_eq!(found.denied, denied(&mut trace, &subject, rate, capacity));
@@ -80,7 +80,7 @@ fn a_long_log_is_searched_by_all_requests_of_some_keys() {
     // The limit applies to every second request.
     let count = |i: u32| if (i / 1000).is_multiple_of(2) { 1.0 } else { f64::NAN };
     let mut trace = trace((0..300_000).map(|i| (f64::from(i), count(i), i % 1000)));
-    let sample = Sample::of(&mut trace, 0, &subject()).expect("memory");
+    let sample = Sample::of(&mut trace, &subject()).expect("memory");
     assert!((250..420).contains(&sample.starts.len()), "{} of 1000 keys", sample.starts.len());
     assert_eq!(sample.requests.len(), sample.starts.len() * 150);
 }
@@ -89,7 +89,7 @@ fn a_long_log_is_searched_by_all_requests_of_some_keys() {
 fn a_key_outside_of_the_sample_is_searched_where_it_is_the_only_one() {
     let key = (0..).find(|key: &u32| drawn(&key.to_le_bytes()) > 0.5).expect("a key");
     let mut trace = trace((0..410_000).map(|i| (f64::from(i), 1.0, key)));
-    let sample = Sample::of(&mut trace, 0, &subject()).expect("memory");
+    let sample = Sample::of(&mut trace, &subject()).expect("memory");
     assert_eq!(sample.requests.len(), 400_000);
 }
 
