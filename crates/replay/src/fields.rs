@@ -55,6 +55,26 @@ struct Key {
     rule: bool,
 }
 
+impl Key {
+    /// The key of a line, or why it has none.
+    fn write(&self, slots: &[Slot], fields: &Fields, key: &mut Vec<u8>) -> Result<(), String> {
+        for slot in &self.parts {
+            let is_address = is_address(&slots[*slot]);
+            match fields.get(*slot) {
+                // A request without an address has one all the same, which the log lacks.
+                None if self.rule && !is_address => key.push(key::ABSENT),
+                None => return Err(lacks(&slots[*slot])),
+                Some(text) if self.rule || self.parts.len() > 1 => key::write_tuple_part(text, is_address, key),
+                Some(text) => key::write_part(text, is_address, key),
+            }
+        }
+        if key.len() > MAX_KEY_BYTES {
+            return Err(format!("a key of {} bytes; a limiter takes {MAX_KEY_BYTES}", key.len()));
+        }
+        Ok(())
+    }
+}
+
 impl Slots {
     pub(crate) fn new(time: Option<&str>) -> Slots {
         let names = time.map_or_else(|| TIMES.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
@@ -155,29 +175,36 @@ impl Record {
     }
 }
 
+/// Of the requests that a limit on this part of a key applies to: whether one had the field, and whether one lacked it.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    had: bool,
+    lacked: bool,
+}
+
 /// Builds requests from fields.
 pub(crate) struct Wanted {
     pub(crate) slots: Vec<Slot>,
     keys: Vec<Key>,
-    /// For each part of a key, whether a request that a limit on it applies to had the field, and whether one lacked it.
-    seen: Vec<(bool, bool)>,
+    /// By slot.
+    seen: Vec<Seen>,
     scopes: Vec<Scope>,
     times: Times,
 }
 
 impl Wanted {
     pub(crate) fn new(slots: Slots, scopes: Vec<Scope>) -> Wanted {
-        let seen = vec![(false, false); slots.all.len()];
+        let seen = vec![Seen::default(); slots.all.len()];
         Wanted { slots: slots.all, keys: slots.keys, seen, scopes, times: Times::default() }
     }
 
     /// Notes on the parts of the rules' keys that requests lacked.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |slot: &usize| match self.seen[*slot] {
-            (true, true) => {
+            Seen { had: true, lacked: true } => {
                 Some(format!("requests without {} share one key, as on a server", named(&self.slots[*slot])))
             }
-            (false, true) => Some(format!(
+            Seen { had: false, lacked: true } => Some(format!(
                 "no request has {}, so all share one key; --key names another field",
                 named(&self.slots[*slot])
             )),
@@ -199,27 +226,16 @@ impl Wanted {
             let applies = if scope.fallback { !limited } else { scope.matches.iter().all(is_it) };
             limited |= applies && !scope.shadow;
             for slot in scope.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
-                let (had, lacked) = &mut self.seen[*slot];
-                *if fields.get(*slot).is_some() { had } else { lacked } = true;
+                let has = fields.get(*slot).is_some();
+                self.seen[*slot].had |= has;
+                self.seen[*slot].lacked |= !has;
             }
             record.counts.push(if applies { count(&scope.cost, fields, &get)? } else { f64::NAN });
         }
         record.keys.resize_with(self.keys.len(), Vec::new);
-        for (Key { parts, rule }, key) in self.keys.iter().zip(&mut record.keys) {
-            key.clear();
-            for slot in parts {
-                let is_address = is_address(&slots[*slot]);
-                match fields.get(*slot) {
-                    // A request without an address has one all the same, which the log lacks.
-                    None if *rule && !is_address => key.push(key::ABSENT),
-                    None => return Err(lacks(&slots[*slot])),
-                    Some(text) if *rule || parts.len() > 1 => key::write_tuple_part(text, is_address, key),
-                    Some(text) => key::write_part(text, is_address, key),
-                }
-            }
-            if key.len() > MAX_KEY_BYTES {
-                return Err(format!("a key of {} bytes; a limiter takes {MAX_KEY_BYTES}", key.len()));
-            }
+        for (key, bytes) in self.keys.iter().zip(&mut record.keys) {
+            bytes.clear();
+            key.write(slots, fields, bytes)?;
         }
         Ok(())
     }

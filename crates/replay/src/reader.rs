@@ -105,19 +105,24 @@ impl Reader {
         Ok(())
     }
 
+    /// Sets the file's splitter, unless it has only empty lines so far, which are skipped.
+    fn detect(&mut self, file: &mut File) -> Result<(), Error> {
+        file.lines.skip_mark();
+        let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
+            while file.lines.next().is_some() {
+                file.number += 1;
+            }
+            return Ok(());
+        };
+        self.read.formats.push((file.name.clone(), format.name().to_owned()));
+        file.names = splitter.has_names();
+        file.splitter = Some(splitter);
+        Ok(())
+    }
+
     fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
         if file.splitter.is_none() {
-            file.lines.skip_mark();
-            let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
-                // Only empty lines so far.
-                while file.lines.next().is_some() {
-                    file.number += 1;
-                }
-                return Ok(());
-            };
-            self.read.formats.push((file.name.clone(), format.name().to_owned()));
-            file.names = splitter.has_names();
-            file.splitter = Some(splitter);
+            self.detect(file)?;
         }
         let File { name, lines, splitter: Some(splitter), names, continues, number, fields, record } = file else {
             return Ok(());

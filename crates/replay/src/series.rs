@@ -42,7 +42,11 @@ impl Series {
             self.steps.resize(place + 1, Step::default());
         }
         let step = &mut self.steps[place];
-        *(if granted { &mut step.granted } else { &mut step.denied }) += count;
+        if granted {
+            step.granted += count;
+        } else {
+            step.denied += count;
+        }
     }
 
     fn last(&self) -> i64 {
