@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 /// Every file of a folder.
+#[cfg(unix)]
 const FILES: [&str; 10] = [
     "data.mdb",
     "data.tmp",
@@ -75,6 +76,5 @@ pub(crate) fn tighten(folder: &Path) -> Result<(), FileError> {
 
 #[cfg(not(unix))]
 pub(crate) fn tighten(_: &Path) -> Result<(), FileError> {
-    let _ = FILES;
     Ok(())
 }

@@ -79,6 +79,37 @@ const LONGEST: usize = 511;
 /// Depth that no sound tree reaches.
 const DEEPEST: u16 = 32;
 
+/// One node of a page.
+struct Node<'a> {
+    /// Offset of its header.
+    start: usize,
+    key: &'a [u8],
+    /// Offset after its key.
+    end: usize,
+    flags: u16,
+    /// The lower 32 bits of its header: the size of its value or, of a branch, the lower bits of a page.
+    number: u32,
+}
+
+impl<'a> Node<'a> {
+    /// Node `i` of a page whose nodes begin at `high`.
+    fn read(page: &'a [u8], i: usize, high: usize, wrong: impl Fn(&str) -> String) -> Result<Node<'a>, String> {
+        let start = usize::from(u16_at(page, HEADER + 2 * i)?);
+        if start < high || start % 2 != 0 {
+            return Err(wrong("points outside of itself"));
+        }
+        let (number, flags) = (u32_at(page, start)?, u16_at(page, start + 4)?);
+        let end = start + NODE + usize::from(u16_at(page, start + 6)?);
+        let key = page.get(start + NODE..end).ok_or_else(|| wrong("has a key outside of itself"))?;
+        Ok(Node { start, key, end, flags, number })
+    }
+
+    /// The page below it, in a branch.
+    fn child(&self) -> u64 {
+        u64::from(self.number) | u64::from(self.flags) << 32
+    }
+}
+
 type Verified = Result<(), String>;
 type Less = fn(&[u8], &[u8]) -> bool;
 type Check<'c, 'a> = &'c mut dyn FnMut(&mut Walk<'a>, &[u8], &[u8]) -> Verified;
@@ -119,6 +150,26 @@ impl<'a> Walk<'a> {
         if u64_at(page, 0)? == number { Ok(page) } else { Err(format!("page {number} has the number of another")) }
     }
 
+    /// The value of a node of a leaf: in the page, or on pages of its own.
+    fn value(&mut self, page: &'a [u8], node: &Node<'a>, wrong: impl Fn(&str) -> String) -> Result<&'a [u8], String> {
+        let size = node.number as usize;
+        if node.flags & !BIG != 0 {
+            return Err(wrong("has a value of another kind"));
+        }
+        if node.flags != BIG {
+            let value = node.end.checked_add(size).and_then(|end| page.get(node.end..end));
+            return value.ok_or_else(|| wrong("has a value outside of itself"));
+        }
+        let first = u64_at(page, node.end)?;
+        let pages = (HEADER + size).div_ceil(self.page) as u64;
+        self.take(first, pages)?;
+        let big = self.page(first, pages)?;
+        if u16_at(big, 10)? != OVERFLOW || u64::from(u32_at(big, 12)?) != pages {
+            return Err(wrong("has a value on pages of another kind"));
+        }
+        big.get(HEADER..HEADER + size).ok_or_else(|| wrong("has a value that ends too early"))
+    }
+
     /// Checks everything below a page, and calls `check` with each key and value, in order.
     fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Verified {
         self.take(number, 1)?;
@@ -137,46 +188,23 @@ impl<'a> Walk<'a> {
             return Err(wrong("is empty"));
         }
         for i in 0..nodes {
-            let node = usize::from(u16_at(page, HEADER + 2 * i)?);
-            if node < high || node % 2 != 0 {
-                return Err(wrong("points outside of itself"));
-            }
-            let [a, b] = [u16_at(page, node)?, u16_at(page, node + 2)?].map(u64::from);
-            let (flags, length) = (u16_at(page, node + 4)?, usize::from(u16_at(page, node + 6)?));
-            let key =
-                page.get(node + NODE..node + NODE + length).ok_or_else(|| wrong("has a key outside of itself"))?;
+            let node = Node::read(page, i, high, wrong)?;
+            let (key, length) = (node.key, node.key.len());
             if length > LONGEST || (self.key.is_some_and(|own| own != length) && (kind == LEAF || i > 0)) {
                 return Err(wrong("has a key of another length"));
             }
             if kind == BRANCH {
-                spans.push((node, node + NODE + length));
+                spans.push((node.start, node.end));
                 // A branch page omits its first key, which is less than all others.
                 if i > 0 && self.before.is_some_and(|before| !(self.less)(before, key)) {
                     return Err(wrong("is out of order"));
                 }
                 self.least = if i > 0 { Some(key) } else { self.least };
-                self.tree(a | b << 16 | u64::from(flags) << 32, depth - 1, check)?;
+                self.tree(node.child(), depth - 1, check)?;
                 continue;
             }
-            let size = (a | b << 16) as usize;
-            let from = node + NODE + length;
-            let inline = || page.get(from..from.checked_add(size)?);
-            if flags & !BIG != 0 {
-                return Err(wrong("has a value of another kind"));
-            }
-            spans.push((node, from + if flags & BIG == 0 { size } else { 8 }));
-            let value = if flags & BIG == 0 {
-                inline().ok_or_else(|| wrong("has a value outside of itself"))?
-            } else {
-                let first = u64_at(page, from)?;
-                let pages = (HEADER + size).div_ceil(self.page) as u64;
-                self.take(first, pages)?;
-                let big = self.page(first, pages)?;
-                if u16_at(big, 10)? != OVERFLOW || u64::from(u32_at(big, 12)?) != pages {
-                    return Err(wrong("has a value on pages of another kind"));
-                }
-                big.get(HEADER..HEADER + size).ok_or_else(|| wrong("has a value that ends too early"))?
-            };
+            let value = self.value(page, &node, wrong)?;
+            spans.push((node.start, node.end + if node.flags == BIG { 8 } else { value.len() }));
             let early = self.before.is_some_and(|before| !(self.less)(before, key));
             if early || self.least.is_some_and(|least| (self.less)(key, least)) {
                 return Err(wrong("is out of order"));

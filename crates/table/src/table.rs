@@ -105,9 +105,7 @@ impl Table {
             return;
         }
     }
-}
 
-impl Table {
     /// One call on one limit and key.
     #[inline]
     pub fn decide(&mut self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
