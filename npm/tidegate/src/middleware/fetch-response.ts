@@ -5,7 +5,7 @@ import type { Store } from "../stores/contract.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
 import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import { peerOf } from "./peer.ts";
+import { outgoingOf, peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
 import { slot } from "./slot.ts";
 
@@ -134,7 +134,7 @@ export function limitHandler<
     const incoming = Object.assign(peerOf(request, beside[0]), { headers, url });
     // Workers pass it second, after the environment; a proxy of Next.js first.
     const context = beside.find(waits);
-    const settling = settlement(made, request, (work) => context?.waitUntil(work));
+    const settling = settlement(made, request, (work) => context?.waitUntil(work), outgoingOf(beside[0]));
     const admission = await made.admit(request, incoming);
     if (admission === undefined) return handler(request, ...beside);
     decisions.set(request, admission.decision);

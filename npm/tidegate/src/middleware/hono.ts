@@ -8,9 +8,8 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
-import type { NodeResponse } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
-import { peerOf } from "./peer.ts";
+import { outgoingOf, peerOf } from "./peer.ts";
 import type { Pending } from "./pending.ts";
 import { slot } from "./slot.ts";
 
@@ -52,7 +51,7 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
   return async (context, next) => {
     const { raw } = context.req;
     const { headers, url } = raw;
-    const settling = settlement(made, raw, (work) => background(context, work), responseOf(context.env));
+    const settling = settlement(made, raw, (work) => background(context, work), outgoingOf(context.env));
     const admission = await made.admit(context, Object.assign(peerOf(raw, context.env), { headers, url }), raw);
     if (admission === undefined) {
       await next();
@@ -75,12 +74,6 @@ export function rateLimit<N extends string, S extends Store, E extends Env = any
     settle(context.res.status, context.error);
     return undefined;
   };
-}
-
-/** The response of `node:http`, on @hono/node-server. On Workers the name may be a binding's. */
-function responseOf(env: unknown): NodeResponse | undefined {
-  const { outgoing } = Object(env) as { outgoing?: NodeResponse | null };
-  return typeof outgoing?.writableEnded === "boolean" ? outgoing : undefined;
 }
 
 /** Workers stop work that is not registered; other hosts have no such context, and reading it throws. */

@@ -82,7 +82,7 @@ export interface GateOptions<R, D> {
   /**
    * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
    * `undefined` changes nothing. `aborted` is true where the client left before the response was complete. Handlers of
-   * `fetch` and Next.js, and Hono on hosts other than Node.js, are settled when they have returned a response: return a
+   * `fetch` and Next.js, and Hono, are settled when they have returned a response, except on @hono/node-server: return a
    * promise of the tokens where its body is a stream.
    */
   settle?: ((outcome: Outcome<R>) => Pending<Worth>) | undefined;

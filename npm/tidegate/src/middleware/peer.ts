@@ -1,4 +1,5 @@
 import type { Incoming } from "./client.ts";
+import type { NodeResponse } from "./node-response.ts";
 
 const addressIn = (found: unknown): string | undefined => {
   if (typeof found !== "object" || found === null) return undefined;
@@ -48,3 +49,9 @@ const late = (address: () => unknown): Pick<Incoming, "address"> => ({
     return String(address());
   },
 });
+
+/** The response of `node:http`, which @hono/node-server passes beside the request. On Workers the name may be a binding's. */
+export function outgoingOf(beside: unknown): NodeResponse | undefined {
+  const { outgoing } = Object(beside) as { outgoing?: NodeResponse | null };
+  return typeof outgoing?.writableEnded === "boolean" ? outgoing : undefined;
+}

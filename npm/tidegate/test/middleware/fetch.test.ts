@@ -7,6 +7,7 @@ import { defineLimits, MINUTE } from "../../src/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { rateLimit as rateLimitNext } from "../../src/middleware/next.ts";
 import { there } from "../realm.ts";
+import { eventually } from "./eventually.ts";
 import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite, type Serve } from "./suite.ts";
@@ -109,6 +110,38 @@ describe("settles once", () => {
     };
     expect(await ended(new AbortController().signal, thrown)).toEqual([[status, false]]);
   });
+});
+
+test("on @hono/node-server settle waits for the end of a stream, and reports a client that left within it", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+  const ends: unknown[] = [];
+  const settle: FetchOptions<Request, "api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+  let stream: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    stream = controller;
+  };
+  const handler = (_request: Request, _host: unknown) => new Response(new ReadableStream({ start }));
+  const fetching = rateLimit(limits, { name: "api", settle }, handler);
+  const server = await listen(createAdaptorServer({ fetch: fetching }) as Server);
+  const client = new AbortController();
+  const begun = async (signal?: AbortSignal) => {
+    const answered = fetch(server.url, signal && { signal });
+    await eventually(() => expect(stream).toBeDefined());
+    stream?.enqueue(new Uint8Array(1));
+    const reader = (await answered).body?.getReader();
+    await reader?.read();
+    return reader;
+  };
+  const reader = await begun();
+  expect(ends).toEqual([]);
+  stream?.close();
+  expect((await reader?.read())?.done).toBe(true);
+  await eventually(() => expect(ends).toEqual([[200, false]]));
+  stream = undefined;
+  await begun(client.signal);
+  client.abort();
+  await eventually(() => expect(ends[1]).toEqual([200, true]));
+  await server.close();
 });
 
 test.each([
