@@ -21,6 +21,7 @@ const escalation = (find, replace) => one("middleware/escalation.ts", find, repl
 export const HTTP = [
   // Blocks that escalate.
   escalation("counted.remaining > 0", "false"),
+  escalation("{ ...window, period, rate: lengths.length }", "{ ...window, rate: lengths.length }"),
   escalation("follow(limiter.limit(`", "follow(limiter.charge(`"),
   escalation("!counted.ok ||", ""),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),

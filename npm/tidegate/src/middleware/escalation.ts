@@ -19,7 +19,10 @@ export interface EscalatingBlock {
    * on; the last one is repeated.
    */
   for: Duration | readonly Duration[];
-  /** Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. */
+  /**
+   * Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. The time that
+   * the lengths before the last take is added for blocks.
+   */
   within?: Duration | undefined;
 }
 
@@ -74,7 +77,12 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
   }
   const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
   const denials: Config = { ...window, rate: after };
-  const blocks: Config = { ...window, rate: lengths.length };
+  // Besides the blocks before the last: where these take longer than `within`, the last would never begin.
+  const period = Math.min(
+    lengths.slice(0, -1).reduce((sum, length) => sum + length, window.period),
+    MAX_COUNT,
+  );
+  const blocks: Config = { ...window, period, rate: lengths.length };
 
   return (limiter, { name, key, config }, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;

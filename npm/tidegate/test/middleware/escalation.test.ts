@@ -74,6 +74,15 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
     expect((await denied(3))?.retryAfter).toBe(MINUTE);
   });
 
+  test("last longer each time also where they take longer than `within`", async () => {
+    const lengths = [HOUR, 24 * HOUR, 7 * 24 * HOUR];
+    const { clock, denied } = limited({ isAsync, block: { after: 3, for: lengths } });
+    for (const length of lengths) {
+      expect(await denied(3)).toEqual({ status: 429, retryAfter: length });
+      clock.now += length;
+    }
+  });
+
   test("are forgotten at the same time, however many there were", async () => {
     const { clock, denied } = limited({ isAsync });
     for (let i = 0; i < 9; i++) clock.now += (await denied(3))?.retryAfter ?? 0;
