@@ -50,6 +50,16 @@ impl Lines {
         &self.buffer[self.from..]
     }
 
+    /// Whether the next line's end is not read yet, or the line is too long to be held.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.too_long || !self.ended && memchr(b'\n', self.head()).is_none()
+    }
+
+    /// Whether no more chunks come.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
+    }
+
     /// The next line without its end; `None` where it needs another chunk, or where no line is left.
     pub(crate) fn next(&mut self) -> Option<Line<'_>> {
         let line = match memchr(b'\n', &self.buffer[self.searched..]) {

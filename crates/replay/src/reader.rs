@@ -37,6 +37,10 @@ struct File {
     record: Record,
 }
 
+fn too_long() -> String {
+    format!("longer than {MAX_LINE_BYTES} bytes")
+}
+
 impl Reader {
     pub(crate) fn new(wanted: Wanted, format: Option<Format>) -> Reader {
         let read = Read { whole_seconds: true, from: f64::INFINITY, ..Read::default() };
@@ -105,9 +109,21 @@ impl Reader {
         Ok(())
     }
 
-    /// Sets the file's splitter, unless it has only empty lines so far, which are skipped.
+    /// Sets the file's splitter, unless no line so far shows it; those are skipped.
     fn detect(&mut self, file: &mut File) -> Result<(), Error> {
         file.lines.skip_mark();
+        // A line that is longer than the head, or than any may be, does not show the format.
+        while file.lines.is_cut() {
+            if file.lines.next().is_none() {
+                return Ok(());
+            }
+            file.number += 1;
+            self.read.lines += 1;
+            self.bad(&file.name, file.number, b"", too_long());
+        }
+        if file.lines.head().len() < HEAD && !file.lines.ended() {
+            return Ok(());
+        }
         let Some((format, splitter)) = detect(self.format, &file.name, file.lines.head(), &mut self.wanted)? else {
             while file.lines.next().is_some() {
                 file.number += 1;
@@ -141,7 +157,7 @@ impl Reader {
             }
             self.read.lines += u64::from(!*continues);
             let split = match line {
-                Line::TooLong => Err(format!("longer than {MAX_LINE_BYTES} bytes")),
+                Line::TooLong => Err(too_long()),
                 Line::Text(text) => self.split(splitter, text, fields),
             };
             *continues = matches!(split, Ok(Row::Continues));

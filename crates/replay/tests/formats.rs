@@ -258,6 +258,30 @@ fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
 }
 
 #[test]
+fn a_first_line_that_is_long_does_not_hide_the_format() {
+    let long =
+        |bytes: usize| format!("{{\"note\":\"{}\",\"time\":1700000000,\"ip\":\"10.0.0.9\"}}\n", "x".repeat(bytes));
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    for (bytes, requests, bad) in [(400_000, 5, 0), (1_000_000, 5, 0), (3_000_000, 4, 1)] {
+        let log = long(bytes) + JSON;
+        for size in [4096, 1 << 18, log.len()] {
+            let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+            replay.begin("the.log").unwrap();
+            log.as_bytes().chunks(size).for_each(|chunk| replay.push(chunk).unwrap());
+            let read = replay.finish().unwrap().report.read;
+            // A line that arrives whole is read however long it is.
+            let (requests, bad) = if size == log.len() { (5, 0) } else { (requests, bad) };
+            assert_eq!((read.requests, read.bad, read.lines), (requests, bad, 5), "{bytes} bytes in chunks of {size}");
+        }
+    }
+    let error = run("x".repeat(3_000_000), limit()).unwrap_err().to_string();
+    assert!(
+        error.contains("none of 1 lines could be used. The first: the.log:1: longer than 1048576 bytes"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
     let options: Options = serde_json::from_value(limit()).unwrap();
     let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
