@@ -258,6 +258,12 @@ fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
 }
 
 #[test]
+fn lines_before_the_first_request_are_bad_lines_however_many() {
+    let outcome = report("a line of a banner\n".repeat(500) + COMMON, limit());
+    assert_eq!((outcome.read.requests, outcome.read.bad, outcome.denied), (4, 500, 1));
+}
+
+#[test]
 fn a_first_line_that_is_long_does_not_hide_the_format() {
     let long =
         |bytes: usize| format!("{{\"note\":\"{}\",\"time\":1700000000,\"ip\":\"10.0.0.9\"}}\n", "x".repeat(bytes));

@@ -35,7 +35,7 @@ impl Format {
     }
 }
 
-/// Lines that are tried before a file counts as of unknown format.
+/// Lines that are tried first. Where none is a request, as after a long banner, all lines of the head are.
 const LOOKED_AT: usize = 20;
 
 /// Whether a row ends with the line.
@@ -128,18 +128,21 @@ pub(crate) fn detect(
     head: &[u8],
     wanted: &mut Wanted,
 ) -> Result<Option<(Format, Splitter)>, Error> {
-    let lines = || head.split(|c| *c == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(LOOKED_AT);
+    let lines = || head.split(|c| *c == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     let Some(first) = lines().next() else { return Ok(None) };
     let candidates = given.as_ref().map_or(&Format::ALL[..], std::slice::from_ref);
     let mut tried = Vec::new();
-    for format in candidates {
-        let fitting = Splitter::new(*format, first, wanted).and_then(|mut splitter| {
-            splitter.fits(lines(), wanted)?;
-            Splitter::new(*format, first, wanted)
-        });
-        match fitting {
-            Ok(splitter) => return Ok(Some((*format, splitter))),
-            Err(why) => tried.push((format.name(), why)),
+    for most in [LOOKED_AT, usize::MAX] {
+        tried.clear();
+        for format in candidates {
+            let fitting = Splitter::new(*format, first, wanted).and_then(|mut splitter| {
+                splitter.fits(lines().take(most), wanted)?;
+                Splitter::new(*format, first, wanted)
+            });
+            match fitting {
+                Ok(splitter) => return Ok(Some((*format, splitter))),
+                Err(why) => tried.push((format.name(), why)),
+            }
         }
     }
     let remedy = OTHERS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, remedy)| *remedy);
