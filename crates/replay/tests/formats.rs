@@ -237,6 +237,7 @@ fn a_file_of_another_known_format_has_an_error_with_the_command_that_converts_it
         (b"https 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
         (b"h2 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
         (b"[{\"time\":0,\"ip\":\"a\"},\n{\"time\":1,\"ip\":\"a\"}]\n".to_vec(), "jq -c '.[]'"),
+        (b"{\n  \"time\": 0\n}\n".to_vec(), "jq -c ."),
         (b"[\n  {\n    \"time\": 0\n  }\n]\n".to_vec(), "jq -c '.[]'"),
     ] {
         let error = run(content, limit()).unwrap_err().to_string();

@@ -94,7 +94,7 @@ impl Splitter {
 }
 
 /// The first bytes of files of other formats, and what to do with them.
-const OTHERS: [(&[u8], &str); 16] = [
+const OTHERS: [(&[u8], &str); 17] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
     (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it before: zstd -dc <file> | tidegate-replay -"),
@@ -109,6 +109,7 @@ const OTHERS: [(&[u8], &str); 16] = [
     (b"h2 2", ALB),
     (b"ws 2", ALB),
     (b"wss 2", ALB),
+    (b"{\n", "JSON over several lines; write each object on a line before: jq -c . <file> | tidegate-replay -"),
     (b"[{", JSON_ARRAY),
     (b"[\n", JSON_ARRAY),
 ];
