@@ -1,6 +1,7 @@
 /** Deadlines and pauses of atomic steps by compare-and-swap. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { call, limit, NOW, other, table } from "./swap-table.ts";
+import { defineLimits } from "../src/index.ts";
+import { bucket, call, limit, NOW, other, table } from "./swap-table.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
@@ -50,6 +51,35 @@ test("nothing is taken for a call whose deadline passes before the write; the ot
   await vi.advanceTimersByTimeAsync(100);
   expect(await ended).toMatchObject([{ status: "rejected" }, { value: { ok: true, value: 9 } }]);
   expect(rows.get("one:k")).toBe(`9 ${NOW}`);
+});
+
+test("a burst whose last steps begin too late for an answer does not count as a failure of the server", async () => {
+  const { store, database } = table();
+  const { read } = database;
+  database.read = (ids, until) => after(60).then(() => read(ids, until));
+  const limits = defineLimits({ api: { ...bucket, timeout: 100 } }, { store, log: false });
+  const calls = Array.from({ length: 200 }, (_, i) => limits.limit("api", { key: `${i}` }));
+  await vi.advanceTimersByTimeAsync(200);
+  const decisions = await Promise.all(calls);
+  const late = decisions.filter(({ degraded }) => degraded === true);
+  // The first 128 steps are under way at the same time.
+  expect(late).toHaveLength(200 - 128);
+  for (const { cause } of late) expect(cause).toMatchObject({ scope: "key" });
+  const next = limits.limit("api", { key: "next" });
+  await vi.advanceTimersByTimeAsync(60);
+  expect((await next).degraded).toBeUndefined();
+});
+
+test("a server that answers none of a burst has failed", async () => {
+  const { store, database } = table();
+  database.read = () => new Promise(() => {});
+  const limits = defineLimits({ api: { ...bucket, timeout: 100 } }, { store, log: false });
+  const calls = Array.from({ length: 200 }, (_, i) => limits.limit("api", { key: `${i}` }));
+  await vi.advanceTimersByTimeAsync(150);
+  const scopes = (await Promise.all(calls)).map(({ cause }) => (cause as { scope: string }).scope);
+  expect(scopes.filter((scope) => scope === "store")).toHaveLength(128);
+  const next = await limits.limit("api", { key: "next" });
+  expect((next.cause as Error).message).toContain("failed repeatedly");
 });
 
 test("nothing is sent for a call whose deadline passed while its step read", async () => {

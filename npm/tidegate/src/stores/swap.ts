@@ -68,6 +68,8 @@ interface Waiting {
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
   readonly deadline: NonNullable<Deadline>;
+  /** When it was made (`performance.now()`, ms). */
+  readonly since: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -75,6 +77,9 @@ interface Waiting {
 /** When the first of these calls is no longer waited for, `until` at the latest. */
 const firstDeadline = (calls: readonly Waiting[], until: number): number =>
   Math.min(until, ...calls.map(({ deadline }) => deadline.at));
+
+/** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
+const LITTLE_TIME = new KeyError("no answer in the time that earlier calls left it", false);
 
 /** How a call ends once its step is written. */
 type End = () => void;
@@ -127,7 +132,8 @@ export class Swaps<Version> {
     return new Promise<T>((resolve, reject) => {
       const due = deadline ?? { at: Infinity };
       due.why = NOT_SENT;
-      const call = { body, now, deadline: due, resolve: resolve as Waiting["resolve"], reject };
+      const since = performance.now();
+      const call = { body, now, deadline: due, since, resolve: resolve as Waiting["resolve"], reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
       if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
@@ -150,8 +156,10 @@ export class Swaps<Version> {
     // Calls of the same turn join.
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
-    for (const { deadline } of inTime(batch)) deadline.why = undefined;
     const began = performance.now();
+    for (const { deadline, since } of inTime(batch)) {
+      deadline.why = began - since > deadline.at - began ? LITTLE_TIME : undefined;
+    }
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
     const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));
     const late = (): void => {
