@@ -1,10 +1,8 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle as bundleOf } from "./bundle.ts";
-import { entries, install, type Installed, type Manifest } from "./installed.ts";
+import { entries, install, type Installed } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
 let user: Installed;
@@ -104,9 +102,8 @@ describe("bundled", () => {
   });
 
   test("the size of each entry, for the record", async () => {
-    const manifest = readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8");
     const rows: Record<string, { minified: number; gzip: number }> = {};
-    for (const entry of entries(JSON.parse(manifest) as Manifest)) {
+    for (const entry of entries(user.manifest())) {
       const text = await bundle(
         `import * as all from "${entry}"; globalThis.all = all;`,
         ["browser"],

@@ -49,6 +49,10 @@ export interface Installed {
   readonly addons: readonly { readonly name: string; readonly tarball: string; readonly packed: Packed }[];
   /** An empty project with only the tarball installed. */
   readonly folder: string;
+  /** Installs more packages. */
+  add(...tarballs: readonly string[]): void;
+  /** The package.json of an installed package; default `tidegate`. */
+  manifest(name?: string): Manifest;
   /** Writes a file into the project and returns its path. */
   write(path: string, text: string): string;
   remove(): void;
@@ -69,6 +73,11 @@ function buildDigest(): string {
 
 const REPORT = "packed.json";
 
+/** Installs tarballs into a project, without a network and without scripts. */
+export function npmInstall(folder: string, tarballs: readonly string[]): void {
+  output("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs], { cwd: folder });
+}
+
 /** A project as npm leaves it after it has installed the tarball. Made once for each build: npm takes seconds for it. */
 function installedByNpm(wanted: boolean): string {
   const cache = join(root, "node_modules", ".cache", "tidegate");
@@ -82,8 +91,7 @@ function installedByNpm(wanted: boolean): string {
   writeFileSync(join(folder, REPORT), report);
   const { filename } = (JSON.parse(report) as Packed[]).find(({ name }) => name === "tidegate") as Packed;
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "a-user", version: "1.0.0", private: true }));
-  const flags = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
-  output("npm", ["install", ...flags, join(folder, filename)], { cwd: folder });
+  npmInstall(folder, [join(folder, filename)]);
   try {
     renameSync(folder, place);
   } catch {
@@ -125,7 +133,10 @@ export function install({ addons: wanted = false } = {}): Installed {
     writeFileSync(join(folder, path), text);
     return join(folder, path);
   };
-  return { tarball, packed, ...tools, addons, folder, write, remove: () => remove(folder) };
+  const add = (...tarballs: readonly string[]) => npmInstall(folder, tarballs);
+  const manifest = (name = "tidegate") =>
+    JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as Manifest;
+  return { tarball, packed, ...tools, addons, folder, add, manifest, write, remove: () => remove(folder) };
 }
 
 /** What conditions of package.json lead to. */

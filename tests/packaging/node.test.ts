@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
+import { entries, install, type Installed, output, root } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
 let user: Installed;
@@ -10,7 +10,7 @@ let all: string[];
 
 beforeAll(() => {
   user = install();
-  all = entries(JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest);
+  all = entries(user.manifest());
 });
 afterAll(() => user.remove());
 

@@ -17,8 +17,7 @@ beforeAll(() => {
   user = install({ addons: true });
   const own = user.addons.find((one) => one.name === name);
   if (own === undefined) throw new Error(`${name} is not built: npm run build`);
-  const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
-  output("npm", ["install", ...options, user.tarball, own.tarball], { cwd: user.folder });
+  user.add(user.tarball, own.tarball);
   addon = createRequire(join(user.folder, "package.json")).resolve(name);
   whole = readFileSync(addon);
   user.write(
@@ -164,7 +163,7 @@ test("the release's check of an addon, npm/scripts/loads.mjs, passes on this mac
 });
 
 test("every platform has a package of the same version that npm installs only there", () => {
-  const main = JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest;
+  const main = user.manifest();
   const optional = main["optionalDependencies"] as Record<string, string>;
   const folders = readdirSync(join(root, "npm")).filter((folder) => /^(darwin|linux|win32)-/.test(folder));
   expect(Object.keys(optional).sort()).toEqual(folders.map((folder) => `@tidegate/${folder}`).sort());

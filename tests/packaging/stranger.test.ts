@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, symlinkSync, cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entries, install, type Installed, type Manifest, output, root } from "./installed.ts";
+import { entries, install, type Installed, output, root } from "./installed.ts";
 
 const here = join(root, "tests/packaging/stranger");
 const theirs = join(here, "node_modules");
@@ -17,7 +17,7 @@ beforeAll(() => {
     symlinkSync(join(from, name), join(user.folder, "node_modules", name), "junction");
   for (const name of ["jest", "@jest", "@types", "undici-types"]) link(theirs, name);
   link(ours, "vitest");
-  all = entries(JSON.parse(readFileSync(join(user.folder, "node_modules/tidegate/package.json"), "utf8")) as Manifest);
+  all = entries(user.manifest());
 });
 afterAll(() => user.remove());
 
