@@ -66,8 +66,8 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
 /**
  * Loads a package from beside this file. A bundler may have moved the file, or left it without an address: a CommonJS bundle
- * has `__filename` instead, whose name is an error in an ES module. Where the file is not beside its packages any more, as
- * in a bundle that is copied elsewhere, the folder that the program runs in is: that of the app, by every server's habit.
+ * has `__filename` instead, whose name is an error in an ES module. Where the file is no longer beside its packages, as
+ * in a program of `bun build --compile`, they are looked for in the folder that it runs in.
  */
 function load(id: string): unknown {
   let first: unknown;
