@@ -2,7 +2,7 @@
 // server can serve it, offline.
 //
 //   npm run docs -- --serve             and serves it (PORT chooses the port)
-// npm run docs -- --base /tidegate/   if it is not at the root of its host
+//   npm run docs -- --base /tidegate/   if it is not at the root of its host
 import { cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,16 +1,16 @@
 /** What the runner of mutants relies on: one run in a copy at a time, and no test that reads other bytes than it says. */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { remove, temporaryFolder } from "../support/folders.ts";
 
 const RUN = join(import.meta.dirname, "../mutants/run.mjs");
 const MUTANT = { file: "a.ts", find: "1", replace: "2", tests: [] };
 let copy: string;
 
 beforeEach(() => {
-  copy = mkdtempSync(join(tmpdir(), "mutants-"));
+  copy = temporaryFolder("mutants");
   mkdirSync(join(copy, "target"));
   writeFileSync(join(copy, "a.ts"), "1");
   vi.stubEnv("TIDEGATE_MUTANTS", copy);
@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(copy, { recursive: true });
+  remove(copy);
 });
 
 test("a second run in a copy is refused before it changes a file", () => {

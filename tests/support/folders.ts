@@ -1,11 +1,11 @@
 /** Temporary folders for tests. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** An empty folder, with links resolved, so that programs in it report the same path. */
 export function temporaryFolder(name: string): string {
-  return mkdtempSync(join(tmpdir(), `tidegate-${name}-`));
+  return mkdtempSync(join(realpathSync(tmpdir()), `tidegate-${name}-`));
 }
 
 /**

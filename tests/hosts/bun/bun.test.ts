@@ -1,10 +1,10 @@
 /** Bun: the engine, and the suite on the in-memory store and on the addon's table. */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { addAddon, project } from "../project.ts";
 import { inRuntime, replay, replayShared, type Result } from "../runtimes.ts";
 
@@ -66,8 +66,8 @@ await inRuntime("bun", async (bun) => {
       const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } }, { store: file("limits") });
       console.log(JSON.stringify([1, 2, 3].map(() => limits.limit("send").ok)));`,
     );
-    const place = mkdtempSync(join(tmpdir(), "tidegate-bun-"));
-    onTestFinished(() => rmSync(place, { recursive: true }));
+    const place = temporaryFolder("bun");
+    onTestFinished(() => remove(place));
     const program = join(place, "compiled");
     const flags = ["--compile", "--compile-autoload-package-json", "--outfile", program];
     await exec(bun, ["build", ...flags, "compiled.js"], { cwd: user.folder });

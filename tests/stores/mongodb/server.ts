@@ -2,14 +2,12 @@
  * A server that speaks MongoDB's protocol, on a free loopback port: NX-27017, a Python package, in a virtual environment.
  * No package of a registry contains `mongod`. It has one transaction at a time for all connections.
  */
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MongoClient, type MongoClientOptions } from "mongodb";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import { wellFormed } from "../../../npm/tidegate/src/stores/record.ts";
 import type { Stored } from "tidegate/testing";
-import { remove } from "../../support/folders.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
 import { ServerProcess } from "../../support/processes.ts";
 import { pythonProgram } from "../../support/python.ts";
@@ -32,7 +30,7 @@ export class MongoServer {
 
   static async start(): Promise<MongoServer> {
     const port = await freePort();
-    const folder = await mkdtemp(join(tmpdir(), "tidegate-mongodb-"));
+    const folder = temporaryFolder("mongodb");
     const files = ["--log-file", join(folder, "log"), "--pid-file", join(folder, "pid")];
     const args = ["--db", join(folder, "data.db"), "--host", "127.0.0.1", "-p", `${port}`, ...files];
     const server = new MongoServer(port, new ServerProcess(await program(), args, { cwd: folder }), folder);
@@ -62,6 +60,6 @@ export class MongoServer {
   async stop(): Promise<void> {
     await this.client.close(true);
     await this.#process.kill();
-    await remove(this.#folder);
+    remove(this.#folder);
   }
 }

@@ -1,17 +1,16 @@
 /** The migration as a file, run by psql: a hostile schema name stays a name. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "tidegate/postgres";
-import { remove } from "../../support/folders.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const run = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), "tidegate-migration-"));
+const folder = temporaryFolder("migration");
 afterAll(() => remove(folder));
 
 const victim = "DROP TABLE public.victim";

@@ -1,20 +1,19 @@
 /** Making the schema, on the command line and by the store, and upgrades between its versions. */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "tidegate/postgres";
 import { Limit } from "tidegate/store";
-import { remove } from "../../support/folders.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const run = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), "tidegate-versions-"));
+const folder = temporaryFolder("versions");
 afterAll(() => remove(folder));
 const require = createRequire(import.meta.url);
 const built = dirname(require.resolve("tidegate/package.json"));

@@ -1,12 +1,10 @@
 /** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. On better-sqlite3. */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { defineLimits, HOUR, SECOND } from "tidegate";
 import { sqlite, type SyncSqlite } from "tidegate/sqlite";
 import { inRuntime } from "../../hosts/runtimes.ts";
-import { remove } from "../../support/folders.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { clients } from "./clients.mjs";
 
 interface Client extends SyncSqlite {
@@ -14,7 +12,7 @@ interface Client extends SyncSqlite {
   prepare(sql: string): ReturnType<SyncSqlite["prepare"]> & { all(...values: unknown[]): unknown[] };
 }
 
-const folder = mkdtempSync(join(tmpdir(), "tidegate-sqlite-"));
+const folder = temporaryFolder("sqlite");
 afterAll(() => remove(folder));
 const limits = {
   login: { kind: "token bucket", rate: 2, period: HOUR },

@@ -1,18 +1,16 @@
 /** The contract of a store on SQLite, through every client, each in its runtime; and two processes on one file. */
 import { execFile } from "node:child_process";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
 import { inRuntime, replay } from "../../hosts/runtimes.ts";
-import { remove } from "../../support/folders.ts";
+import { remove, temporaryFolder } from "../../support/folders.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
 
 const run = promisify(execFile);
 const env = { ...process.env, NODE_NO_WARNINGS: "1", DO_NOT_TRACK: "1" };
-const folder = mkdtempSync(join(tmpdir(), "tidegate-sqlite-"));
+const folder = temporaryFolder("sqlite");
 afterAll(() => remove(folder));
 
 /** The client of each runtime. D1 runs the suite in tests/hosts/workerd. */
