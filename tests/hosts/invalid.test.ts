@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, evaluate, memory, project } from "../../npm/tidegate/src/index.ts";
 import type { SyncStore } from "../../npm/tidegate/src/stores/contract.ts";
-import { invalidVectors } from "./vectors.ts";
+import { invalidVectors } from "./invalid.ts";
 
 const invalid = invalidVectors();
 const good: Config = { kind: "token bucket", rate: 10, period: 1000 };

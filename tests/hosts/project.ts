@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { here as machine, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
 import { install, type Installed, root } from "../packaging/installed.ts";
-import { invalidJson, vectorFiles } from "./vectors.ts";
+import { vectors } from "../stores/vectors.ts";
+import { invalidJson } from "./invalid.ts";
 
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
@@ -16,7 +17,7 @@ export function project(runtime: string): Installed {
     cpSync(join(here, folder), user.folder, { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
   }
   cpSync(join(here, "../threads/worker.mjs"), join(user.folder, "threads.mjs"));
-  user.write("vectors.js", `export default ${JSON.stringify(vectorFiles())};\n`);
+  user.write("vectors.js", `export default ${JSON.stringify(vectors)};\n`);
   const [valid, invalid] = ["valid", "invalid"].map((name) => readFileSync(join(documents, `${name}.json`), "utf8"));
   // As JSON text: in an object literal `__proto__` would not be a field.
   const exported = { valid, invalid };

@@ -3,9 +3,7 @@ import { describe, test } from "vitest";
 import { memory, type State } from "../../npm/tidegate/src/index.ts";
 import { type AsyncStore, type Store, type Transaction, transactional } from "../../npm/tidegate/src/stores/index.ts";
 import { storeSuite } from "../../npm/tidegate/src/testing/index.ts";
-import { vectorFiles } from "./vectors.ts";
-
-const vectors = vectorFiles();
+import { vectors } from "../stores/vectors.ts";
 
 describe("memory", () => storeSuite({ test, describe, create: () => memory(), vectors }));
 
