@@ -4,18 +4,18 @@
 // the same version, and the licences of linked code. The repository cannot name those packages:
 // npm would look them up in the registry, or refuse to link those of other systems.
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "./build.mjs";
 import { thirdParty } from "./licences.mjs";
 import { MAIN, PLATFORMS } from "./linked.mjs";
+import { addonOf } from "./platforms.mjs";
 import { output, root, stop } from "./run.mjs";
 
 const source = (name) => join(root, "npm", name);
-const addonOf = (platform) => `tidegate.${platform}.node`;
 
 /** The platforms whose addon was built or copied here. */
-export const built = () => Object.keys(PLATFORMS).filter((name) => existsSync(join(source(name), addonOf(name))));
+export const built = () => Object.keys(PLATFORMS).filter((name) => existsSync(addonOf(name)));
 
 function manifestOf(name) {
   const manifest = JSON.parse(readFileSync(join(source(name), "package.json"), "utf8"));
@@ -40,7 +40,7 @@ function stage(name, folder) {
     cpSync(join(source(name), "README.md"), join(place, "README.md"));
     cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
   } else {
-    cpSync(join(source(name), addonOf(name)), join(place, addonOf(name)));
+    cpSync(addonOf(name), join(place, basename(addonOf(name))));
     writeFileSync(join(place, "README.md"), `# ${manifest.name}\n\n${manifest.description}. npm installs it along.\n`);
   }
   return place;
