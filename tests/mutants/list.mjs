@@ -71,7 +71,7 @@ const LIST = [
   one("limiter/resilience.ts", "deadline.why ?? ", "", "swap.test.ts"),
   one("limiter/resilience.ts", 'error instanceof KeyError ? "key" : "store"', '"store"', "swap.test.ts"),
   one("stores/turns.ts", "for (const id of ids) this.#last.set(id, turn);", "", ...TURNS),
-  one("stores/turns.ts", "deadline === undefined || steadyNow() < deadline.at", "true", ...TURNS),
+  one("stores/turns.ts", "steadyNow() >= deadline.at", "false", ...TURNS),
   one("stores/spread.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SPREAD),
   one("stores/spread.ts", "        taken.clear();\n", "", ...SPREAD),
   one("stores/spread.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SPREAD),

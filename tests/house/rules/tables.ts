@@ -146,7 +146,7 @@ function everyWasmExportIsCalled(tree: Tree): string[] {
   return matching(tree, /^crates\/wasm\/src\/.*\.rs$/).flatMap(([path, text]) =>
     [...text.matchAll(WASM_EXPORT)]
       .map(([, name]) => name as string)
-      .filter((name) => !source.some((file) => file.includes(`wasm.${name}(`)))
+      .filter((name) => !source.some((file) => new RegExp(`wasm\\.${name}\\b`).test(file)))
       .map((name) => `${path} exports ${name}, which the package does not call`),
   );
 }
