@@ -57,6 +57,9 @@ export const STORES = [
   swap("performance.now() + pause > until", "performance.now() > until"),
   swap("reject(deadline.why ?? error)", "reject(error)"),
   swap("reject(deadline.why ?? NOT_SENT)", "reject(NOT_SENT)"),
+  of("swap.ts", ...unit("turns"))("due.why = NOT_SENT;", ""),
+  swap("deadline.why = began - since > deadline.at - began ? LITTLE_TIME : undefined;", "deadline.why = undefined;"),
+  swap("deadline.why = began - since > deadline.at - began ? LITTLE_TIME : undefined;", "deadline.why = LITTLE_TIME;"),
   swap("if (!seen.has(id)) await load([id]);", "await load([id]);"),
   swap("if (written !== undefined) return written.state;", ""),
   swap("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
@@ -98,6 +101,8 @@ export const STORES = [
 
   turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
   turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
+  turns("if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;", ""),
+  turns("  deadline.why = undefined;\n", ""),
   transactional("turns.run(ids, decided, deadline)", "turns.run(ids, decided)"),
   transactional("turnsOf(within)", "new Turns()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
@@ -169,6 +174,8 @@ export const STORES = [
   lua("expect(i + 6, 'start',", "expect(i + 6, 'start', '', true or"),
   lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
   lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
+  redis("tidegate.lua", "script")("return n and n >= least and n <= most", "return n"),
+  redis("tidegate.lua", "script")("if passed then now = floor(now) end", ""),
   lua("held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key)", "'4'"),
   lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
 

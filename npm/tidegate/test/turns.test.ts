@@ -155,3 +155,13 @@ test.each(["a transaction", "compare-and-swap"])(
     });
   },
 );
+
+test("a call that waited, and then has no answer, is a failure of the store", async () => {
+  const transaction = () => new Promise<never>(() => {});
+  const config = { ...bucket, timeout: 200 };
+  const limits = defineLimits({ held: config }, { store: transactional({ name: "rows", transaction }), log: false });
+  const first = limits.limit("held", { key: "k", config: { ...config, timeout: 20 } });
+  const second = await limits.limit("held", { key: "k" });
+  expect((await first).cause).toMatchObject({ scope: "store" });
+  expect(second.cause).toMatchObject({ scope: "store", message: expect.stringContaining("no answer within 200 ms") });
+});

@@ -183,6 +183,19 @@ test("tokens return that calls lease while earlier ones return", async () => {
   expect(inHand(world)).toBe(0);
 });
 
+test("tokens return of a refill that starts when the one ends that release waits for", async () => {
+  const world = new World({ kind: "token bucket", rate: 10_000, period: "1h" }, () => 2);
+  const node = world.node({ ahead: 1000 });
+  const next: Promise<unknown>[] = [];
+  // Right after its decision, while the refill that brought it is about to end.
+  const first = node.limit("hot").then(() => next.push(node.limit("hot", { count: 50 }), node.release()));
+  await world.pass(30);
+  await first;
+  expect(await next[0]).toMatchObject({ ok: true });
+  await next[1];
+  expect(world.lent).toBe(51);
+});
+
 test("during an outage leased tokens are spent, then onStoreError decides; afterwards the store is used again", async () => {
   const { world, node } = await leased();
   const held = inHand(world);
