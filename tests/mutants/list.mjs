@@ -46,7 +46,6 @@ const LIST = [
   ),
   one("limiter/lease/leases.ts", 'op === "give" ? lease.returned(sent) : sent', "sent", ...LEASE),
   one("limiter/lease/leases.ts", "while (lease.refilling !== undefined) await", "await", ...LEASE),
-  one("limiter/lease/leases.ts", "        this.#drop(lease);\n        if", "        if", ...LEASE),
   one("limiter/lease/lease.ts", "GROWTH * Math.max(spent, 1)", "Infinity", ...LEASE),
   one("client/queue.ts", "if (this.#waiting.length < maxQueued)", "if (this.#waiting.length <= maxQueued)", ...QUEUE),
   one("client/queue.ts", "if (at > now) {", "if (at > now + 1) {", ...QUEUE),
