@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { spend } from "../src/limiter/budget.ts";
-import { DAY, defineLimits, MINUTE } from "../src/index.ts";
+import { statusOf } from "../src/http/index.ts";
+import { type Config, DAY, defineLimits, MINUTE } from "../src/index.ts";
 import type { Store } from "../src/stores/contract.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";
@@ -143,6 +144,23 @@ describe.each<[string, () => Store | undefined]>([
       const spent = await spend(limits, { limits: BOTH, estimate: 700, wait: 0.5 * MINUTE, sleep }, () => "never");
       expect(spent).toMatchObject({ ok: false, decided: { ok: false, retryAfter: 0.6 * MINUTE } });
       expect([await left(), slept]).toEqual([before, []]);
+    });
+
+    test.each<[string, Config]>([
+      ["token bucket", POLICIES.perMinute],
+      ["fixed window", { kind: "fixed window", rate: 1000, period: MINUTE, maxReserved: 2000 }],
+    ])("a reservation later than `wait` returns the decision of a check, %s", async (_, perMinute) => {
+      const clock = fakeClock();
+      const store = make();
+      const limits = defineLimits({ perMinute }, { now: clock.now, ...(store === undefined ? {} : { store }) });
+      clock.advance(12_345);
+      await limits.charge("perMinute", { key: "k", count: 700.5 });
+      clock.advance(777);
+      const call = { key: "k", limits: ["perMinute"], estimate: 800, wait: 10 } as const;
+      const checked = await limits.checkAll([{ name: "perMinute", key: "k", count: 800 }]);
+      const late = await spend(limits, call, () => "never");
+      expect(late).toEqual({ ok: false, decided: checked });
+      expect(statusOf(late.decided)).toBe(429);
     });
 
     test("an aborted wait gives back the estimate and rejects with the signal's reason", async () => {

@@ -20,6 +20,7 @@ import {
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError } from "../limit/errors.ts";
+import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
 import { type Ledger, settleUp } from "./settlement.ts";
@@ -115,7 +116,8 @@ export async function spend<T, N extends string, S extends Store>(
   const { retryAfter = 0 } = decided;
   if (retryAfter > wait) {
     await settle(0);
-    return { ok: false, decided: { ...decided, ok: false } };
+    const decisions = decided.decisions.map((decision) => (decision.reserved ? denied(decision, estimate) : decision));
+    return { ok: false, decided: { ...decided, ok: false, decisions } };
   }
   let value: T;
   try {
@@ -128,6 +130,17 @@ export async function spend<T, N extends string, S extends Store>(
   }
   await settle(actual ?? estimate);
   return { ok: true, value, used: actual ?? estimate, decided };
+}
+
+/** A reservation of so many tokens, given back, as a check returns it: denied until `retryAt`. */
+function denied(decision: Decision, count: number): Decision {
+  const { value, ts, now, policy } = decision;
+  const { name: _, ...config } = policy;
+  // A window that is derived from the key begins at `ts`.
+  const limit = config.kind === "fixed window" ? { ...config, start: ts % config.period } : config;
+  const before = evaluate({ value: value + count, ts }, limit, { now, count: 0 }).decision;
+  const { remaining, resetAt } = before;
+  return { ...decision, ok: false, reserved: false, value: before.value, remaining, resetAt };
 }
 
 /** A timer that a signal ends early, also one aborted before. */
