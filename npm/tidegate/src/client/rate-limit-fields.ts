@@ -72,6 +72,7 @@ const FAMILIES: readonly (readonly [name: string, unit: string, field: string])[
   ["default", "requests", "X-Rate-Limit-*"],
   ["requests", "requests", "X-RateLimit-*-Requests"],
   ["tokens", "tokens", "X-RateLimit-*-Tokens"],
+  ["requests", "requests", "X-RateLimit-Requests-*"],
   ["requests", "requests", "Anthropic-RateLimit-Requests-*"],
   ["tokens", "tokens", "Anthropic-RateLimit-Tokens-*"],
   ["input-tokens", "tokens", "Anthropic-RateLimit-Input-Tokens-*"],
@@ -171,7 +172,8 @@ export function readRateLimit(fields: FieldSource, now: number = Date.now()): Se
   }
   if (typeof now !== "number" || !Number.isFinite(now)) throw new InputError("now", "a finite number of ms", now);
   const serverNow = dateOf(fields.get("Date")) ?? now;
-  const retryAfter = numberIn(fields.get("Retry-After-Ms")) ?? longestIn(fields.get("Retry-After"), serverNow);
+  const ms = numberIn(fields.get("Retry-After-Ms")) ?? numberIn(fields.get("X-Ms-Retry-After-Ms"));
+  const retryAfter = ms ?? longestIn(fields.get("Retry-After"), serverNow);
   const isCached = (numberIn(fields.get("Age")) ?? 0) > 0;
   for (const read of isCached ? [] : [drafts, draft7, single]) {
     const limits = read(fields, serverNow);

@@ -82,6 +82,21 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; r
     },
   },
   {
+    api: "Azure: a wait in ms with a prefix of its own",
+    fields: { "x-ms-retry-after-ms": "820", "retry-after": "1" },
+    reported: { limits: [], retryAfter: 820 },
+  },
+  {
+    api: "Linear: the unit before the part, an epoch in ms",
+    fields: {
+      date: DATE,
+      "x-ratelimit-requests-limit": "1500",
+      "x-ratelimit-requests-remaining": "1499",
+      "x-ratelimit-requests-reset": String(NOW + 3_600_000),
+    },
+    reported: { limits: [one(1500, 1499, 3_600_000, "requests")], retryAfter: undefined },
+  },
+  {
     api: "Stripe: nothing but a reason",
     fields: { "stripe-rate-limited-reason": "global-rate", "stripe-should-retry": "true" },
     reported: { limits: [], retryAfter: undefined },
