@@ -192,7 +192,8 @@ test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a 
     counted("other", "granted"),
   ]).toEqual([301, 1, 1, 51]);
   expect(JSON.stringify(found)).not.toContain("client ");
-  expect(found["tidegate.wait"]?.[0]?.value).toMatchObject({ count: 1 });
+  const boundaries = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
+  expect(found["tidegate.wait"]?.[0]?.value).toMatchObject({ count: 1, buckets: { boundaries } });
   expect(found["tidegate.evictions"]?.[0]?.value).toBe(store.stats().evicted);
   expect(store.stats().evicted).toBeGreaterThan(0);
   await reader.shutdown();

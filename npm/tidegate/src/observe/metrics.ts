@@ -15,7 +15,7 @@ export interface MeterLike {
   createCounter(name: string, options?: { description?: string; unit?: string }): CounterLike;
   createHistogram(
     name: string,
-    options?: { description?: string; unit?: string },
+    options?: { description?: string; unit?: string; advice?: { explicitBucketBoundaries?: number[] } },
   ): { record(value: number, attributes?: Attributes): void };
   createObservableCounter(
     name: string,
@@ -35,6 +35,9 @@ const OPTIONS = {
     accepts: (store: unknown) => typeof (store as MetricsOptions["store"] | null)?.stats === "function",
   },
 };
+
+/** Bounds of the waits' buckets, in s. The SDK's own are meant for ms: the first of them would end at 5 s. */
+const WAITS = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
 
 /** Names of limits with a series of their own; any further ones count together as `other`. */
 const MOST_NAMES = 100;
@@ -73,6 +76,7 @@ export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observe
   const waits = meter.createHistogram("tidegate.wait", {
     description: "Wait of denied calls until a retry succeeds",
     unit: "s",
+    advice: { explicitBucketBoundaries: [...WAITS] },
   });
   if (store !== undefined) {
     const evictions = meter.createObservableCounter("tidegate.evictions", {
