@@ -102,9 +102,11 @@ export class RemoteLimits {
     };
   }
 
-  /** Measures the clock again after the machine slept or its time was set. */
-  wake(): void {
-    if (this.#clock.jumped()) this.#refreshWatched();
+  /** Measures the clock again after the machine slept or its time was set; returns whether it was. */
+  wake(): boolean {
+    const jumped = this.#clock.jumped();
+    if (jumped) this.#refreshWatched();
+    return jumped;
   }
 
   #entry(name: string): Entry {
@@ -127,7 +129,8 @@ export class RemoteLimits {
         // Asynchronous even where `load` throws, so that `running` is set before it is cleared.
         const state = await (async () => this.#load(name))();
         this.#take(entry, state);
-        this.#clock.exchanged(state.now, performance.now() - sentAt);
+        // Across a jump the round trip measures nothing: another one follows.
+        if (!this.wake()) this.#clock.exchanged(state.now, performance.now() - sentAt);
         entry.error = undefined;
       } catch (error) {
         entry.error = error;

@@ -45,6 +45,38 @@ function show(
   return { shown, stop, last: () => shown.at(-1) };
 }
 
+describe("a clock that was set while no timer was due", () => {
+  test.each([
+    ["before a request", 0],
+    ["during a request", 20],
+  ])("is measured again, %s, also by a slower round trip", async (_, pause) => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const { last, stop } = show(from, ["ok"]);
+    await settled();
+    const ahead = 3_600_000;
+    far.delay = 30;
+    const set = () => {
+      setWall(Date.now() + ahead);
+      far.ahead = -ahead;
+      far.state = { value: -10, ts: Date.now() - ahead };
+    };
+    if (pause === 0) set();
+    const refreshed = from.refresh("message");
+    passTime(pause);
+    if (pause > 0) set();
+    for (let i = 0; i < 40; i++) {
+      passTime(10);
+      await settled();
+    }
+    await refreshed;
+    expect(from.now()).toBeGreaterThanOrEqual(Date.now() - ahead - 60);
+    expect(from.now()).toBeLessThanOrEqual(Date.now() - ahead + 60);
+    expect(last()).toEqual([false]);
+    stop();
+  });
+});
+
 describe("what a component shows", () => {
   test("is undefined, then the server's state, then its projection: the server is called once", async () => {
     const far = server({ value: 0, ahead: 86_400_000 });
