@@ -2,8 +2,8 @@
 
 use super::Row;
 use crate::fields::{Fields, Wanted, named, same};
-use memchr::memchr;
 use memchr::memmem::Finder;
+use memchr::{memchr, memchr_iter};
 use std::net::IpAddr;
 
 /// Each field with the index of its piece; the pieces of the request come last.
@@ -76,13 +76,22 @@ impl Splitter {
     /// format.
     fn pieces_of<'a>(&self, line: &'a [u8]) -> Option<[Option<&'a [u8]>; LAST + 1]> {
         let mut found = [None; LAST + 1];
-        let (mut host, rest) = cut(line, memchr(b' ', line)?, 1);
-        let (mut ident, mut rest) = cut(rest, memchr(b' ', rest)?, 1);
-        // Apache's vhost_combined begins with the name of the server.
-        if ident != b"-" && is_address(ident) && !is_address(host.strip_suffix(b",").unwrap_or(host)) {
-            host = ident;
-            (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
+        let (mut host, mut rest) = cut(line, memchr(b' ', line)?, 1);
+        if let Some(first) = host.strip_suffix(b",").filter(|first| is_address(first)) {
+            // Forwarded addresses in place of the host: those behind the first are of proxies.
+            host = first;
+            let mut more = true;
+            while more {
+                let (proxy, behind) = cut(rest, memchr(b' ', rest)?, 1);
+                (more, rest) = (proxy.ends_with(b","), behind);
+            }
+        } else if !rest.starts_with(b"- ")
+            && !is_address(host)
+            && let Some(at) = client_at(&line[..self.before_time.find(line)?])
+        {
+            (host, rest) = cut(&line[at..], memchr(b' ', &line[at..])?, 1);
         }
+        let (ident, rest) = cut(rest, memchr(b' ', rest)?, 1);
         // A user name may contain spaces.
         let (user, rest) = cut(rest, self.before_time.find(rest)?, 2);
         let (time, mut rest) = cut(rest, self.behind_time.find(rest)?, 2);
@@ -97,6 +106,15 @@ impl Splitter {
         }
         Some(found)
     }
+}
+
+/// Where the client begins behind other text: the name of the server in Apache's `vhost_combined`, or what syslog, Docker or
+/// Kubernetes write before each line. That text may have an address too, but then no `-` is behind it.
+fn client_at(head: &[u8]) -> Option<usize> {
+    memchr_iter(b' ', head).enumerate().find_map(|(words, space)| {
+        let (first, behind) = word(&head[space + 1..]);
+        ((words == 0 || behind.starts_with(b" - ")) && is_address(first)).then_some(space + 1)
+    })
 }
 
 fn is_address(text: &[u8]) -> bool {
