@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -186,6 +187,16 @@ describe("a mistake in a request", () => {
     const body = JSON.stringify({ name: "shared" });
     const plain = await service.request("/v1/decide", { method: "POST", body });
     expect([plain.status, plain.body.detail]).toEqual([415, expect.stringContaining("Content-Type: application/json")]);
+  });
+
+  test("a compressed body is refused by name: its bytes are no JSON", async () => {
+    const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+    const body = gzipSync(JSON.stringify({ name: "shared" }));
+    const packed = await service.request("/v1/decide", { method: "POST", headers, body });
+    expect([packed.status, packed.body.detail]).toEqual([415, expect.stringContaining("Content-Encoding: gzip")]);
+    const plain = { "content-type": "application/json", "content-encoding": "identity" };
+    const options = { method: "POST", headers: plain, body: JSON.stringify({ name: "shared" }) };
+    expect((await service.request("/v1/check", options)).status).toBe(200);
   });
 
   test("a body that is too large is refused, with its length or without", async () => {

@@ -65,6 +65,10 @@ function handler(route: Route, file: PolicyFile): Handler {
     if (route.method === "post" && !/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
       return problem(c, 415, "The body must be application/json: send `Content-Type: application/json`.");
     }
+    const encoding = c.req.header("content-encoding") ?? "identity";
+    if (route.method === "post" && !/^identity$/i.test(encoding)) {
+      return problem(c, 415, `The body must not be compressed (Content-Encoding: ${encoding}): send the JSON itself.`);
+    }
     const { body, headers } = await answerOf(route, route.method === "post" ? await bodyOf(c) : queryOf(c), file);
     // Not by `c.body`, which makes an object of `Headers` of them: this is the server's own fast path.
     return new Response(JSON.stringify(body), {

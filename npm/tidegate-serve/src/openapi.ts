@@ -60,7 +60,7 @@ function operation(route: Route, schemas: Record<string, unknown>): object {
       400: problem("The request has a mistake: `field`, `rule`, `value` and `remedy` name it"),
       ...(admin ? { 401: problem("The token of the administrator is absent or wrong") } : {}),
       413: problem("The body is larger than --body-limit"),
-      415: problem("The body is not application/json"),
+      415: problem("The body is not application/json, or is compressed"),
       503: problem("The store failed, and there is no decision without it"),
     },
   };
