@@ -11,7 +11,7 @@
  */
 import { type Log, openLog } from "./log.ts";
 import { begin, type Options, type Replay, type Replayed } from "./module.ts";
-import { checkArguments } from "./options.ts";
+import { checkedOptions } from "./options.ts";
 import { temporaryFile } from "./spool.ts";
 
 export type {
@@ -60,12 +60,12 @@ export async function replay(
   options: Options,
   onProgress: (progress: Progress) => void = () => {},
 ): Promise<Replayed> {
-  checkArguments(files, options);
+  const given = checkedOptions(files, options);
   const spool = temporaryFile();
   const logs: Log[] = [];
   let run: Replay | undefined;
   try {
-    run = begin(options, spool);
+    run = begin(given, spool);
     // A file that is missing ends the replay before any is read.
     for (const file of files) logs.push(await openLog(file));
     await readAll(run, logs, onProgress);

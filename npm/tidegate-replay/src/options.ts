@@ -21,17 +21,23 @@ const OPTIONS: Readonly<Record<keyof Options, readonly [rule: string, accepts: (
 const mistake = (field: string, rule: string, value: unknown): Error =>
   new Error(`\`${field}\` must be ${rule}; got ${JSON.stringify(value) ?? String(value)}`);
 
-/** Throws where an argument of `replay` has another type or an unknown field, which the module would ignore. */
-export function checkArguments(files: unknown, options: unknown): void {
+/**
+ * The options without those that are undefined, for which the module has no default.
+ *
+ * @throws an `Error` where an argument of `replay` has another type or an unknown field, which the module would ignore
+ */
+export function checkedOptions(files: unknown, options: Options): Options {
   if (!TEXTS[1](files)) throw mistake("files", "an array of paths", files);
   if (typeof options !== "object" || options === null)
     throw mistake("options", "an object, such as { limits }", options);
-  for (const [field, value] of Object.entries(options)) {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  for (const [field, value] of given) {
     const known = Object.hasOwn(OPTIONS, field) ? OPTIONS[field as keyof Options] : undefined;
     if (known === undefined) {
       throw mistake(field, `absent: replay has ${Object.keys(OPTIONS).join(", ")}`, value);
     }
     const [rule, accepts] = known;
-    if (value !== undefined && !accepts(value)) throw mistake(field, rule, value);
+    if (!accepts(value)) throw mistake(field, rule, value);
   }
+  return Object.fromEntries(given);
 }

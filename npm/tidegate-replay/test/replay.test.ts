@@ -95,6 +95,12 @@ describe("replay", () => {
     await expect(replay(files as string[], options as typeof OPTIONS)).rejects.toThrow(message);
   });
 
+  test("an option that is undefined is as one that is left out", async () => {
+    const absent = { limits: undefined, policy: undefined, key: undefined, maxKeys: undefined, chart: undefined };
+    const { report } = await replay([write("absent.csv", CSV)], { ...absent, suggest: "0%" });
+    expect(report.limits).toHaveLength(1);
+  });
+
   test("draws pictures that need nothing else", async () => {
     const { svg, html } = await replay([write("chart.csv", CSV)], { ...OPTIONS, chart: true });
     expect(svg).toMatch(/^<svg [\s\S]*prefers-color-scheme:dark[\s\S]*granted[\s\S]*<\/svg>\s*$/);
