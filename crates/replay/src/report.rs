@@ -138,7 +138,7 @@ pub struct Suggestion {
     pub denied: u64,
 }
 
-/// Waits of denied requests, ms, to three digits.
+/// Waits of denied requests, ms: percentiles to three digits, and the longest.
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 pub struct Waits {

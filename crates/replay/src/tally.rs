@@ -29,6 +29,7 @@ pub(crate) struct Tally {
     pub(crate) tokens: f64,
     pub(crate) tokens_granted: f64,
     waits: Histogram<u64>,
+    longest_wait: f64,
     pub(crate) series: Series,
     peaks: [(f64, Peak); 2],
 }
@@ -48,6 +49,7 @@ impl Tally {
             tokens: 0.0,
             tokens_granted: 0.0,
             waits,
+            longest_wait: 0.0,
             series: Series::new(),
             peaks: [SECOND, MINUTE].map(|width| (width, Peak::new(width))),
         })
@@ -71,7 +73,10 @@ impl Tally {
         }
         self.denied += 1;
         match decided.retry_at {
-            Some(at) => self.waits.saturating_record((at - now) as u64),
+            Some(at) => {
+                self.waits.saturating_record((at - now) as u64);
+                self.longest_wait = self.longest_wait.max(at - now);
+            }
             None => self.never += 1,
         }
         for (limit, decision) in decided.decisions.iter().filter(|(_, decision)| !decision.ok) {
@@ -101,8 +106,9 @@ impl Tally {
     }
 
     pub(crate) fn waits(&self) -> Option<Waits> {
-        let at = |percent| self.waits.value_at_percentile(percent) as f64;
-        (!self.waits.is_empty()).then(|| Waits { p50: at(50.0), p90: at(90.0), p99: at(99.0), max: at(100.0) })
+        // A bucket of the histogram ends behind its longest wait.
+        let at = |percent| (self.waits.value_at_percentile(percent) as f64).min(self.longest_wait);
+        (!self.waits.is_empty()).then(|| Waits { p50: at(50.0), p90: at(90.0), p99: at(99.0), max: self.longest_wait })
     }
 
     pub(crate) fn peaks(&self) -> Vec<PeakReport> {

@@ -171,6 +171,13 @@ fn the_client_of_a_line_behind_the_text_of_a_log_collector_is_the_address_in_the
 }
 
 #[test]
+fn the_longest_wait_of_all_is_that_of_the_key_that_waits_longest() {
+    let report = report(format!("{LINE}\n").repeat(2), json!({ "limits": ["rate=1 period=1m"] }));
+    let waits = report.waits.unwrap();
+    assert_eq!((waits.p50, waits.max, report.limits[0].worst[0].longest_wait), (60_000.0, 60_000.0, 60_000.0));
+}
+
+#[test]
 fn a_field_in_json_is_found_by_its_path_in_any_case() {
     let outcome = report(JSON, json!({ "limits": ["rate=2 period=1s"], "key": ["req.headers.x-api-key"] }));
     assert_eq!((outcome.read.requests, outcome.read.bad), (1, 3));
