@@ -124,3 +124,12 @@ describe("shared() without its addon", () => {
     expect(() => shared({ maxKeys: store.stats().maxKeys + 1 })).toThrow("`maxKeys` must be");
   });
 });
+
+test.each(["memory", "shared"])("limitMany of no keys reads no clock: %s", async (name) => {
+  const { defineLimits } = await import("../../npm/tidegate/src/index.ts");
+  const { shared } = await import("../../npm/tidegate/src/stores/shared.ts");
+  const bucket = { kind: "token bucket", rate: 1, period: 1000 } as const;
+  const limits = defineLimits({ one: bucket }, { ...(name === "shared" && { store: shared() }), now: () => -1 });
+  expect(limits.limitMany("one", [])).toEqual([]);
+  expect(() => limits.limitMany("one", ["a"])).toThrow("`now` must be");
+});
