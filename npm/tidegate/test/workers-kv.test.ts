@@ -1,5 +1,6 @@
 /** Workers KV takes one write a second on a key, from all isolates together, and rejects the others with 429. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { during } from "#workers";
 import { DAY, defineLimits } from "../src/index.ts";
 import { type KvNamespaceLike, workersKv } from "../src/stores/workers-kv.ts";
 
@@ -132,3 +133,7 @@ test.each(["reset", "getValue", "check"] as const)(
     expect(gets).toHaveBeenCalledTimes(1);
   },
 );
+
+test("the host stays alive for a write that takes longer than its caller waits", () => {
+  expect(workersKv(namespace).during).toBe(during);
+});

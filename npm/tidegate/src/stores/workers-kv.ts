@@ -4,6 +4,7 @@
  * @module
  */
 import { layers } from "../limiter/layers.ts";
+import { during } from "#workers";
 import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import type { Decision, State } from "../limit/decision.ts";
@@ -209,6 +210,8 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     name: NAME,
     sync: false,
     layers,
+    // A write to KV often takes longer than a caller waits, and would end with its request.
+    during,
     approximate: true,
     async decide(call, now = Date.now()) {
       refuse(call, call.reserve);
