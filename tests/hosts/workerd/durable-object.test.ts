@@ -153,12 +153,17 @@ await inRuntime("workerd", (wrangler) => {
     });
   });
 
-  test("an alarm deletes a full state completely", async () => {
+  test("an alarm deletes a full state completely, and no table of a subclass", async () => {
     await limit({ name: "brief", key: "idle", count: 10 });
     expect(await call("count", "brief:idle")).toBe(1);
+    await limit({ name: "brief", key: "noted", count: 10 });
+    await call("note", "brief:noted");
     expect(await call("alarmAt", "brief:idle")).toBeGreaterThan(Date.now());
     await expect.poll(() => call("count", "brief:idle"), { timeout: 150_000, interval: 1000 }).toBe(0);
     expect(await call("alarmAt", "brief:idle")).toBeNull();
+    await expect.poll(() => call("alarmAt", "brief:noted"), { timeout: 150_000, interval: 1000 }).toBeNull();
+    expect(await call("count", "brief:noted")).toBe(0);
+    expect(await call("notes", "brief:noted")).toEqual(["kept"]);
   });
 
   test("a restart keeps the state", async () => {

@@ -57,6 +57,16 @@ export class Watched extends TidegateObject {
     return this.ctx.storage.put(id, bytes);
   }
 
+  /** A table of a subclass's own. */
+  note() {
+    this.ctx.storage.sql.exec("CREATE TABLE notes (note TEXT)");
+    this.ctx.storage.sql.exec("INSERT INTO notes VALUES ('kept')");
+  }
+
+  notes() {
+    return [...this.ctx.storage.sql.exec("SELECT note FROM notes")].map(({ note }) => note);
+  }
+
   alarmAt() {
     return this.ctx.storage.getAlarm();
   }

@@ -142,8 +142,8 @@ export class TidegateObject extends Base {
     } while (startAfter !== undefined);
     await this.#turns.run(OBJECT, async () => {
       // What a call wrote on a page that had been read is kept: a later alarm looks at it.
-      if (isEmpty && this.#written === written) await this.#storage.deleteAll();
-      else await this.#alarmFor(isEmpty ? now : nextAt, now);
+      if (!isEmpty || this.#written !== written) await this.#alarmFor(isEmpty ? now : nextAt, now);
+      else if (!this.#hasTables()) await this.#storage.deleteAll();
     });
   }
 
@@ -158,6 +158,18 @@ export class TidegateObject extends Base {
       isEmpty: full.length === page.size,
       last: page.size < BATCH ? undefined : dropAts.at(-1)?.id,
     };
+  }
+
+  /** Whether there are tables, which are a subclass's: `deleteAll` would delete them. The runtime's own begin with `_cf_`. */
+  #hasTables(): boolean {
+    let sql: ObjectStorage["sql"];
+    try {
+      ({ sql } = this.#storage);
+    } catch {
+      // The older storage throws, and has no tables.
+    }
+    const names = sql?.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*' LIMIT 1") ?? [];
+    return [...names].length > 0;
   }
 
   async #transaction<T>(at: number, body: (steps: Steps) => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 /** What is used of Cloudflare's own types, by shape: the package depends on none of their versions. */
 import type { Reply, Request } from "./wire.ts";
 
-/** An object's storage, SQLite-backed or not: the part that both have. */
+/** What is used of an object's storage, SQLite-backed or not. */
 export interface ObjectStorage {
   get(key: string): Promise<unknown>;
   put(entries: Record<string, Uint8Array>): Promise<void>;
@@ -10,6 +10,8 @@ export interface ObjectStorage {
   deleteAll(): Promise<void>;
   getAlarm(): Promise<number | null>;
   setAlarm(scheduledTime: number): Promise<void>;
+  /** Only where it is SQLite-backed: reading it throws on the older storage. */
+  readonly sql?: { exec(query: string): Iterable<unknown> } | undefined;
 }
 
 /** What an object is made with. */
