@@ -138,6 +138,8 @@ describe("an error that means that nothing was done is repeated, and the call ta
     ["PutItem", error("ProvisionedThroughputExceededException")],
     ["PutItem", error("ThrottlingException")],
     ["PutItem", error("TransactionConflictException")],
+    // Another region writes the item, in a global table that is strongly consistent.
+    ["PutItem", error("ReplicatedWriteConflictException")],
     ["GetItem", error("RequestLimitExceeded")],
     ["TransactWriteItems", cancelled("None", "TransactionConflict")],
     ["TransactWriteItems", cancelled("ThrottlingError", "None")],
