@@ -80,6 +80,12 @@ await inRuntime("convex", async () => {
     vi.useRealTimers();
   });
 
+  test("a call that writes is rejected in a query, where ctx.db cannot write", async () => {
+    const rule = "`db` must be a mutation's ctx.db for a call that writes; got a query's ctx.db";
+    await expect(query((limits) => limits.limit("one", { key }))).rejects.toThrow(rule);
+    await expect(query((limits) => limits.reset("one", { key }))).rejects.toThrow(rule);
+  });
+
   describe("parallel calls in one mutation", () => {
     test.each(["one", "hourly"] as const)("ten calls on a new key of %s: 3 are granted, in one row", async (name) => {
       expect(granted(await mutation((limits) => times(10, () => limits.limit(name, { key }))))).toBe(3);

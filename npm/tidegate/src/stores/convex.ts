@@ -135,6 +135,12 @@ export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncSt
     for (const { _id } of rows) await database.delete(_id);
   };
 
+  /** In a query `ctx.db` has no methods that write. */
+  const checkWritable = (): void => {
+    if (typeof database.insert === "function") return;
+    throw new InputError("db", "a mutation's ctx.db for a call that writes", db, "a query's ctx.db");
+  };
+
   // The mutation is the transaction.
   const transaction: Transaction = {
     async get(id, join) {
@@ -142,13 +148,17 @@ export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncSt
       return state === null ? null : { value: state.value, ts: state.ts };
     },
     async set(id, { value, ts }, fullAt) {
+      checkWritable();
       const [first, ...others] = await rowsOf(id);
       const fields = { value, ts, dropAt: fullAt + SLACK };
       if (first === undefined) await database.insert(table, { id: wellFormed(id), ...fields });
       else await database.patch(first._id, fields);
       await deleteAll(others);
     },
-    delete: async (id) => deleteAll(await rowsOf(id)),
+    async delete(id) {
+      checkWritable();
+      await deleteAll(await rowsOf(id));
+    },
   };
   const store = transactional({ name: NAME, transaction: (body) => body(transaction), within: db });
   return { ...store, denied };
