@@ -203,3 +203,21 @@ test("the last error of a busy database is in the message", async () => {
   const taken = store.decide(call(), NOW, { at: performance.now() + 4 });
   expect(await within(4, taken)).toMatch(/not stored in [23] attempts: locked/);
 });
+
+test("a request that is aborted at the deadline hides no earlier cause", async () => {
+  let reads = 0;
+  const { store } = table({
+    async read(_, until) {
+      if (++reads === 1) throw new Error("throttled");
+      vi.spyOn(performance, "now").mockReturnValue(until);
+      throw new Error("aborted");
+    },
+    busy: (error) => ((error as Error).message === "throttled" ? "entries" : undefined),
+  });
+  const ended = store.decide(call(), NOW, { at: performance.now() + 50 }).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(await ended).toMatchObject({
+    scope: "key",
+    message: expect.stringContaining("not stored in 1 attempt: throttled"),
+  });
+});
