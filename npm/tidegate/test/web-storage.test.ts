@@ -28,3 +28,23 @@ test.each([
   ]);
   expect(unhandled).not.toHaveBeenCalled();
 });
+
+test("the first call waits for a database that takes longer to open than the call's deadline", async () => {
+  vi.useFakeTimers();
+  const open = () => {
+    const request = { error: new Error("refused"), onerror: () => {} };
+    setTimeout(() => request.onerror(), 1000);
+    return request;
+  };
+  Object.assign(globalThis, { indexedDB: { open } });
+  try {
+    const limits = defineLimits(configs, { store: webStorage({ onFallback: () => {} }), log: false });
+    const decision = limits.limit("save");
+    await vi.advanceTimersByTimeAsync(1000);
+    const { ok, degraded } = await decision;
+    expect([ok, degraded]).toEqual([true, undefined]);
+  } finally {
+    Reflect.deleteProperty(globalThis, "indexedDB");
+    vi.useRealTimers();
+  }
+});

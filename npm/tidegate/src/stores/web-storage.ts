@@ -11,7 +11,7 @@ import { notify } from "../limit/notify.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";
 import { memory, type MemoryStore } from "./memory.ts";
 import { dropAtOf, readRecord, writeRecord } from "./record.ts";
-import { SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
+import { connectedBy, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 
 /** Settings of {@link webStorage}. */
 export interface WebStorageOptions {
@@ -83,7 +83,8 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     return call(local);
   }
 
-  return {
+  // A browser's first access to its disk may take longer than a call's deadline.
+  return connectedBy(opening, {
     name: NAME,
     sync: false,
     layers,
@@ -91,7 +92,7 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     decideAll: (calls, now, deadline) => use((store) => store.decideAll(calls, now, deadline)),
     reset: (limit, key, deadline) => use((store) => store.reset(limit, key, deadline)),
     getValue: (limit, key, now, deadline) => use((store) => store.getValue(limit, key, now, deadline)),
-  };
+  });
 }
 
 const STATES = "states";
