@@ -25,6 +25,7 @@ pub struct Options {
     pub policy: Option<String>,
     /// Limits, one per text: `rate=10 period=1s capacity=20`.
     #[serde(default)]
+    #[tsify(type = "string[] | undefined")]
     pub limits: Vec<String>,
     /// Most keys held for each limit: 1 to 2^32 - 1; default 1,000,000.
     #[serde(default)]
@@ -40,6 +41,7 @@ pub struct Options {
     pub period: Option<String>,
     /// Draw demand, grants and denials over time.
     #[serde(default)]
+    #[tsify(type = "boolean | undefined")]
     pub chart: bool,
 }
 

@@ -283,3 +283,13 @@ fn the_chart_is_self_contained_and_shows_denials() {
         assert!(!html.contains(remote), "{remote}");
     }
 }
+
+#[test]
+fn the_longest_wait_of_all_is_that_of_the_key_that_waits_longest() {
+    let report =
+        run("time,ip\n1700000000,a\n".to_owned() + "1700000000,a\n", json!({ "limits": ["rate=1 period=1m"] }))
+            .unwrap()
+            .report;
+    let waits = report.waits.unwrap();
+    assert_eq!((waits.p50, waits.max, report.limits[0].worst[0].longest_wait), (60_000.0, 60_000.0, 60_000.0));
+}

@@ -1,0 +1,75 @@
+//! The lines of access logs in the common and combined formats, and what stands before them.
+
+mod support;
+
+use serde_json::json;
+use support::run;
+
+const LINE: &str = r#"10.0.0.1 - ann lee [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+
+/// The key of two such lines, the second of which is denied.
+fn by(key: &str, line: &str) -> String {
+    let log = format!("{line}\n").repeat(2);
+    run(log, json!({ "limits": ["rate=1 period=1s"], "key": [key] })).unwrap().report.limits[0].worst[0].key.clone()
+}
+
+#[test]
+fn every_field_of_the_common_and_combined_formats_is_a_key() {
+    let common = r#"10.0.0.1 id ann lee [14/Nov/2023:22:13:20 +0000] "GET /a?x=\"y\" HTTP/1.1" 200 312"#;
+    let combined = format!(r#"{common} "https://a.example/ \"b\"" "Agent 7""#);
+    for (key, value) in [
+        ("host", "10.0.0.1"),
+        ("ip", "10.0.0.1"),
+        ("remote_addr", "10.0.0.1"),
+        ("ident", "id"),
+        ("user", "ann lee"),
+        ("remote_user", "ann lee"),
+        ("time", "14/Nov/2023:22:13:20 +0000"),
+        ("request", r#"GET /a?x=\"y\" HTTP/1.1"#),
+        ("status", "200"),
+        ("bytes", "312"),
+        ("method", "GET"),
+        ("path", r#"/a?x=\"y\""#),
+        ("protocol", "HTTP/1.1"),
+    ] {
+        assert_eq!((by(key, common), by(key, &combined)), (value.to_owned(), value.to_owned()), "{key}");
+    }
+    assert_eq!(by("referer", &combined), r#"https://a.example/ \"b\""#);
+    assert_eq!(by("user_agent", &combined), "Agent 7");
+}
+
+#[test]
+fn the_client_of_a_log_that_begins_with_the_name_of_the_server_is_the_address_behind_it() {
+    for server in ["a.example:443 ", "a.example ", "*:443 ", "- "] {
+        let line = format!("{server}{LINE}");
+        assert_eq!((by("ip", &line), by("user", &line)), ("10.0.0.1".to_owned(), "ann lee".to_owned()), "{line}");
+    }
+    let v6 = r#"a.example:443 2001:db8::1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+    assert_eq!(by("ip", v6), "2001:db8::/56");
+}
+
+#[test]
+fn the_client_of_forwarded_addresses_in_place_of_the_host_is_the_first() {
+    for proxies in ["", " 10.1.1.1,", " 10.1.1.1, unknown,"] {
+        let line = format!("203.0.113.9,{proxies} {LINE}");
+        assert_eq!((by("ip", &line), by("user", &line)), ("203.0.113.9".to_owned(), "ann lee".to_owned()), "{line}");
+    }
+}
+
+#[test]
+fn the_client_of_a_line_behind_the_text_of_a_log_collector_is_the_address_in_the_line() {
+    for collector in [
+        "Nov 14 22:13:20 web nginx: ",
+        "Nov 14 22:13:20 192.0.2.5 nginx[7]: ",
+        "<190>1 2023-11-14T22:13:20Z web nginx - - - ",
+        "2023-11-14T22:13:20.123456789Z stdout F ",
+        "web-1  | ",
+        "[pod/web-1/nginx] ",
+    ] {
+        let line = format!("{collector}{LINE}");
+        assert_eq!((by("ip", &line), by("user", &line)), ("10.0.0.1".to_owned(), "ann lee".to_owned()), "{line}");
+    }
+    // A user name is the client's text, and no client.
+    let named = r#"a.example - 10.0.0.9 - x [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+    assert_eq!(by("ip", named), "a.example");
+}
