@@ -25,14 +25,13 @@ function meterOn(registry: Registry): MeterLike {
         add: (value, attributes = {}) => counter.inc(attributes as Record<string, string>, value),
       };
     },
-    createHistogram(name, { description = name } = {}) {
-      const buckets = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
+    createHistogram(name, { description = name, advice } = {}) {
       const labelNames = ["limit"];
       const histogram = new Histogram({
         name: nameOf(name, "seconds"),
         help: description,
         labelNames,
-        buckets,
+        buckets: advice?.explicitBucketBoundaries ?? [],
         registers,
       });
       return { record: (value, attributes = {}) => histogram.observe(attributes as Record<string, string>, value) };
