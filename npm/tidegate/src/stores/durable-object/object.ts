@@ -1,4 +1,5 @@
 import { Base } from "#workers";
+import { messageOf } from "../../limit/errors.ts";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
@@ -162,14 +163,13 @@ export class TidegateObject extends Base {
 
   /** Whether there are tables, which are a subclass's: `deleteAll` would delete them. The runtime's own begin with `_cf_`. */
   #hasTables(): boolean {
-    let sql: ObjectStorage["sql"];
     try {
-      ({ sql } = this.#storage);
-    } catch {
-      // The older storage throws, and has no tables.
+      const names = this.#storage.sql?.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*' LIMIT 1");
+      return [...(names ?? [])].length > 0;
+    } catch (error) {
+      // The older storage throws this, and has no tables.
+      return !/SQL is not enabled/.test(messageOf(error));
     }
-    const names = sql?.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*' LIMIT 1") ?? [];
-    return [...names].length > 0;
   }
 
   async #transaction<T>(at: number, body: (steps: Steps) => Promise<T>): Promise<T> {
