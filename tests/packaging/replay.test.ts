@@ -192,7 +192,7 @@ describe("tidegate replay, from the packed tarballs", () => {
     const { status, stdout, stderr } = tidegate(args);
     expect([status, stderr, stdout]).toEqual([0, "", shown]);
     const page = readFileSync(join(user.folder, "report.html"), "utf8");
-    expect(page).toMatch(/^<!doctype html>[\s\S]*<svg[\s\S]*prefers-color-scheme:dark[\s\S]*<pre>80 requests/);
+    expect(page).toMatch(/^<!doctype html>[\s\S]*<svg[\s\S]*prefers-color-scheme:dark[\s\S]*<pre[^>]*>80 requests/);
   });
 
   test("a file, the same file gzipped, and standard input give the same report", () => {
