@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Document {
     /// The rules, in order. All that match a request apply to it.
     pub rules: Vec<Rule>,
-    /// What applies where no rule matches, but rules in shadow mode.
+    /// What applies where no rule matches; rules in shadow mode do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Rule>,
 }

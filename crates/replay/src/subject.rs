@@ -34,7 +34,7 @@ pub(crate) struct Scope {
     pub(crate) key: Option<usize>,
     /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,
-    /// Whether it applies only to requests that no other limit applies to, but limits in shadow mode.
+    /// Whether it applies only to requests that no other limit applies to; those in shadow mode do not count.
     pub(crate) fallback: bool,
     /// Whether it is in shadow mode, and leaves its requests to the fallback.
     pub(crate) shadow: bool,

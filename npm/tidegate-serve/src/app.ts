@@ -62,12 +62,18 @@ function queryOf(c: Context): object {
 function handler(route: Route, file: PolicyFile): Handler {
   return async (c) => {
     // A page in a browser can send JSON elsewhere only where the server allows it, other types without asking.
-    if (route.method === "post" && !/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
-      return problem(c, 415, "The body must be application/json: send `Content-Type: application/json`.");
-    }
-    const encoding = c.req.header("content-encoding") ?? "identity";
-    if (route.method === "post" && !/^identity$/i.test(encoding)) {
-      return problem(c, 415, `The body must not be compressed (Content-Encoding: ${encoding}): send the JSON itself.`);
+    if (route.method === "post") {
+      if (!/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
+        return problem(c, 415, "The body must be application/json: send `Content-Type: application/json`.");
+      }
+      const encoding = c.req.header("content-encoding") ?? "identity";
+      if (!/^identity$/i.test(encoding)) {
+        return problem(
+          c,
+          415,
+          `The body must not be compressed (Content-Encoding: ${encoding}): send the JSON itself.`,
+        );
+      }
     }
     const { body, headers } = await answerOf(route, route.method === "post" ? await bodyOf(c) : queryOf(c), file);
     // Not by `c.body`, which makes an object of `Headers` of them: this is the server's own fast path.

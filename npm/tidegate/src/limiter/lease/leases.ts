@@ -215,7 +215,6 @@ export class Leases {
   }
 
   #inBackground(lease: RefilledLease): void {
-    this.#drop(lease);
     this.#store.during(this.#settle([lease]));
   }
 
