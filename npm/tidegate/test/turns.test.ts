@@ -1,5 +1,5 @@
 /** The queue of one process's calls on one identity. */
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { type Transaction, transactional } from "../src/stores/index.ts";
 import { Turns } from "../src/stores/turns.ts";
@@ -126,6 +126,9 @@ test("a call that never ends blocks the queue until its deadline at most", async
 test.each(["a transaction", "compare-and-swap"])(
   "a call that waits for an earlier one until its deadline fails alone, and the store has not failed: %s",
   async (kind) => {
+    // Calls that a busy process makes ms apart would have deadlines of their own.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const get = (id: string) => (id.startsWith("held") ? new Promise<never>(() => {}) : null);
     const transaction: Transaction = { get, set: () => {}, delete: () => {} };
     const store =
@@ -145,16 +148,35 @@ test.each(["a transaction", "compare-and-swap"])(
       { name: "quick", key: "k" },
     ] as const;
     // More than open the breaker.
-    for (const { decisions } of await Promise.all(Array.from({ length: 9 }, () => limits.limitAll(both)))) {
+    const all = Promise.all(Array.from({ length: 9 }, () => limits.limitAll(both)));
+    await vi.advanceTimersByTimeAsync(20);
+    for (const { decisions } of await all) {
       expect(decisions[0]?.cause).toMatchObject({ scope: "key", message: expect.stringContaining("was not sent") });
     }
     expect((await limits.limit("quick", { key: "other" })).degraded).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(380);
     expect((await first).cause).toMatchObject({
       scope: "store",
       message: expect.stringContaining("no answer within 400 ms"),
     });
   },
 );
+
+test("a call that waited for most of its time, and then has no answer, fails alone", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const transaction = () => new Promise<never>(() => {});
+  const config = { ...bucket, timeout: 200 };
+  const limits = defineLimits({ held: config }, { store: transactional({ name: "rows", transaction }), log: false });
+  const first = limits.limit("held", { key: "k", config: { ...config, timeout: 120 } });
+  const second = limits.limit("held", { key: "k" });
+  await vi.advanceTimersByTimeAsync(200);
+  expect((await first).cause).toMatchObject({ scope: "store" });
+  expect((await second).cause).toMatchObject({
+    scope: "key",
+    message: expect.stringContaining("earlier calls left it"),
+  });
+});
 
 test("a call that waited, and then has no answer, is a failure of the store", async () => {
   const transaction = () => new Promise<never>(() => {});

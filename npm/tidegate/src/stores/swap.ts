@@ -8,7 +8,7 @@ import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
-import { KeyError, NOT_SENT, Turns, within } from "./turns.ts";
+import { KeyError, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {
@@ -77,9 +77,6 @@ interface Waiting {
 /** When the first of these calls is no longer waited for, `until` at the latest. */
 const firstDeadline = (calls: readonly Waiting[], until: number): number =>
   Math.min(until, ...calls.map(({ deadline }) => deadline.at));
-
-/** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
-const LITTLE_TIME = new KeyError("no answer in the time that earlier calls left it", false);
 
 /** How a call ends once its step is written. */
 type End = () => void;
@@ -159,9 +156,7 @@ export class Swaps<Version> {
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
     const began = performance.now();
-    for (const { deadline, since } of inTime(batch)) {
-      deadline.why = began - since > deadline.at - began ? LITTLE_TIME : undefined;
-    }
+    for (const { deadline, since } of inTime(batch)) deadline.why = whyLate(deadline, since);
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
     const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));
     const late = (): void => {

@@ -20,7 +20,9 @@ export class Turns {
       if (turn !== undefined) before.add(turn);
     }
     if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;
-    const answer = before.size === 0 ? body() : Promise.all([...before].map(over)).then(() => inTime(body, deadline));
+    const since = steadyNow();
+    const answer =
+      before.size === 0 ? body() : Promise.all([...before].map(over)).then(() => inTime(body, deadline, since));
     const turn = { ended: answer.then(ignore, ignore), deadline };
     for (const id of ids) this.#last.set(id, turn);
     void turn.ended.then(() => {
@@ -58,10 +60,19 @@ export const NOT_SENT: Error = new KeyError(
   false,
 );
 
-function inTime<T>(body: () => Promise<T>, deadline: Deadline): Promise<T> {
+/** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
+const LITTLE_TIME = new KeyError("no answer in the time that earlier calls left it", false);
+
+/** Why a call that waited since `since` (`performance.now()`, ms) is late if it has no answer, where that is known. */
+export function whyLate({ at }: NonNullable<Deadline>, since: number): Error | undefined {
+  const now = steadyNow();
+  return now - since > at - now ? LITTLE_TIME : undefined;
+}
+
+function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
   if (deadline === undefined) return body();
   if (steadyNow() >= deadline.at) return Promise.reject(NOT_SENT);
-  deadline.why = undefined;
+  deadline.why = whyLate(deadline, since);
   return body();
 }
 
