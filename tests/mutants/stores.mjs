@@ -59,7 +59,7 @@ export const STORES = [
   swap("reject(deadline.why ?? NOT_SENT)", "reject(NOT_SENT)"),
   of("swap.ts", ...unit("turns"))("due.why = NOT_SENT;", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
-  turns("now - since > at - now ? LITTLE_TIME : undefined", "LITTLE_TIME"),
+  turns("steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),
   swap("if (!seen.has(id)) await load([id]);", "await load([id]);"),
   swap("if (written !== undefined) return written.state;", ""),
   swap("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),

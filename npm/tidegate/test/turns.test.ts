@@ -174,7 +174,7 @@ test("a call that waited for most of its time, and then has no answer, fails alo
   expect((await first).cause).toMatchObject({ scope: "store" });
   expect((await second).cause).toMatchObject({
     scope: "key",
-    message: expect.stringContaining("earlier calls left it"),
+    message: expect.stringContaining("no answer in the time earlier calls left"),
   });
 });
 

@@ -61,13 +61,11 @@ export const NOT_SENT: Error = new KeyError(
 );
 
 /** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
-const LITTLE_TIME = new KeyError("no answer in the time that earlier calls left it", false);
+const LITTLE_TIME = new KeyError("no answer in the time earlier calls left", false);
 
 /** Why a call that waited since `since` (`performance.now()`, ms) is late if it has no answer, where that is known. */
-export function whyLate({ at }: NonNullable<Deadline>, since: number): Error | undefined {
-  const now = steadyNow();
-  return now - since > at - now ? LITTLE_TIME : undefined;
-}
+export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
+  steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
 function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
   if (deadline === undefined) return body();

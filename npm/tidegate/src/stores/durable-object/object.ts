@@ -164,7 +164,7 @@ export class TidegateObject extends Base {
   /** Whether there are tables, which are a subclass's: `deleteAll` would delete them. The runtime's own begin with `_cf_`. */
   #hasTables(): boolean {
     try {
-      const names = this.#storage.sql?.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*' LIMIT 1");
+      const names = this.#storage.sql?.exec("SELECT 1 FROM sqlite_master WHERE name NOT GLOB '_cf_*'");
       return [...(names ?? [])].length > 0;
     } catch (error) {
       // The older storage throws this, and has no tables.
