@@ -226,6 +226,11 @@ export function appendRateLimitHeaders(
 ): void {
   checkTarget(target);
   checkHeaderOptions(options);
+  appendChecked(target, decided, options);
+}
+
+/** {@link appendRateLimitHeaders} on a target and with options that were checked before. */
+export function appendChecked(target: HeaderTarget, decided: Decided, options: RateLimitHeaderOptions): void {
   const grant = grantedBy(decided, options);
   if (grant !== undefined) {
     add(target, "RateLimit-Policy", grant.policy);

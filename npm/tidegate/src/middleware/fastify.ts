@@ -4,11 +4,13 @@
  * @module
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from "fastify";
+import type { HeaderTarget } from "../http/fields.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
+import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
-import { goOn, limitExchange } from "./node-response.ts";
+import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
 import { slot } from "./slot.ts";
 import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
@@ -69,37 +71,66 @@ export function rateLimit<N extends string, S extends Store>(
     // `register` calls it with the instance.
     if (request.raw === undefined)
       return done(new InputError("hook", "added with `app.addHook`: `app.register` takes rateLimitPlugin", undefined));
-    const { headers, socket, url } = request.raw;
-    const decide = () =>
-      limitExchange(made, {
-        request,
-        // `ips` is an array where the application trusts proxies.
-        incoming: { headers, socket, url, trusted: request.ips === undefined ? undefined : request.ip },
-        once: request.raw,
-        response: reply.raw,
-        target: { getHeader: (name) => reply.getHeader(name), setHeader: (name, value) => reply.header(name, value) },
-        attach: (decision) => {
-          request.rateLimit = decision;
-        },
-        refuse: async (denial) => {
-          reply.code(denial.status);
-          if (denied === undefined) return void reply.header("Content-Type", denial.contentType).send(denial.body);
-          try {
-            const payload: unknown = await denied(request, reply, denial);
-            if (!reply.sent) reply.send(payload);
-          } catch (error) {
-            reply.code(200); // Fastify would answer the error with a status from 400 on that is already set
-            throw error;
-          }
-        },
-      });
     goOn(
-      decide,
+      () => limitExchange(made, new Exchange(request, reply, denied)),
       () => done(),
       (error) => done(error as Error),
     );
   };
 }
+
+/** A request of Fastify and its reply. */
+class Exchange implements NodeExchange<FastifyRequest> {
+  readonly request: AnyRequest;
+  readonly incoming: Incoming;
+  readonly once: object;
+  readonly response: NodeResponse;
+  readonly #reply: AnyReply;
+  readonly #denied: FastifyDenied | undefined;
+
+  constructor(request: AnyRequest, reply: AnyReply, denied: FastifyDenied | undefined) {
+    const { headers, socket, url } = request.raw;
+    this.request = request;
+    // `ips` is an array where the application trusts proxies.
+    this.incoming = { headers, socket, url, trusted: request.ips === undefined ? undefined : request.ip };
+    this.once = request.raw;
+    this.response = reply.raw;
+    this.#reply = reply;
+    this.#denied = denied;
+  }
+
+  get target(): HeaderTarget {
+    return this;
+  }
+
+  getHeader(name: string): ReturnType<AnyReply["getHeader"]> {
+    return this.#reply.getHeader(LOWER_CASE[name] ?? name);
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#reply.header(LOWER_CASE[name] ?? name, value);
+  }
+
+  attach(decision: RequestDecision): void {
+    this.request.rateLimit = decision;
+  }
+
+  async refuse(denial: Denial): Promise<void> {
+    const reply = this.#reply;
+    reply.code(denial.status);
+    if (this.#denied === undefined) return void reply.header("Content-Type", denial.contentType).send(denial.body);
+    try {
+      const payload: unknown = await this.#denied(this.request, reply, denial);
+      if (!reply.sent) reply.send(payload);
+    } catch (error) {
+      reply.code(200); // Fastify would answer the error with a status from 400 on that is already set
+      throw error;
+    }
+  }
+}
+
+/** Fastify keeps fields by their names in lower case, which take it half the time to find. */
+const LOWER_CASE: Readonly<Record<string, string>> = { "RateLimit-Policy": "ratelimit-policy", RateLimit: "ratelimit" };
 
 /** The hooks of limits that routes choose themselves. */
 const chosen = new WeakMap<object, FastifyHook>();

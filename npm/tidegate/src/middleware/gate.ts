@@ -1,4 +1,4 @@
-import { appendFields, appendRateLimitHeaders, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
+import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
@@ -65,7 +65,7 @@ export class Admission<R> {
   setFields(target: HeaderTarget): void {
     const { headers, shadow } = this.#gate.options;
     if (headers === undefined || shadow) return;
-    if (this.decision.ok) appendRateLimitHeaders(target, this.#decided, headers);
+    if (this.decision.ok) appendChecked(target, this.#decided, headers);
     else appendFields(target, this.#fields(), this.decision.now);
   }
 
