@@ -12,12 +12,15 @@ struct Meter {
     number: usize,
     key: Option<usize>,
     reserve: bool,
+    /// Whether it denies no request.
+    shadow: bool,
 }
 
 impl Meter {
     fn new(table: &Table, subject: &Subject, policy: Policy) -> Meter {
         let limit = Limit::new(table.secret(), &subject.name, policy);
-        Meter { limit, number: subject.number, key: subject.key, reserve: subject.reserve }
+        let shadow = subject.scope.shadow;
+        Meter { limit, number: subject.number, key: subject.key, reserve: subject.reserve, shadow }
     }
 
     fn key<'a>(&self, record: &'a Record) -> Option<&'a [u8]> {
@@ -31,6 +34,10 @@ impl Meter {
     fn member(&self, record: &Record) -> Member {
         Member::new(&self.limit, self.key(record), record.counts[self.number], self.reserve)
     }
+
+    fn call(&self, record: &Record, op: Op) -> Call {
+        Call { op, count: record.counts[self.number], reserve: self.reserve, ..Call::at(record.now) }
+    }
 }
 
 /// The decision on one request.
@@ -38,7 +45,7 @@ pub(crate) struct Decided<'a> {
     pub(crate) ok: bool,
     /// Of a denial: when the same request would be granted, ms since the Unix epoch; `None` where it never would.
     pub(crate) retry_at: Option<f64>,
-    /// The decision of each limit that applies, with the limit's number.
+    /// The decision of each limit that applies, with the limit's number; also of one in shadow mode.
     pub(crate) decisions: &'a [(usize, Decision)],
 }
 
@@ -71,23 +78,22 @@ impl Decider {
         Decider { table, meters, decisions: Vec::new() }
     }
 
-    /// One limit under another policy.
+    /// One limit under another policy, which it enforces.
     pub(crate) fn alone(subject: &Subject, policy: Policy, tables: Tables) -> Decider {
         let table = tables.table(1);
-        let meters = vec![Meter::new(&table, subject, policy)];
+        let meters = vec![Meter { shadow: false, ..Meter::new(&table, subject, policy) }];
         Decider { table, meters, decisions: Vec::new() }
     }
 
     pub(crate) fn take(&mut self, record: &Record) -> Decided<'_> {
         let Decider { table, meters, decisions } = self;
         decisions.clear();
-        let applied = || meters.iter().filter(|meter| meter.applies_to(record));
+        let applied = || meters.iter().filter(|meter| !meter.shadow && meter.applies_to(record));
         let mut some = applied();
         let (ok, retry_at) = match (some.next(), some.next()) {
             (None, _) => (true, None),
             (Some(meter), None) => {
-                let call = Call { count: record.counts[meter.number], reserve: meter.reserve, ..Call::at(record.now) };
-                let decision = table.decide(&meter.limit, meter.key(record), call);
+                let decision = table.decide(&meter.limit, meter.key(record), meter.call(record, Op::Take));
                 decisions.push((meter.number, decision));
                 (decision.ok, decision.retry_at)
             }
@@ -98,6 +104,12 @@ impl Decider {
                 (all.ok, all.retry_at)
             }
         };
+        // As on a server: after the others, each by itself, and without taking tokens of a request that is denied.
+        let op = if ok { Op::Take } else { Op::Check };
+        for meter in meters.iter().filter(|meter| meter.shadow && meter.applies_to(record)) {
+            let decision = table.decide(&meter.limit, meter.key(record), meter.call(record, op));
+            decisions.push((meter.number, decision));
+        }
         Decided { ok, retry_at, decisions }
     }
 

@@ -91,6 +91,8 @@ pub struct LimitReport {
     pub period: f64,
     /// Most tokens that accumulate.
     pub capacity: f64,
+    /// Whether it is in shadow mode, and denies no request: what follows is what it would have denied.
+    pub shadow: bool,
     /// Requests that it denied; one that two limits deny counts in both.
     pub denied: u64,
     /// Number of different keys with a denial; absent where there were more than are counted.

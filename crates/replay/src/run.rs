@@ -215,6 +215,7 @@ fn limit_report(
         rate: limit.policy.rate(),
         period: limit.policy.period(),
         capacity: limit.policy.capacity(),
+        shadow: limit.scope.shadow,
         denied: tally.denied_by[limit.number],
         keys_denied: tally.keys_denied(limit.number),
         worst,

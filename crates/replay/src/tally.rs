@@ -66,6 +66,12 @@ impl Tally {
         for (_, peak) in &mut self.peaks {
             peak.add(*now, count);
         }
+        for (limit, decision) in decided.decisions.iter().filter(|(_, decision)| !decision.ok) {
+            self.denied_by[*limit] += 1;
+            if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
+                self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));
+            }
+        }
         if ok {
             self.granted += 1;
             self.tokens_granted += count;
@@ -78,12 +84,6 @@ impl Tally {
                 self.longest_wait = self.longest_wait.max(at - now);
             }
             None => self.never += 1,
-        }
-        for (limit, decision) in decided.decisions.iter().filter(|(_, decision)| !decision.ok) {
-            self.denied_by[*limit] += 1;
-            if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
-                self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));
-            }
         }
     }
 

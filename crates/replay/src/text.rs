@@ -65,8 +65,10 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
         format!("by {}", limit.key.join(" and "))
     };
     let policy = Policy(limit.rate, limit.period, limit.capacity);
-    writeln!(to, "{} ({}, {policy}), {whose}", limit.name, limit.kind)?;
-    write!(to, "  denies {} requests ({})", Count(limit.denied), Share(limit.denied, requests))?;
+    let shadow = if limit.shadow { ", in shadow mode" } else { "" };
+    writeln!(to, "{} ({}, {policy}), {whose}{shadow}", limit.name, limit.kind)?;
+    let denies = if limit.shadow { "would deny" } else { "denies" };
+    write!(to, "  {denies} {} requests ({})", Count(limit.denied), Share(limit.denied, requests))?;
     match limit.keys_denied {
         Some(keys) if limit.denied > 0 => writeln!(to, " of {} keys", Count(keys))?,
         _ => writeln!(to)?,

@@ -148,6 +148,31 @@ fn a_rule_in_shadow_mode_leaves_its_requests_to_the_fallback_as_on_a_server() {
     assert_eq!(limited(true), [1, 1]);
 }
 
+#[test]
+fn a_rule_in_shadow_mode_denies_no_request_and_takes_nothing_of_a_denied_one_as_on_a_server() {
+    let rule = |name: &str, rate: u32, shadow: bool| {
+        json!({ "name": name, "limit_keys": ["ip:address"], "algorithm": "token_bucket",
+                "algorithm_config": { "rate": rate, "period": "1h" }, "shadow": shadow })
+    };
+    let decided = |rules: Value| {
+        let log = format!("time,ip\n{}", "1700000000,a\n".repeat(6));
+        let options = json!({ "policy": json!({ "rules": rules }).to_string(), "suggest": "0" });
+        let replayed = run(log, options).unwrap();
+        let report = replayed.report;
+        let of = report.limits.iter().map(|limit| (limit.shadow, limit.denied, limit.worst[0].denied));
+        (report.granted, of.collect::<Vec<_>>(), report.limits[1].clone(), replayed.text)
+    };
+    // Two requests are granted. The rule with one token denies five, and the one with three is never without tokens.
+    let (granted, by, tried, text) = decided(json!([rule("api", 2, false), rule("tried", 1, true)]));
+    assert_eq!((granted, by), (2, vec![(false, 4, 4), (true, 5, 5)]));
+    assert_eq!((tried.smallest_capacity, tried.suggestion.map(|found| found.denied)), (Some(6.0), Some(0)));
+    assert!(text.contains("by ip, in shadow mode\n  would deny 5 requests (83.33 %) of 1 keys\n"), "{text}");
+    let log = format!("time,ip\n{}", "1700000000,a\n".repeat(6));
+    let rules = json!([rule("tried", 3, true), rule("api", 2, false)]);
+    let report = run(log, json!({ "policy": json!({ "rules": rules }).to_string() })).unwrap().report;
+    assert_eq!((report.granted, report.limits[0].denied, report.limits[1].denied), (2, 0, 4));
+}
+
 /// A rule of one token an hour and two at most, and a fallback of the same.
 fn rules(limit_keys: Value) -> Value {
     let bucket = json!({ "rate": 1, "period": "1h", "capacity": 2 });

@@ -14,6 +14,7 @@ fn plain() -> Report {
         rate: 1.0,
         period: 1000.0,
         capacity: 1.0,
+        shadow: false,
         denied: 0,
         keys_denied: Some(0),
         worst: vec![],
