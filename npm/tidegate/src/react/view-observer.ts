@@ -46,7 +46,8 @@ export class ViewObserver {
   readonly subscribe = (changed: () => void): (() => void) => {
     const { from, name, initial } = this.#watched;
     this.#changed = changed;
-    if (initial !== undefined) from.learn(name, initial);
+    // Not where newer state arrived: one that is older by minutes would count as a server's whose clock was set back.
+    if (initial !== undefined && initial.now > (from.state(name)?.now ?? -1)) from.learn(name, initial);
     const unwatch = from.watch(name, this.#update);
     this.#update();
     return () => {

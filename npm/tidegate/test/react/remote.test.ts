@@ -155,6 +155,21 @@ describe("what a component shows", () => {
     ]);
     stop();
   });
+
+  test("is not set back to the page's first state by a component that is mounted minutes later", async () => {
+    const far = server({ value: 5 });
+    const initial = await far.load();
+    const from = new RemoteLimits(far.load);
+    const first = show(from, ["ok"], { initial });
+    await settled();
+    passTime(120_000);
+    from.learn("message", { value: -2, ts: Date.now(), now: Date.now() });
+    const later = show(from, ["ok"], { initial });
+    await settled();
+    expect([first.last(), later.last()]).toEqual([[false], [false]]);
+    first.stop();
+    later.stop();
+  });
 });
 
 describe("the state", () => {
