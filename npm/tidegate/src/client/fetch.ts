@@ -18,9 +18,9 @@ export interface LimitedFetch {
   readonly queued: number;
   /** Requests in flight. */
   readonly running: number;
-  /** Resolves once no request waits or is in flight. */
+  /** Resolves once no request waits or is in flight, and the tokens of those that left are returned. */
   idle(): Promise<void>;
-  /** Refuses further requests; resolves once the queued ones have ended. */
+  /** Refuses further requests; resolves as `idle` does. */
   drain(): Promise<void>;
 }
 

@@ -88,9 +88,9 @@ export class Queue {
   get running(): number {
     return this.#running;
   }
-  /** Whether no call waits or runs. */
+  /** Whether no call waits or runs, and the tokens of those that left are back. */
   get isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#running === 0;
+    return this.#waiting.length === 0 && this.#running === 0 && this.#reserve?.isSettled !== false;
   }
 
   /**
@@ -149,7 +149,7 @@ export class Queue {
     this.#giveUp(this.#waiting, reason);
   }
 
-  /** Resolves once no call waits or runs. */
+  /** Resolves once it is idle. */
   idle(): Promise<void> {
     return this.isIdle ? Promise.resolve() : new Promise((resolve) => void this.#whenIdle.push(resolve));
   }
@@ -289,7 +289,7 @@ export class Queues {
 
   async #idle(): Promise<void> {
     // A queue that was idle may have got a call from one that was not.
-    while (this.#sum("queued") + this.#sum("running") > 0) {
+    while ([...this.#queues.values()].some((queue) => !queue.isIdle)) {
       await Promise.all([...this.#queues.values()].map((queue) => queue.idle()));
     }
   }

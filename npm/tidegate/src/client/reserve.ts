@@ -28,11 +28,18 @@ export class Reserve {
   /** This clock minus the limiter's, ms. */
   #offset: number | undefined;
   #giving: Promise<void> | undefined;
+  /** Whether more may have to be given back when `#giving` has ended. */
+  #givesMore = false;
 
   constructor(source: Source, clock: Clock, changed: () => void) {
     this.#source = source;
     this.#clock = clock;
     this.#changed = changed;
+  }
+
+  /** Whether no request to the source is in flight. */
+  get isSettled(): boolean {
+    return this.#giving === undefined && this.#requested === 0;
   }
 
   /** Tokens that no queued call needs; 0 within the rounding of sums of fractions. */
@@ -106,7 +113,8 @@ export class Reserve {
    * their times already. What cannot be returned serves the next calls of this queue.
    */
   giveBack(): void {
-    if (this.#giving !== undefined || this.#requested > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
+    this.#givesMore = this.#giving !== undefined;
+    if (this.#givesMore || this.#requested > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
     const value = this.#source.value();
     if (!isPromise(value)) {
       this.#give(value);
@@ -118,6 +126,7 @@ export class Reserve {
       .catch(() => undefined)
       .finally(() => {
         this.#giving = undefined;
+        if (this.#givesMore) this.giveBack();
         this.#changed();
       });
   }

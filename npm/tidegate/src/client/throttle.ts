@@ -27,9 +27,9 @@ export interface Throttled<T, A extends unknown[], R> {
   readonly queued: number;
   /** Calls that run. */
   readonly running: number;
-  /** Resolves once no call waits or runs. */
+  /** Resolves once no call waits or runs, and the tokens of those that left are returned. */
   idle(): Promise<void>;
-  /** Refuses further calls with a {@link QueueError}. Resolves once the queued ones have ended. */
+  /** Refuses further calls with a {@link QueueError}. Resolves as `idle` does. */
   drain(): Promise<void>;
   /** Rejects all queued calls with this reason, by default an `AbortError`, and returns their tokens. */
   clear(reason?: unknown): void;

@@ -122,6 +122,26 @@ describe.each<[string, () => Store | undefined, LimitOn]>([
     expect([throttled.queued, clock.timers]).toEqual([0, 0]);
   });
 
+  test("calls that are aborted while the tokens of another go back return theirs too", async () => {
+    const { clock, fn } = noted();
+    const policy = limitOn(make(), spaced, clock.now);
+    const throttled = throttle(fn, policy, { clock });
+    const clients = Array.from({ length: 20 }, () => new AbortController());
+    const calls = clients.map(({ signal }, i) =>
+      throttled
+        .with({ signal })(i)
+        .catch(() => "aborted"),
+    );
+    await clock.pass(0);
+    for (const client of clients.reverse()) {
+      client.abort();
+      await Promise.resolve();
+    }
+    await Promise.all(calls);
+    await throttled.idle();
+    expect((await policy.limiter.getValue("api")).value).toBe(0);
+  });
+
   test("an abort gives back only what a full limit would not have lost while no call could run", async () => {
     const { clock } = noted();
     const policy = limitOn(make(), { kind: "token bucket", rate: 1, period: SECOND, capacity: 2 }, clock.now);
@@ -210,6 +230,25 @@ describe.each<[string, () => Store | undefined, LimitOn]>([
     await waited;
     expect(await Promise.all(calls)).toEqual(["done a", "done b", "AbortError"]);
     expect([ran.length, throttled.queued, throttled.running, clock.timers]).toEqual([2, 0, 0, 0]);
+  });
+
+  test("idle and drain resolve when the tokens of cleared calls are back: the process may end then", async () => {
+    const { clock, ran, fn } = noted();
+    const policy = limitOn(make(), spaced, clock.now);
+    const throttled = throttle(fn, policy, { clock });
+    const calls = ["a", "b", "c"].map((name) => throttled(name).catch((error: Error) => error.name));
+    await clock.pass(0);
+    throttled.clear();
+    const late = throttled("d").catch((error: Error) => error.name);
+    throttled.clear(); // while d's token is being reserved
+    await throttled.idle();
+    expect((await policy.limiter.getValue("api")).value).toBe(0); // what a took
+    const last = throttled("e").catch((error: Error) => error.name);
+    throttled.clear();
+    await throttled.drain();
+    expect((await policy.limiter.getValue("api")).value).toBe(0);
+    expect(await Promise.all([...calls, late, last])).toEqual(["done a", ...Array(4).fill("AbortError")]);
+    expect(ran).toEqual([["a", 0]]);
   });
 
   test("at most `concurrency` calls run, and the tokens of the others stay reserved", async () => {
