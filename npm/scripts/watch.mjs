@@ -42,6 +42,9 @@ function processesOf(child) {
 /**
  * Runs a program to its end. One that takes longer than `limitMs` is ended, and so fails, with what it had written and which
  * of its processes still ran. What a program leaves running is ended too.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import("node:child_process").SpawnOptions & { limitMs?: number, leftOpenMs?: number }} options
  * @returns {Promise<{ status: number, output: string }>}
  */
 export function watch(command, args, { limitMs = LIMIT_MINUTES * 60_000, leftOpenMs = LEFT_OPEN_MS, ...options } = {}) {

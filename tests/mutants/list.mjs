@@ -171,5 +171,15 @@ const LIST = [
   one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
 ];
 
+/**
+ * @typedef {object} Mutant
+ * @property {string} file
+ * @property {string} find
+ * @property {string} replace
+ * @property {string[]} tests files, each with the name of one of its tests after `::` where only that has to fail
+ * @property {string} [promise] the promise of reference/promises.md whose own test detects it
+ */
+
+/** By the file that lists them. @type {Readonly<Record<string, readonly Mutant[]>>} */
 export const GROUPS = { list: LIST, callers: CALLERS, http: HTTP, rust: RUST, stores: STORES, promises: PROMISES };
 export const MUTANTS = Object.values(GROUPS).flat();

@@ -13,11 +13,13 @@ const WORKERD = {
 };
 const NODE = { platform: "node" };
 
+/** @typedef {{ text: string, options: object, wasm?: string }} Program */
+
 const program = (text, options = BROWSER) => ({ text, options });
 const uses = (from, ...names) =>
   program(`import { ${names.join(", ")} } from "${from}"; globalThis.used = [${names.join(", ")}];`);
 
-/** The wasm files beside a program's script, if the bundler keeps them as modules. */
+/** `wasm` is the file beside a program's script, where the bundler keeps it as a module. @type {Record<string, Program>} */
 export const OURS = {
   "a page, header fields": uses("tidegate/http", "rateLimitHeaders"),
   "a page, all of tidegate/http": program('import * as http from "tidegate/http"; globalThis.used = http;'),

@@ -1,1 +1,0 @@
-export declare function digestOf(base: string, paths: readonly string[], extra?: string): string;

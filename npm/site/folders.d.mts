@@ -1,1 +1,0 @@
-export const FOLDERS: Readonly<Record<string, { text: string; first: string[] }>>;
