@@ -1,4 +1,5 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
+import { format } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -195,6 +196,19 @@ describe.each(shapes)("%s", (_, make) => {
     await admin.config("SET", "maxmemory", "0");
     admin.disconnect();
     await resumes(subject(await make(full.port)));
+  });
+
+  test("an error of the server is logged without the script and without the keys of other callers", async () => {
+    const server = await started("--maxmemory", "1", "--maxmemory-policy", "noeviction");
+    const open = await make(server.port);
+    onTestFinished(() => open.close());
+    const lines: string[] = [];
+    const log = { error: (...line: unknown[]) => lines.push(format(...line)), info: () => {} };
+    const limiter = defineLimits(limits, { store: redis(open.client), timeout: PATIENCE, log });
+    await Promise.all(["ann", "ben"].map((key) => limiter.limit("load", { key })));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('take of "load:ann" failed: OOM');
+    expect(lines[0]).not.toMatch(/local argv|ben/);
   });
 });
 

@@ -181,9 +181,18 @@ function ioredis(client: Ioredis, server: Server): Link {
     cluster: client.isCluster === true,
     masterOf: (slot) => client.slots?.[slot]?.[0],
     connecting: starting ? firstOf(client, ["ready", "close", "end"]) : undefined,
-    run: (whole, script, keys, args) =>
-      whole ? once.evalBuffer(script, keys.length, keys, args) : once.evalshaBuffer(script, keys.length, keys, args),
+    run: (whole, script, keys, args) => {
+      const name = whole ? "evalBuffer" : "evalshaBuffer";
+      return once[name](script, keys.length, keys, args).catch(withoutCommand);
+    },
   };
+}
+
+/** The client's errors have the command, which a log would print: the script, and the keys of other callers. */
+function withoutCommand(error: unknown): never {
+  if (Object.hasOwn(Object(error), "command"))
+    Reflect.defineProperty(error as object, "command", { enumerable: false });
+  throw error;
 }
 
 /** What clients, pools and clusters of node-redis have besides; only a cluster has `masters`. */
