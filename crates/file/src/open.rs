@@ -157,7 +157,8 @@ fn create(folder: &Path) -> Result<(), FileError> {
         fs::remove_dir_all(&aside).map_err(fail)?;
     }
     private::make_folder(&aside).map_err(fail)?;
-    // Not mapped for writing, since no blocks are reserved yet. Synced before the rename.
+    disk::reserve(&aside.join("lock.mdb"), LOCK_BYTES)?;
+    // The data is not mapped for writing, since no blocks are reserved yet. Synced before the rename.
     // Safety: the folder is new.
     let env = unsafe { EnvOpenOptions::new().read_txn_without_tls().map_size(1 << 20).open(&aside) };
     let env = env.map_err(|error| FileError::engine(folder, "data.mdb cannot be made", &error))?;

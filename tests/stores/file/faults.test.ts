@@ -1,6 +1,6 @@
 /** Folders that cannot be used: the error has the path and a remedy, and `onStoreError` applies. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { defineLimits, isStoreError, type StoreError } from "tidegate";
@@ -87,6 +87,14 @@ describe("a folder that cannot be opened", () => {
   afterAll(() => {
     if (tiny) execFileSync("umount", ["-l", mounted]);
   });
+  test.runIf(tiny)("a file system with room for the lock file alone: no signal ends the process", async () => {
+    execFileSync("mount", ["-o", "remount,size=64k", mounted]);
+    const path = join(mounted, "locks");
+    expect(await run("stranger.mjs", [path, path]).ended).toContain("No space left on device");
+    rmSync(path, { recursive: true });
+    execFileSync("mount", ["-o", "remount,size=1m", mounted]);
+  });
+
   test.runIf(tiny)("a file system of 1 MiB: nothing is left in the way of the next try", () => {
     const path = join(mounted, "limits");
     const { message } = refused(path);
