@@ -44,6 +44,11 @@ impl FileError {
         }
     }
 
+    pub(crate) fn removed(path: &Path) -> FileError {
+        let what = "it was removed while this process has it open, and shares nothing with others; close it, and open it again";
+        FileError::new(path, what)
+    }
+
     pub(crate) fn corrupt(path: &Path, what: &str) -> FileError {
         FileError::new(
             path,

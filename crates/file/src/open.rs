@@ -31,7 +31,20 @@ pub(crate) struct Opened {
     pub(crate) rows: Rows,
     pub(crate) settings: Settings,
     /// Held while the folder is open: a process that cannot lock it exclusively is not the first.
-    pub(crate) owner: File,
+    pub(crate) owner: Arc<File>,
+}
+
+/// Whether the folder was removed while it is open. What others make in its place is another folder.
+#[cfg(unix)]
+pub(crate) fn is_removed(owner: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    owner.metadata().is_ok_and(|lock| lock.nlink() == 0)
+}
+
+/// Windows removes no file that is open.
+#[cfg(not(unix))]
+pub(crate) fn is_removed(_: &File) -> bool {
+    false
 }
 
 fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
@@ -69,6 +82,9 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
     let mut registry = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = registry.get(&folder).and_then(Weak::upgrade) {
         agree(&folder, options, store.settings())?;
+        if is_removed(store.owner()) {
+            return Err(FileError::removed(&folder));
+        }
         return Ok(store);
     }
     registry.retain(|_, store| store.strong_count() > 0);
@@ -101,7 +117,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     }
     // No process can lock it exclusively while this one holds the gate.
     owner.lock_shared().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
-    Ok(Opened { env, rows, settings, owner })
+    Ok(Opened { env, rows, settings, owner: Arc::new(owner) })
 }
 
 fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>, FileError> {

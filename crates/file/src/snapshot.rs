@@ -5,6 +5,7 @@
 //! killed process loses nothing, since the system has its writes.
 
 use crate::error::FileError;
+use crate::open::is_removed;
 use crate::options::{DEFAULT_SYNC, Sync};
 use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};
@@ -154,11 +155,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn start(folder: &Path, env: &Env<WithoutTls>, sync: Sync) -> Keeper {
+    pub(crate) fn start(folder: &Path, env: &Env<WithoutTls>, owner: &Arc<File>, sync: Sync) -> Keeper {
         let error: Arc<Mutex<Option<String>>> = Arc::default();
         let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
         let (stop, stopped) = channel();
         let (env, last_error, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
+        let owner = Arc::clone(owner);
         let tick = tick(ms);
         let run = move || {
             let mut kept = 0;
@@ -168,7 +170,8 @@ impl Keeper {
                 let now = env.info().last_txn_id;
                 // Another process may have made one: later writes are younger than a tick.
                 if now != kept && (last || is_due(age(&folder), tick)) {
-                    let made = make(&folder, &env);
+                    let removed = is_removed(&owner);
+                    let made = if removed { Err(FileError::removed(&folder)) } else { make(&folder, &env) };
                     if matches!(made, Ok(true)) {
                         kept = now;
                     }

@@ -9,6 +9,7 @@ use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
 use heed::{Env, MdbError, WithoutTls};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ pub struct FileStore {
     keeper: Keeper,
     env: Env<WithoutTls>,
     rows: Rows,
-    _owner: File,
+    owner: Arc<File>,
     folder: PathBuf,
     settings: Settings,
     evicted: AtomicU64,
@@ -54,10 +55,10 @@ impl FileStore {
     pub(crate) fn new(folder: &Path, opened: Opened) -> FileStore {
         let Opened { env, rows, settings, owner } = opened;
         FileStore {
-            keeper: Keeper::start(folder, &env, settings.sync),
+            keeper: Keeper::start(folder, &env, &owner, settings.sync),
             env,
             rows,
-            _owner: owner,
+            owner,
             folder: folder.to_owned(),
             settings,
             evicted: AtomicU64::new(0),
@@ -73,6 +74,10 @@ impl FileStore {
 
     pub(crate) fn settings(&self) -> Settings {
         self.settings
+    }
+
+    pub(crate) fn owner(&self) -> &File {
+        &self.owner
     }
 
     fn fail(&self, fault: Fault) -> FileError {
@@ -254,13 +259,13 @@ mod tests {
         let options = Options { max_keys: Some(1), sync: None };
         let store = open(&folder, options).expect("a store");
         // As in a drop that has come so far.
-        let FileStore { env, _owner, .. } = std::sync::Arc::into_inner(store).expect("the only one");
+        let FileStore { env, owner, .. } = std::sync::Arc::into_inner(store).expect("the only one");
         std::thread::scope(|scope| {
             let opening = scope.spawn(|| open(&folder, options).map_err(|error| error.to_string()));
             // Without patience, it fails in this time. With it, the time does not matter.
             sleep(Duration::from_millis(50));
             assert!(!opening.is_finished());
-            drop((env, _owner));
+            drop((env, owner));
             drop(opening.join().expect("no panic").expect("a store"));
         });
         let _ = std::fs::remove_dir_all(folder);

@@ -345,3 +345,22 @@ fn a_forked_child_is_refused_and_its_parent_goes_on() {
     assert_eq!(status, 7);
     assert_eq!(granted(&store, &limit, "ann", 3), 2);
 }
+
+/// Another process would make the folder anew, and share nothing with this one.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_was_removed_while_it_is_open_opens_once_it_is_closed() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 3.0);
+    assert_eq!(granted(&store, &limit, "key", 4), 3);
+    fs::remove_dir_all(&folder.0).expect("our own folder");
+    for _ in 0..2 {
+        let error = folder.open_with(Options::default()).expect_err("no folder");
+        assert!(error.contains("it was removed while this process has it open"), "{error}");
+    }
+    drop((limit, store));
+    let store = folder.open();
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "key", 4), 3);
+    assert!(std::sync::Arc::ptr_eq(&store, &folder.open()));
+}
