@@ -93,16 +93,12 @@ impl Slots {
 
     /// A field that a line may lack.
     pub(crate) fn stated(&mut self, names: Vec<String>) -> usize {
-        self.add(names, true)
+        self.add(known(names), true)
     }
 
     /// Index of the key with these parts, each given by its names; `None` where there are no parts.
     pub(crate) fn key(&mut self, parts: Vec<Vec<String>>, rule: bool) -> Option<usize> {
-        let address = || ADDRESSES.map(str::to_owned).to_vec();
-        let parts: Vec<Vec<String>> = parts
-            .into_iter()
-            .map(|names| if names.iter().any(|name| same(name, "ip")) { address() } else { names })
-            .collect();
+        let parts: Vec<Vec<String>> = parts.into_iter().map(known).collect();
         if parts.is_empty() {
             return None;
         }
@@ -222,7 +218,10 @@ impl Wanted {
         record.counts.clear();
         let mut limited = false;
         for scope in &self.scopes {
-            let is_it = |(slot, text): &(usize, String)| fields.get(*slot) == Some(text.as_bytes());
+            let is_it = |(slot, text): &(usize, String)| match fields.get(*slot) {
+                Some(found) if is_address(&slots[*slot]) => key::address(found) == text.as_bytes(),
+                found => found == Some(text.as_bytes()),
+            };
             let applies = if scope.fallback { !limited } else { scope.matches.iter().all(is_it) };
             limited |= applies && !scope.shadow;
             for slot in scope.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
@@ -273,7 +272,15 @@ fn number(text: &[u8]) -> Option<f64> {
 }
 
 fn is_address(slot: &Slot) -> bool {
-    slot.names[0] == ADDRESSES[0]
+    slot.names == ADDRESSES
+}
+
+/// The names of a field, or all those of the client's address.
+fn known(names: Vec<String>) -> Vec<String> {
+    match names.as_slice() {
+        [name] if same(name, ADDRESSES[0]) => ADDRESSES.map(str::to_owned).to_vec(),
+        _ => names,
+    }
 }
 
 fn lacks(slot: &Slot) -> String {

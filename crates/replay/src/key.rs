@@ -20,6 +20,13 @@ pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     key.extend_from_slice(text);
 }
 
+/// An address as `clientIp` writes it.
+pub(crate) fn address(text: &[u8]) -> Vec<u8> {
+    let mut address = Vec::with_capacity(text.len());
+    write_part(text, true, &mut address);
+    address
+}
+
 /// The same text as one part of a `tupleKey`: preceded by its length in UTF-16 code units.
 pub(crate) fn write_tuple_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     let mut part = Vec::with_capacity(text.len());

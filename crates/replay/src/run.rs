@@ -144,6 +144,9 @@ impl Replay {
                 ControlFlow::Continue(())
             })?;
         }
+        for limit in limits.iter().filter(|limit| !limit.scope.matches.is_empty() && !tally.applied[limit.number]) {
+            notes.push(format!("{}: no request matches; the log may lack the fields of its `match`", limit.name));
+        }
         let mut reports = Vec::new();
         for ((limit, key), suggestion) in limits.iter().zip(names).zip(suggestions) {
             reports.push(limit_report(&mut trace, &tally, limit, key, suggestion, tables)?);

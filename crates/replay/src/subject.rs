@@ -129,6 +129,12 @@ fn of_rule(
     if rule.tiers.is_some() {
         notes.push(format!("{}: its tiers are left out; every request has the rule's own limit", rule.name));
     }
+    if rule.enforcement.block.is_some() && !rule.enforcement.shadow {
+        notes.push(format!(
+            "{}: its block is left out; a server blocks a key that is denied again and again",
+            rule.name
+        ));
+    }
     if rule.limit.policy.shards() > 1 {
         notes.push(format!("{}: its shards are replayed as one", rule.name));
     }

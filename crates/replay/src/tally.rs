@@ -21,6 +21,8 @@ pub(crate) struct Tally {
     decider: Decider,
     pub(crate) debts: Debts,
     keys: Vec<Option<usize>>,
+    /// Per limit, whether it applied to a request.
+    pub(crate) applied: Vec<bool>,
     pub(crate) denied_by: Vec<u64>,
     tops: Vec<Top>,
     pub(crate) granted: u64,
@@ -41,6 +43,7 @@ impl Tally {
             decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),
             keys: subjects.iter().map(|subject| subject.key).collect(),
+            applied: vec![false; subjects.len()],
             denied_by: vec![0; subjects.len()],
             tops: subjects.iter().map(|_| Top::new(COUNTED)).collect(),
             granted: 0,
@@ -66,7 +69,11 @@ impl Tally {
         for (_, peak) in &mut self.peaks {
             peak.add(*now, count);
         }
-        for (limit, decision) in decided.decisions.iter().filter(|(_, decision)| !decision.ok) {
+        for (limit, decision) in decided.decisions {
+            self.applied[*limit] = true;
+            if decision.ok {
+                continue;
+            }
             self.denied_by[*limit] += 1;
             if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
                 self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));

@@ -241,8 +241,9 @@ fn a_rule_has_all_numbers_of_its_document_and_notes_report_what_is_left_out() {
         rule
     };
     let tiers = json!({ "tiers": { "by": "jwt:tier", "settings": { "big": { "rate": 9, "period": 60_000 } } } });
+    let block = json!({ "block": { "after": 1, "for": "1h" } });
     let document = json!({ "rules": [
-        rule("windows", "fixed_window", json!({ "rate": 3, "period": 60_000, "start": 30_000 }), json!({})),
+        rule("windows", "fixed_window", json!({ "rate": 3, "period": 60_000, "start": 30_000 }), block),
         rule("bucket", "token_bucket", json!({ "rate": 2, "period": "1h", "capacity": 4, "shards": 2 }), tiers),
         rule("ahead", "token_bucket", json!({ "rate": 1, "period": "1h", "maxReserved": 2 }), json!({ "reserve": true })),
     ] });
@@ -264,8 +265,33 @@ fn a_rule_has_all_numbers_of_its_document_and_notes_report_what_is_left_out() {
     let expected = [("windows", 3, 3.0, Some(6.0)), ("bucket", 3, 4.0, Some(7.0)), ("ahead", 2, 1.0, Some(3.0))];
     assert_eq!(by, expected);
     assert_eq!((outcome.granted, outcome.denied), (113, 8));
+    let block = "windows: its block is left out; a server blocks a key that is denied again and again";
     let tiers = "bucket: its tiers are left out; every request has the rule's own limit";
-    assert_eq!(outcome.notes, [tiers, "bucket: its shards are replayed as one"]);
+    assert_eq!(outcome.notes, [block, tiers, "bucket: its shards are replayed as one"]);
+}
+
+#[test]
+fn a_rule_matches_an_address_under_all_its_names_and_as_a_server_writes_it() {
+    let rule = |name: &str, rate: u32, matched: Value| {
+        let bucket = json!({ "rate": rate, "period": "1h" });
+        json!({ "name": name, "limit_keys": [], "match": matched, "algorithm": "token_bucket", "algorithm_config": bucket })
+    };
+    let document = json!({ "rules": [
+        rule("v4", 1, json!({ "ip:address": "10.0.0.1" })),
+        rule("v6", 1, json!({ "ip:address": "2001:db8:7::/56" })),
+        rule("header", 3, json!({ "header:ip": "10.0.0.9" })),
+        rule("none", 1, json!({ "header:x-plan": "free" })),
+    ] });
+    // Three are granted: the second and the fourth are denied by their addresses, the last by the header.
+    let log =
+        ["10.0.0.1", "10.0.0.1:4711", "2001:db8:7::1", "2001:db8:7:1::2", "10.0.0.2", "10.0.0.3"].map(|address| {
+            let request = json!({ "time": EPOCH_S, "remote_addr": address, "headers": { "ip": "10.0.0.9" } });
+            format!("{request}\n")
+        });
+    let outcome = run(log.concat(), json!({ "policy": document.to_string() })).unwrap().report;
+    let by: Vec<_> = outcome.limits.iter().map(|limit| limit.denied).collect();
+    assert_eq!((outcome.granted, by), (3, vec![1, 1, 1, 0]));
+    assert_eq!(outcome.notes, ["none: no request matches; the log may lack the fields of its `match`"]);
 }
 
 #[test]
