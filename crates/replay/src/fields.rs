@@ -68,6 +68,9 @@ impl Key {
                 Some(text) => key::write_part(text, is_address, key),
             }
         }
+        if key.len() > MAX_KEY_BYTES && self.rule {
+            key::hash(key);
+        }
         if key.len() > MAX_KEY_BYTES {
             return Err(format!("a key of {} bytes; a limiter takes {MAX_KEY_BYTES}", key.len()));
         }

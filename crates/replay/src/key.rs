@@ -1,5 +1,6 @@
 //! Keys as the package writes them, so that a replay is about the limits that a server keeps.
 
+use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -10,6 +11,15 @@ const TRANSLATOR: u128 = 0x0064_ff9b << 96;
 
 /// What stands for a part that a request lacks, in the key of a rule.
 pub(crate) const ABSENT: u8 = b'-';
+
+/// What the hash of a long key of a rule begins with.
+pub(crate) const HASHED: &str = "sha256:";
+
+/// Replaces the key of a rule by its hash, as `boundedKey` does where a key is longer than a limiter takes.
+pub(crate) fn hash(key: &mut Vec<u8>) {
+    let hex: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
+    *key = format!("{HASHED}{hex}").into_bytes();
+}
 
 /// A field's text; an address as `clientIp` writes it, where it is one.
 pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {

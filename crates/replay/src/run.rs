@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::fields::{Record, Slots, Wanted};
 use crate::html;
 use crate::inline;
+use crate::key;
 use crate::options::Options;
 use crate::reader::{Reader, Visit};
 use crate::report::{LimitReport, Report, Suggestion, WorstKey};
@@ -203,7 +204,7 @@ fn limit_report(
     let mut worst = tally.worst(limit.number);
     if limit.rule && key.len() == 1 {
         // The part alone, without its length.
-        for WorstKey { key, .. } in &mut worst {
+        for WorstKey { key, .. } in worst.iter_mut().filter(|worst| !worst.key.starts_with(key::HASHED)) {
             key.drain(..key.find(':').map_or(0, |at| at + 1));
         }
     }

@@ -210,6 +210,22 @@ fn requests_that_lack_a_part_of_a_rules_key_share_one_key_and_are_no_bad_lines()
 }
 
 #[test]
+fn a_long_key_of_a_rule_is_hashed_as_on_a_server() {
+    let line = |token: &str| {
+        format!("{{\"time\":{EPOCH_S},\"ip\":\"::1\",\"plan\":\"pro\",\"authorization\":\"Bearer {token}\"}}\n")
+    };
+    let long = "x".repeat(1100);
+    let log = line(&long).repeat(3) + &line(&format!("{long}y"));
+    let outcome = run(log, rules(json!(["header:authorization"]))).unwrap().report;
+    assert_eq!((outcome.read.bad, outcome.granted, outcome.denied), (0, 3, 1));
+    // As the package's `policyKey` writes it.
+    assert_eq!(
+        outcome.limits[0].worst[0].key,
+        "sha256:59a71fc36904d84ba2bba5c3492ab0f00bb2fda8d5ef873bac3244e8b0b0e993"
+    );
+}
+
+#[test]
 fn the_windows_of_a_rule_are_those_of_a_server() {
     let window = json!({ "rate": 1, "period": "1h" });
     let rule = json!({ "name": "w", "limit_keys": ["header:x-api-key"], "algorithm": "fixed_window", "algorithm_config": window });
