@@ -85,7 +85,8 @@ pub(crate) struct Peak {
 
 impl Peak {
     pub(crate) fn new(width_ms: f64) -> Peak {
-        Peak { width_ms, latest: vec![(-1.0, 0.0); 4096], at: 0.0, tokens: 0.0 }
+        // Fewer tokens than any step has: requests may cost nothing.
+        Peak { width_ms, latest: vec![(-1.0, 0.0); 4096], at: 0.0, tokens: -1.0 }
     }
 
     pub(crate) fn add(&mut self, now: f64, count: f64) {

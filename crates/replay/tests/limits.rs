@@ -109,6 +109,12 @@ fn a_request_needs_all_limits_and_each_limit_counts_its_denials() {
 }
 
 #[test]
+fn requests_that_cost_nothing_have_a_busiest_second_in_the_log() {
+    let outcome = report(&[(1000, 0, 0.0), (2000, 0, 0.0)], line("token_bucket", 1.0, 1000, 1.0));
+    assert_eq!((outcome.peaks[0].at, outcome.peaks[0].tokens), ((EPOCH_S + 1) as f64 * 1e3, 0.0));
+}
+
+#[test]
 fn a_policy_document_determines_the_matching_requests_the_key_and_the_cost() {
     let document = json!({
         "rules": [
