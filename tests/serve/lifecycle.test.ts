@@ -184,17 +184,18 @@ describe("SIGTERM", () => {
 
   test("a client that leaves within its body, or is cut off, is no failure of the service: the log has no line", async () => {
     await using service = await serving(POLICIES, ["--shutdown-timeout", "100ms"]);
-    const half = async () => {
+    const half = async (rest: string) => {
       const client = connect(Number(new URL(service.url).port), "127.0.0.1");
       client.on("error", () => {});
-      const head =
-        "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n";
-      await new Promise((sent) => client.write(`${head}{"na`, sent));
+      const head = "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+      await new Promise((sent) => client.write(`${head}${rest}{"na`, sent));
       await service.request("/healthz");
       return client;
     };
-    (await half()).destroy();
-    await half();
+    for (const rest of ["Content-Length: 50\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n32\r\n"]) {
+      (await half(rest)).destroy();
+      await half(rest);
+    }
     expect(await service.end()).toBe(0);
     expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
   });

@@ -35,13 +35,15 @@ export interface Service {
 
 const PROBE = { config: { kind: "token bucket", rate: 1, period: 1000 } } as const;
 
+/** Throws a {@link RequestError} where the connection ended within the body. It is no defect, which the log would report with its stack. */
+function incomplete(error: NodeJS.ErrnoException): never {
+  if (error.code !== "ECONNRESET") throw error;
+  throw new RequestError({ field: "body", rule: "complete", remedy: "Send all of it." });
+}
+
 /** The body of a request. Throws a {@link RequestError} where it is not complete, or not JSON. */
 async function bodyOf(c: Context): Promise<unknown> {
-  const text = await c.req.text().catch((error: NodeJS.ErrnoException): never => {
-    if (error.code !== "ECONNRESET") throw error;
-    // The connection ended, so no response arrives. It is no defect, which the log would report with its stack.
-    throw new RequestError({ field: "body", rule: "complete", remedy: "Send all of it." });
-  });
+  const text = await c.req.text().catch(incomplete);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -176,7 +178,7 @@ function limitedTo(maxSize: number, handle: Handler): Handler {
     if (length !== undefined && c.req.header("transfer-encoding") === undefined) {
       return Number(length) <= maxSize ? handle(c) : onError(c);
     }
-    return behind(counting, c, handle);
+    return behind(counting, c, handle).catch(incomplete);
   };
 }
 
