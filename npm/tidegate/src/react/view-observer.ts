@@ -39,7 +39,11 @@ export class ViewObserver {
 
   /** A field of what was shown, which counts as shown from now on. */
   read<F extends keyof View>(view: View, field: F): View[F] {
-    this.#fields.add(field);
+    if (!this.#fields.has(field)) {
+      this.#fields.add(field);
+      // A child that was given the fields may render alone, and no effect of the hook follows.
+      if (this.#changed !== undefined) void Promise.resolve().then(() => this.rendered());
+    }
     return view[field];
   }
 

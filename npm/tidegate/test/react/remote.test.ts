@@ -134,6 +134,31 @@ describe("what a component shows", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("counts down a field that a child reads later, when it renders alone", async () => {
+    const far = server({ value: 0 });
+    const from = new RemoteLimits(far.load);
+    await from.refresh("message");
+    const observer = new ViewObserver({
+      from,
+      name: "message",
+      wish: { count: 3, reserve: false },
+      tick: 1000,
+      initial: undefined,
+    });
+    const read = () => observer.read(observer.view(), "retryAfter");
+    const shown: unknown[] = [];
+    observer.read(observer.view(), "ok");
+    const stop = observer.subscribe(() => void shown.push(read()));
+    await settled();
+    passTime(1500);
+    // The child's render, which the component that has the hook takes no part in.
+    read();
+    await settled();
+    for (let i = 0; i < 20; i++) passTime(100);
+    expect(shown).toEqual([2000, 1000, undefined]);
+    stop();
+  });
+
   test("is never granted if no wait helps", async () => {
     const { shown, stop } = show(new RemoteLimits(server().load), ["ok", "retryAt", "retryAfter"], { count: 6 });
     await settled();
