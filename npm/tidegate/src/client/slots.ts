@@ -140,7 +140,9 @@ export class Slots {
   }
 
   #last(): Slot | undefined {
-    return this.#slots.length > this.#head ? this.#slots.at(-1) : undefined;
+    const { length } = this.#slots;
+    // Not `at`, which older Hermes and QuickJS lack.
+    return length > this.#head ? this.#slots[length - 1] : undefined;
   }
 
   /** Whether no other client took tokens between two reservations. */

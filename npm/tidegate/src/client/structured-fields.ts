@@ -18,7 +18,8 @@ const KINDS: readonly (readonly [pattern: RegExp, kind: Item["kind"], parse: (in
   [/(-?(?:\d{1,12}\.\d{1,3}|\d{1,15}))(?![\d.])/y, "number", Number],
   [/"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"/y, "string", (inner) => inner.replace(/\\(.)/g, "$1")],
   [/([A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*)/y, "token", String],
-  [/:([A-Za-z0-9+/]*={0,2}):/y, "bytes", atob],
+  // React Native before 0.74 has no `atob`, and no field of limits has bytes that are read.
+  [/:([A-Za-z0-9+/]*={0,2}):/y, "bytes", globalThis.atob ?? String],
   [/\?([01])/y, "boolean", (inner) => inner === "1"],
   [/@(-?\d{1,15})(?![\d.])/y, "date", Number],
   [/%"((?:[\x20\x21\x23\x24\x26-\x7e]|%[0-9a-f]{2})*)"/y, "display", decodeURIComponent],
