@@ -81,7 +81,8 @@ export interface GateOptions<R, D> {
   denied?: D | undefined;
   /**
    * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
-   * `undefined` changes nothing. `aborted` is true where the client left before the response was complete. Handlers of
+   * `undefined` changes nothing. With several limits a number is the tokens of each; an object has them by the limits' names,
+   * and the others keep what they took: `{ tokens: 900 }`. `aborted` is true where the client left before the response was complete. Handlers of
    * `fetch` and Next.js, and Hono, are settled when they have returned a response, except on @hono/node-server: return a
    * promise of the tokens where its body is a stream.
    */
