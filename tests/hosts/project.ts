@@ -3,16 +3,16 @@ import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { here as machine, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
-import { install, type Installed, root } from "../packaging/installed.ts";
+import { forTests, install, type Installed, root } from "../packaging/installed.ts";
 import { vectors } from "../stores/vectors.ts";
 import { invalidJson } from "./invalid.ts";
 
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
-/** With the files of `tests/hosts/program` and of the runtime's own folder. */
+/** With the files of `tests/hosts/program` and of the runtime's own folder. It is removed after the tests of the file. */
 export function project(runtime: string): Installed {
-  const user = install();
+  const user = forTests(install());
   for (const folder of ["program", runtime]) {
     cpSync(join(here, folder), user.folder, { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
   }

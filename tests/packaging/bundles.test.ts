@@ -1,16 +1,11 @@
 import { createContext, runInContext } from "node:vm";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { bundle as bundleOf } from "./bundle.ts";
-import { entries, install, type Installed } from "./installed.ts";
+import { entries, forTests, install } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
-let user: Installed;
-
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 const bundle = (text: string, conditions: string[], external: string[] = []): Promise<string> =>
   bundleOf(user, text, { conditions, external });

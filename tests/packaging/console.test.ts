@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lint, moduleTypeProblems } from "./checkers.ts";
-import { install, type Installed, type Manifest, output } from "./installed.ts";
+import { forTests, install, output } from "./installed.ts";
 
-let user: Installed;
-let manifest: Manifest;
-
-beforeAll(() => {
-  user = install();
-  user.add(user.console.tarball);
-  manifest = user.manifest("tidegate-console");
-});
-afterAll(() => user.remove());
+const user = forTests(install());
+user.add(user.console.tarball);
+const manifest = user.manifest("tidegate-console");
 
 describe("the tarball of tidegate-console", () => {
   test("contains its modules with the page, their types, the list of bundled packages, the licences and the readme", () => {

@@ -4,22 +4,16 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { Script } from "node:vm";
 import { ModuleKind, ScriptTarget, transpileModule } from "typescript";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lint, typeProblems } from "./checkers.ts";
 import { reached } from "./graph.ts";
-import { type Conditions, install, type Installed, type Manifest, npmInstall, output, root } from "./installed.ts";
+import { type Conditions, forTests, install, npmInstall, output, root } from "./installed.ts";
 
 const targetsOf = (conditions: Conditions): readonly string[] =>
   typeof conditions === "string" ? [conditions] : Object.values(conditions).flatMap(targetsOf);
 
-let user: Installed;
-let manifest: Manifest;
-
-beforeAll(() => {
-  user = install();
-  manifest = user.manifest();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
+const manifest = user.manifest();
 
 /** Files that package.json does not name: parts that entries share, and what the hosts load. */
 const BESIDES = [

@@ -1,14 +1,10 @@
 /** A strict TypeScript app for each framework, in an empty folder that has the packed package and the framework. */
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { install, type Installed, output, root } from "./installed.ts";
+import { describe, expect, test } from "vitest";
+import { forTests, install, output, root } from "./installed.ts";
 
-let user: Installed;
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 const APPS = join(root, "tests/packaging/frameworks");
 

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import { digestOf } from "../../npm/scripts/files.mjs";
 import { remove, temporaryFolder } from "../support/folders.ts";
 
@@ -137,6 +138,12 @@ export function install({ addons: wanted = false } = {}): Installed {
   const manifest = (name = "tidegate") =>
     JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as Manifest;
   return { tarball, packed, ...tools, addons, folder, add, manifest, write, remove: () => remove(folder) };
+}
+
+/** A project that is removed after the tests of the file. */
+export function forTests(user: Installed): Installed {
+  afterAll(() => user.remove());
+  return user;
 }
 
 /** What conditions of package.json lead to. */

@@ -1,15 +1,11 @@
 /** Bundles for browsers contain what a limiter needs for stores that can fail only through such a store. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { bundle } from "./bundle.ts";
-import { install, type Installed } from "./installed.ts";
+import { forTests, install } from "./installed.ts";
 
-let user: Installed;
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 const OWN = `
   const fail = () => Promise.reject(new Error("down"));

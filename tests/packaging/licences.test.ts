@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import satisfies from "spdx-satisfies";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { remove, temporaryFolder } from "../support/folders.ts";
-import { install, type Installed, output, root } from "./installed.ts";
+import { forTests, install, output, root } from "./installed.ts";
 
 /** Redistribution only requires the notices, which THIRD-PARTY-LICENSES has. The same list as in deny.toml. */
 const ALLOWED = ["MIT", "Apache-2.0", "BSD-3-Clause", "BSL-1.0", "ISC", "OLDAP-2.8", "Unicode-3.0", "Zlib"];
@@ -14,23 +14,14 @@ interface Bill {
   components: { name: string; version: string; licenses: { expression?: string; license?: { id: string } }[] }[];
 }
 
-let user: Installed;
-let folder: string;
-let bills: { name: string; text: string; bill: Bill }[];
-
-beforeAll(() => {
-  user = install({ addons: true });
-  folder = temporaryFolder("sbom");
-  const files = output(process.execPath, ["npm/scripts/sbom.mjs", folder], { cwd: root }).trim().split("\n");
-  bills = files.map((file) => {
-    const text = readFileSync(file, "utf8");
-    const bill = JSON.parse(text) as Bill;
-    return { name: bill.metadata.component.name, text, bill };
-  });
-});
-afterAll(() => {
-  user.remove();
-  remove(folder);
+const user = forTests(install({ addons: true }));
+const folder = temporaryFolder("sbom");
+afterAll(() => remove(folder));
+const files = output(process.execPath, ["npm/scripts/sbom.mjs", folder], { cwd: root }).trim().split("\n");
+const bills = files.map((file) => {
+  const text = readFileSync(file, "utf8");
+  const bill = JSON.parse(text) as Bill;
+  return { name: bill.metadata.component.name, text, bill };
 });
 
 const expression = ({ licenses: [one] }: Bill["components"][number]): string =>

@@ -1,18 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entries, install, type Installed, output, root } from "./installed.ts";
+import { describe, expect, test } from "vitest";
+import { entries, forTests, install, output, root } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
-let user: Installed;
-let all: string[];
-
-beforeAll(() => {
-  user = install();
-  all = entries(user.manifest());
-});
-afterAll(() => user.remove());
+const user = forTests(install());
+const all = entries(user.manifest());
 
 const run = (path: string) => output(process.execPath, [path], { cwd: user.folder }).trim();
 const print = "console.log(globalThis.answers);";

@@ -3,38 +3,31 @@ import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileS
 import { createRequire } from "node:module";
 import { join, parse } from "node:path";
 import { build, type BuildOptions } from "esbuild";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { here, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
-import { install, type Installed, type Manifest, output, root } from "./installed.ts";
+import { forTests, install, type Manifest, output, root } from "./installed.ts";
 
-let user: Installed;
+const user = forTests(install({ addons: true }));
 /** This machine's package, and the file of its addon, as unpacked from the tarball. */
 const name = packageOf(here());
-let addon: string;
-let whole: Buffer;
-
-beforeAll(() => {
-  user = install({ addons: true });
-  const own = user.addons.find((one) => one.name === name);
-  if (own === undefined) throw new Error(`${name} is not built: npm run build`);
-  user.add(user.tarball, own.tarball);
-  addon = createRequire(join(user.folder, "package.json")).resolve(name);
-  whole = readFileSync(addon);
-  user.write(
-    "shared.mjs",
-    `import { shared } from "tidegate/shared";
-    process.on("warning", ({ code, message, detail }) => console.log(code, message, detail));
-    shared();
-    console.log(shared().name);`,
-  );
-  user.write("wasm.mjs", 'import { defineLimits } from "tidegate"; defineLimits({}); console.log("answers");');
-  user.write(
-    "file.mjs",
-    `import { file } from "tidegate/file";
-    try { file("./limits"); } catch (error) { console.log(error.code, error.message); }`,
-  );
-});
-afterAll(() => user.remove());
+const own = user.addons.find((one) => one.name === name);
+if (own === undefined) throw new Error(`${name} is not built: npm run build`);
+user.add(user.tarball, own.tarball);
+const addon = createRequire(join(user.folder, "package.json")).resolve(name);
+const whole = readFileSync(addon);
+user.write(
+  "shared.mjs",
+  `import { shared } from "tidegate/shared";
+  process.on("warning", ({ code, message, detail }) => console.log(code, message, detail));
+  shared();
+  console.log(shared().name);`,
+);
+user.write("wasm.mjs", 'import { defineLimits } from "tidegate"; defineLimits({}); console.log("answers");');
+user.write(
+  "file.mjs",
+  `import { file } from "tidegate/file";
+  try { file("./limits"); } catch (error) { console.log(error.code, error.message); }`,
+);
 
 const runIn = (cwd: string, ...args: string[]) => {
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });

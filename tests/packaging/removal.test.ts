@@ -1,15 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { install, type Installed, output } from "./installed.ts";
+import { describe, expect, test } from "vitest";
+import { forTests, install, output } from "./installed.ts";
 import { ANSWERS, use } from "./program.ts";
 
-let user: Installed;
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 /** Files and links, without folders, which npm may leave empty. */
 const under = (folder: string): string[] =>

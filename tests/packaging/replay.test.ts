@@ -4,9 +4,9 @@ import { cpSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lint, moduleTypeProblems } from "./checkers.ts";
-import { install, type Installed, type Manifest, output, root } from "./installed.ts";
+import { forTests, install, output, root } from "./installed.ts";
 
 interface Report {
   read: { requests: number; bad: number; outOfOrder: number };
@@ -18,20 +18,14 @@ interface Report {
   limits: { worst: { key: string; denied: number; atMost: number; longestWait: number }[]; smallestCapacity: number }[];
 }
 
-let user: Installed;
-let bin: string;
-let manifest: Manifest;
+const user = forTests(install());
+const bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
+const tidegate = (args: string[], input?: string | Buffer): SpawnSyncReturns<string> =>
+  spawnSync(process.execPath, [bin, ...args], { cwd: user.folder, encoding: "utf8", ...(input ? { input } : {}) });
 /** The result of `tidegate replay` before the package was installed. */
-let without: SpawnSyncReturns<string>;
-
-beforeAll(() => {
-  user = install();
-  bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
-  without = tidegate(["replay", "access.log", "--limit", "rate=1 period=1s"]);
-  user.add(user.replay.tarball);
-  manifest = user.manifest("tidegate-replay");
-});
-afterAll(() => user.remove());
+const without = tidegate(["replay", "access.log", "--limit", "rate=1 period=1s"]);
+user.add(user.replay.tarball);
+const manifest = user.manifest("tidegate-replay");
 
 describe("the tarball of tidegate-replay", () => {
   test("contains only its programs, their types, the wasm, the licences and the readme", () => {
@@ -85,9 +79,6 @@ describe("the tarball of tidegate-replay", () => {
     ]);
   });
 });
-
-const tidegate = (args: string[], input?: string | Buffer): SpawnSyncReturns<string> =>
-  spawnSync(process.execPath, [bin, ...args], { cwd: user.folder, encoding: "utf8", ...(input ? { input } : {}) });
 
 function report(args: string[], input?: string | Buffer): Report {
   const { status, stdout, stderr } = tidegate(["replay", "--json", ...args], input);

@@ -1,24 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { start } from "../support/processes.ts";
 import { lint, moduleTypeProblems } from "./checkers.ts";
-import { install, type Installed, type Manifest, output } from "./installed.ts";
+import { forTests, install, output } from "./installed.ts";
 
-let user: Installed;
-let bin: string;
-let manifest: Manifest;
+const user = forTests(install());
+const bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
 /** What `tidegate serve` printed before the package was installed. */
-let without: string;
-
-beforeAll(() => {
-  user = install();
-  bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
-  without = spawnSync(process.execPath, [bin, "serve"], { cwd: user.folder, encoding: "utf8" }).stderr;
-  user.add(user.tarball, user.serve.tarball);
-  manifest = user.manifest("tidegate-serve");
-});
-afterAll(() => user.remove());
+const without = spawnSync(process.execPath, [bin, "serve"], { cwd: user.folder, encoding: "utf8" }).stderr;
+user.add(user.tarball, user.serve.tarball);
+const manifest = user.manifest("tidegate-serve");
 
 describe("the tarball of tidegate-serve", () => {
   test("contains its programs, their types, the list of bundled packages, the licences and the readme", () => {

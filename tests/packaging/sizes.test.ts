@@ -2,15 +2,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { OURS, scriptOf } from "../bench/sizes/programs.mjs";
-import { install, type Installed, root } from "./installed.ts";
+import { forTests, install, root } from "./installed.ts";
 
-let user: Installed;
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 /** The table of ceilings: by program, the most kB that it may weigh. */
 const ceilings = new Map(

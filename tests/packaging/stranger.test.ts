@@ -1,25 +1,20 @@
 /** Other projects' tools: another compiler, other type libraries, other test runners. */
 import { existsSync, readFileSync, symlinkSync, cpSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entries, install, type Installed, output, root } from "./installed.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { entries, forTests, install, output, root } from "./installed.ts";
 
 const here = join(root, "tests/packaging/stranger");
 const theirs = join(here, "node_modules");
 const ours = join(root, "node_modules");
 if (!existsSync(theirs)) throw new Error("npm install --ignore-scripts --prefix tests/packaging/stranger");
 
-let user: Installed;
-let all: string[];
-beforeAll(() => {
-  user = install();
-  const link = (from: string, name: string) =>
-    symlinkSync(join(from, name), join(user.folder, "node_modules", name), "junction");
-  for (const name of ["jest", "@jest", "@types", "undici-types"]) link(theirs, name);
-  link(ours, "vitest");
-  all = entries(user.manifest());
-});
-afterAll(() => user.remove());
+const user = forTests(install());
+const link = (from: string, name: string) =>
+  symlinkSync(join(from, name), join(user.folder, "node_modules", name), "junction");
+for (const name of ["jest", "@jest", "@types", "undici-types"]) link(theirs, name);
+link(ours, "vitest");
+const all = entries(user.manifest());
 
 const COMPILERS: Readonly<Record<string, string>> = {
   "5.4, the least": join(theirs, "typescript-5.4"),

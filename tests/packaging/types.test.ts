@@ -1,13 +1,8 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { install, type Installed, output, root } from "./installed.ts";
+import { describe, expect, test } from "vitest";
+import { forTests, install, output, root } from "./installed.ts";
 
-let user: Installed;
-
-beforeAll(() => {
-  user = install();
-});
-afterAll(() => user.remove());
+const user = forTests(install());
 
 const PROGRAM = `import { defineLimits, MINUTE } from "tidegate";
 import type { RedisLike } from "tidegate/redis";

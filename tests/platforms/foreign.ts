@@ -19,7 +19,6 @@ export interface Foreign {
   write(path: string, text: string): string;
   /** Runs a program of the project, and parses what it prints. */
   run(program: string, ...args: string[]): Promise<unknown>;
-  remove(): void;
 }
 
 /** A user's project whose programs another system's Node.js runs, with the addon as the package `@tidegate/<as>`. */
@@ -49,6 +48,5 @@ export function foreign(platform: string, as: string = platform): Foreign {
       const options = { cwd: user.folder, env, maxBuffer: 2 ** 26 };
       return JSON.parse((await exec(program, [...before, name, ...args], options)).stdout);
     },
-    remove: () => user.remove(),
   };
 }

@@ -1,7 +1,7 @@
 /** Linux with musl 1.2.5, on a real Node.js that is linked with it. x64 is part of the full run; arm64 runs under qemu where it is built. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { replay, replayShared, type Result } from "../hosts/runtimes.ts";
 import { addonOf, foreign } from "./foreign.ts";
 
@@ -11,7 +11,6 @@ const PLATFORMS = ["linux-x64-musl", "linux-arm64-musl"].filter(
 
 for (const platform of PLATFORMS) {
   const node = foreign(platform);
-  afterAll(() => node.remove());
   const emulated = platform !== "linux-x64-musl";
   const memory = (await node.run("print-memory.js")) as Result[];
   const shared = await node.run("shared.js");

@@ -3,7 +3,7 @@
  * the full run. `file()` does not run there: LMDB maps a file before it has its size and commits its pages later, which Wine 8 refuses.
  */
 import { existsSync } from "node:fs";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { replay, replayShared, type Result } from "../hosts/runtimes.ts";
 import { addonOf, foreign } from "./foreign.ts";
 
@@ -17,7 +17,6 @@ test("the package of Windows is named as its Node.js requests it", async () => {
 
 if (existsSync(addonOf(platform))) {
   const node = foreign(platform, "win32-x64-msvc");
-  afterAll(() => node.remove());
   const memory = (await node.run("print-memory.js")) as Result[];
   const shared = await node.run("shared.js");
 

@@ -31,9 +31,9 @@ export async function serve(folder: string): Promise<Site> {
   return { origin: `http://127.0.0.1:${port}`, stop: () => server.close() };
 }
 
-/** Serves a project and starts a browser. After the tests of the file both end, and the project is removed. */
+/** Serves a project and starts a browser. After the tests of the file both end. */
 export async function browse<Browser extends { close(): Promise<void> }>(
-  user: { readonly folder: string; remove(): void },
+  user: { readonly folder: string },
   launched: Promise<Browser>,
 ): Promise<{ origin: string; browser: Browser }> {
   const browser = await launched;
@@ -41,7 +41,6 @@ export async function browse<Browser extends { close(): Promise<void> }>(
   afterAll(async () => {
     await browser.close();
     site.stop();
-    user.remove();
   });
   return { origin: site.origin, browser };
 }

@@ -2,8 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Installed } from "../../packaging/installed.ts";
+import { describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 
 const PROGRAM = `import { inMemory } from "./memory.js";
@@ -22,11 +21,7 @@ const BUILDS = {
   },
 };
 
-let user: Installed;
-beforeAll(() => {
-  user = project("builds");
-});
-afterAll(() => user.remove());
+const user = project("builds");
 
 describe.each(Object.entries(BUILDS))("the engine compiled %s", (name, { conditions, first, begin }) => {
   test("passes the store suite, and every vector", async () => {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { addAddon, project } from "../project.ts";
 import { inRuntime, replay, replayShared, type Result } from "../runtimes.ts";
@@ -12,7 +12,6 @@ const exec = promisify(execFile);
 
 await inRuntime("bun", async (bun) => {
   const user = project("bun");
-  afterAll(() => user.remove());
   const run = async (program: string): Promise<string> => {
     const env = { ...process.env, BUN_INSTALL_CACHE_DIR: user.folder, DO_NOT_TRACK: "1" };
     return (await exec(bun, ["--no-install", program], { cwd: user.folder, env, maxBuffer: 2 ** 26 })).stdout;

@@ -33,12 +33,11 @@ await inRuntime("bundlers", () =>
 );
 
 await inRuntime("bundlers", () => {
+  const user = project("bundlers");
   test("webpack 5 for Node.js: it contains the engine once, and webpack warns of nothing", async () => {
-    const user = project("bundlers");
     const out = join(user.folder, "built-node");
     expect(await webpackForNode(user.folder, out)).toBe("");
     const modules = readFileSync(join(out, "built.cjs"), "utf8").match(/AGFzbQ/g);
     expect(modules).toHaveLength(1);
-    user.remove();
   });
 });

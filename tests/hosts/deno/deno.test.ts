@@ -3,7 +3,7 @@ import { execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { addAddon, project } from "../project.ts";
 import { inRuntime, replay, type Result } from "../runtimes.ts";
 
@@ -11,7 +11,6 @@ const exec = promisify(execFile);
 
 await inRuntime("deno", async (deno) => {
   const user = project("deno");
-  afterAll(() => user.remove());
   const env = { ...process.env, DENO_NO_UPDATE_CHECK: "1", DENO_DIR: join(user.folder, ".deno") };
 
   const flags = ["run", "--no-prompt", "--no-remote", "--node-modules-dir=manual"];

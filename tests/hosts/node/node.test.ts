@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addAddon, project } from "../project.ts";
 import { inRuntime, replay, replayShared, type Result } from "../runtimes.ts";
 
@@ -12,7 +12,6 @@ const exec = promisify(execFile);
 for (const version of ["20.19", "22", "24", "26"] as const) {
   await inRuntime(`Node.js ${version}`, async (node) => {
     const user = project("node");
-    afterAll(() => user.remove());
     addAddon(user);
     user.write("package.json", '{ "private": true, "type": "module" }');
     /** What a program prints, as JSON. It may print no warning, such as one of a deprecation. */

@@ -2,8 +2,8 @@
 import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { install, type Installed, output, root } from "../../packaging/installed.ts";
+import { expect, test } from "vitest";
+import { forTests, install, output, root } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
 import { QUIET } from "../workerd/server.ts";
 
@@ -11,20 +11,16 @@ const here = fileURLToPath(new URL("./", import.meta.url));
 const modules = join(here, "node_modules");
 
 await inRuntime("pool-workers", (vitest) => {
-  let user: Installed;
+  const user = forTests(install());
   const run = (args: string[]): string =>
     output(process.execPath, args, { cwd: user.folder, env: { ...process.env, ...QUIET, NO_COLOR: "1" } });
 
-  beforeAll(() => {
-    user = install();
-    cpSync(join(here, "user"), user.folder, { recursive: true });
-    for (const name of ["vitest", "@cloudflare"]) {
-      const place = join(user.folder, "node_modules", name);
-      mkdirSync(join(place, ".."), { recursive: true });
-      if (!existsSync(place)) symlinkSync(join(modules, name), place, "junction");
-    }
-  });
-  afterAll(() => user.remove());
+  cpSync(join(here, "user"), user.folder, { recursive: true });
+  for (const name of ["vitest", "@cloudflare"]) {
+    const place = join(user.folder, "node_modules", name);
+    mkdirSync(join(place, ".."), { recursive: true });
+    if (!existsSync(place)) symlinkSync(join(modules, name), place, "junction");
+  }
 
   test("compiles strictly against the types that wrangler generates", () => {
     // By the wrangler of the other tests: the one beside the runner requires Node.js 22.

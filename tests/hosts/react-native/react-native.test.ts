@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { buildSync } from "esbuild";
-import { afterAll, describe } from "vitest";
+import { describe } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
 
@@ -14,7 +14,6 @@ const HERMES = { linux: "linux64-bin/hermes", darwin: "osx-bin/hermes", win32: "
 
 await inRuntime("react-native", async () => {
   const user = project("react-native/user");
-  afterAll(() => user.remove());
   const run = async (program: string, ...args: string[]): Promise<string> =>
     (await exec(program, args, { cwd: user.folder, maxBuffer: 2 ** 26 })).stdout;
 

@@ -1,8 +1,8 @@
 /** The oldest compatibility dates of Workers that the package runs with. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { install, type Installed, output, root } from "../../packaging/installed.ts";
+import { expect, test } from "vitest";
+import { forTests, install, output, root } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
 import { QUIET } from "./server.ts";
 
@@ -31,15 +31,11 @@ interface Worker {
 }
 
 await inRuntime("workerd", (wrangler) => {
-  let user: Installed;
-  beforeAll(() => {
-    user = install();
-    user.write("worker.js", WORKER);
-    const args = ["deploy", "worker.js", "--name", "old", "--dry-run", "--outdir", "out"];
-    const options = { cwd: user.folder, env: { ...process.env, ...QUIET } };
-    output(process.execPath, [wrangler, ...args, "--compatibility-date", FIRST], options);
-  });
-  afterAll(() => user.remove());
+  const user = forTests(install());
+  user.write("worker.js", WORKER);
+  const args = ["deploy", "worker.js", "--name", "old", "--dry-run", "--outdir", "out"];
+  const options = { cwd: user.folder, env: { ...process.env, ...QUIET } };
+  output(process.execPath, [wrangler, ...args, "--compatibility-date", FIRST], options);
 
   async function under(compatibilityDate: string): Promise<unknown> {
     const name = "miniflare";

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { install, type Installed, output } from "../../packaging/installed.ts";
+import { afterAll, expect, test } from "vitest";
+import { forTests, install, output } from "../../packaging/installed.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { inRuntime } from "../runtimes.ts";
 import { QUIET } from "./server.ts";
@@ -28,18 +28,11 @@ const CONFIG = {
 };
 
 await inRuntime("workerd", (wrangler) => {
-  let user: Installed;
-  let out: string;
-  beforeAll(() => {
-    user = install();
-    out = temporaryFolder("deploy");
-    user.write("worker.js", WORKER);
-    user.write("wrangler.json", JSON.stringify(CONFIG));
-  });
-  afterAll(() => {
-    user.remove();
-    remove(out);
-  });
+  const user = forTests(install());
+  const out = temporaryFolder("deploy");
+  afterAll(() => remove(out));
+  user.write("worker.js", WORKER);
+  user.write("wrangler.json", JSON.stringify(CONFIG));
 
   test("deploys without configuration: a script, and the wasm as a separate module", () => {
     const printed = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {

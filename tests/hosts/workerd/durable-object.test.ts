@@ -1,9 +1,8 @@
 /** Beyond the store suite: what Durable Objects write, what survives, what is deleted. In workerd. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Installed } from "../../packaging/installed.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { dev, type Worker } from "./server.ts";
+import { dev } from "./server.ts";
 
 interface Answer {
   ok: boolean;
@@ -13,17 +12,10 @@ interface Answer {
   cause?: string;
 }
 
-await inRuntime("workerd", (wrangler) => {
-  let user: Installed;
-  let worker: Worker;
-  beforeAll(async () => {
-    user = project("workerd");
-    worker = await dev(wrangler, user.folder);
-  });
-  afterAll(async () => {
-    await worker.running.stop();
-    user.remove();
-  });
+await inRuntime("workerd", async (wrangler) => {
+  const user = project("workerd");
+  let worker = await dev(wrangler, user.folder);
+  afterAll(() => worker.running.stop());
 
   const limit = (request: Record<string, string | number>) =>
     worker.get("/limit", { name: "hot", ...request }) as Promise<Answer>;

@@ -32,15 +32,14 @@ const handshake = (url: string, more: Record<string, string>): Promise<number | 
   });
 
 await inRuntime("workerd", (wrangler) => {
+  const user = project("workerd");
+  cpSync(hono, join(user.folder, "node_modules/hono"), { recursive: true });
+  user.write("wrangler.jsonc", JSON.stringify(CONFIGURATION));
+
   test.each(["fetch", "hono"])(
     "%s: two per hour reach the handler, with rate-limit headers; the third response has Retry-After; WebSockets too",
-    {
-      timeout: 300_000,
-    },
+    { timeout: 300_000 },
     async (route) => {
-      const user = project("workerd");
-      cpSync(hono, join(user.folder, "node_modules/hono"), { recursive: true });
-      user.write("wrangler.jsonc", JSON.stringify(CONFIGURATION));
       const worker = await dev(wrangler, user.folder);
       try {
         const answers: Response[] = [];
@@ -60,7 +59,6 @@ await inRuntime("workerd", (wrangler) => {
         expect(handshakes).toEqual([101, 101, 429]);
       } finally {
         await worker.running.stop();
-        user.remove();
       }
     },
   );

@@ -1,23 +1,15 @@
 /** Limits and queues that all requests of an isolate share: one that ends does not end what others wait for. In workerd. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Installed } from "../../packaging/installed.ts";
+import { afterAll, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { dev, type Worker } from "./server.ts";
+import { dev } from "./server.ts";
 
 const GRANTED = { ok: true };
 
-await inRuntime("workerd", (wrangler) => {
-  let user: Installed;
-  let worker: Worker;
-  beforeAll(async () => {
-    user = project("workerd");
-    worker = await dev(wrangler, user.folder);
-  });
-  afterAll(async () => {
-    await worker.running.stop();
-    user.remove();
-  });
+await inRuntime("workerd", async (wrangler) => {
+  const user = project("workerd");
+  const worker = await dev(wrangler, user.folder);
+  afterAll(() => worker.running.stop());
 
   const call = (request: Record<string, string | number>) => worker.get("/shared", request);
 

@@ -1,5 +1,5 @@
 /** Every vector and the store suite, inside workerd. */
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
 import { dev } from "./server.ts";
@@ -16,7 +16,6 @@ const SUITES = [
 
 await inRuntime("workerd", async (wrangler) => {
   const user = project("workerd");
-  afterAll(() => user.remove());
 
   /** With a server per request: `wrangler dev` may not answer a request that follows one of more than ten seconds. */
   async function get(path: string, query: Record<string, string> = {}): Promise<unknown> {

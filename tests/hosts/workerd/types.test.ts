@@ -1,8 +1,8 @@
 /** The declarations beside Cloudflare's: their binding is assignable to ours, and our class is a Durable Object to them. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { install, type Installed, output, root } from "../../packaging/installed.ts";
+import { expect, test } from "vitest";
+import { forTests, install, output, root } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
 
 const types = fileURLToPath(new URL("../node_modules/@cloudflare/workers-types/index.d.ts", import.meta.url));
@@ -29,11 +29,7 @@ export default {
 `;
 
 await inRuntime("workerd", () => {
-  let user: Installed;
-  beforeAll(() => {
-    user = install();
-  });
-  afterAll(() => user.remove());
+  const user = forTests(install());
 
   test("a typical Worker compiles strictly against both", () => {
     const compilerOptions = {
