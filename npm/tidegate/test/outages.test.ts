@@ -247,6 +247,26 @@ describe("the log", () => {
     expect(log.lines).toEqual([expect.stringMatching(line)]);
   });
 
+  test("has no line for a call that only waited for a node that has failed", async () => {
+    const log = kept();
+    const waited = new KeyError("its deadline passed while earlier calls ran", false);
+    let failure: unknown = refused;
+    const limits = defineLimits(configs, { store: noded(() => failure), log });
+    await limits.limit("one", { key: "a" });
+    failure = new StoreError("late", {
+      store: "noded",
+      operation: "take",
+      identity: "one:a2",
+      cause: waited,
+      scope: "key",
+    });
+    await limits.limit("one", { key: "a2" });
+    expect(log.lines).toEqual([expect.stringContaining("until noded (node a) answers again")]);
+    // Its node has not failed.
+    await limits.limit("one", { key: "b" });
+    expect(log.lines[1]).toContain("calls on this key are denied");
+  });
+
   test("is the console by default, and `false` disables it", async () => {
     const [error, info] = (["error", "info"] as const).map((way) => vi.spyOn(console, way).mockReturnValue());
     try {

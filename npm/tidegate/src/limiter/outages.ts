@@ -108,6 +108,8 @@ export class Outages {
   /** One key fails. `answered`: the store works, and the key's state is unusable or contended; otherwise that is unknown. */
   keyFailed(name: string, now: number, error: StoreError, instead: string, answered: boolean): void {
     if (answered) this.succeeded(name, now);
+    // Calls that waited for those that found the node failed: its own line covers them.
+    else if (this.#nodes.get(name)?.isLogged === true) return;
     if (now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     const message = `tidegate: ${this.#describe(error)}; calls on this key are ${instead}, others are not affected`;
