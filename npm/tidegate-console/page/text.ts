@@ -1,7 +1,10 @@
 /** Keys, times and numbers as text. */
 
-/** Characters without a glyph of their own: controls, bidirectional and other invisible ones, and spaces but the usual. */
-const INVISIBLE = /\\|[^\P{Z} ]|\p{C}|\p{DI}/gu;
+/**
+ * Characters without a glyph of their own: controls, bidirectional and other invisible ones, spaces but the usual, and those
+ * that HTML drops: at the ends, and before another.
+ */
+const INVISIBLE = /\\|[^\P{Z} ]|\p{C}|\p{DI}|^ | (?= |$)/gu;
 const ESCAPE = /\\(?:(\\)|u\{([\da-f]{1,6})\})/gi;
 
 /** A key in characters that can be seen: any other one is an escape such as `\u{202e}`. */

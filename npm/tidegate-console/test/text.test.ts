@@ -16,6 +16,7 @@ test("a key is shown in visible characters, and read back as it was", () => {
 
 test.each([
   ["user 7", "user 7"],
+  [" user  7 ", "\\u{20}user\\u{20} 7\\u{20}"],
   ["évè 日本", "évè 日本"],
   ["a\u202eb", "a\\u{202e}b"],
   ["a\u2066b\u200f", "a\\u{2066}b\\u{200f}"],
