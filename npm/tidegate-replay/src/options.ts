@@ -3,7 +3,10 @@ import type { Options } from "./module.ts";
 const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
 const TEXTS = ["an array of strings", (value: unknown) => Array.isArray(value) && value.every(isText)] as const;
-/** What each option must be; the module checks the ranges and the words of texts. */
+const FORMATS: readonly unknown[] = ["common", "json", "csv"];
+const isKeys = (value: unknown): boolean =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) < 2 ** 32;
+/** What each option must be; the module checks the words of other texts. */
 const OPTIONS: Readonly<Record<keyof Options, readonly [rule: string, accepts: (value: unknown) => boolean]>> = {
   limits: TEXTS,
   policy: TEXT,
@@ -11,15 +14,19 @@ const OPTIONS: Readonly<Record<keyof Options, readonly [rule: string, accepts: (
   suggest: TEXT,
   budget: TEXT,
   period: TEXT,
-  format: TEXT,
+  format: ["common, json or csv", (value) => FORMATS.includes(value)],
   time: TEXT,
   cost: TEXT,
-  maxKeys: ["a number", (value) => typeof value === "number"],
+  maxKeys: ["an integer from 1 to 4294967295", isKeys],
   chart: ["true or false", (value) => typeof value === "boolean"],
 };
 
+/** JSON has no NaN and no Infinity. */
+const shown = (value: unknown): string =>
+  typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value));
+
 const mistake = (field: string, rule: string, value: unknown): Error =>
-  new Error(`\`${field}\` must be ${rule}; got ${JSON.stringify(value) ?? String(value)}`);
+  new Error(`\`${field}\` must be ${rule}; got ${shown(value)}`);
 
 /**
  * The options without those that are undefined, for which the module has no default.

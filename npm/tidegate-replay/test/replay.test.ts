@@ -89,7 +89,11 @@ describe("replay", () => {
     [["a.csv"], { limit: ["rate=1 period=1s"] }, "`limit` must be absent: replay has limits, policy, key,"],
     [["a.csv"], { limits: "rate=1 period=1s" }, '`limits` must be an array of strings; got "rate=1 period=1s"'],
     [["a.csv"], { ...OPTIONS, key: "ip" }, '`key` must be an array of strings; got "ip"'],
-    [["a.csv"], { ...OPTIONS, maxKeys: "5" }, '`maxKeys` must be a number; got "5"'],
+    [["a.csv"], { ...OPTIONS, maxKeys: "5" }, '`maxKeys` must be an integer from 1 to 4294967295; got "5"'],
+    [["a.csv"], { ...OPTIONS, maxKeys: 0 }, "`maxKeys` must be an integer from 1 to 4294967295; got 0"],
+    [["a.csv"], { ...OPTIONS, maxKeys: 2 ** 32 }, "`maxKeys` must be an integer from 1 to 4294967295; got 4294967296"],
+    [["a.csv"], { ...OPTIONS, maxKeys: Number.NaN }, "`maxKeys` must be an integer from 1 to 4294967295; got NaN"],
+    [["a.csv"], { ...OPTIONS, format: "xml" }, '`format` must be common, json or csv; got "xml"'],
     [["a.csv"], { ...OPTIONS, chart: 1 }, "`chart` must be true or false; got 1"],
   ])("a mistake in %j, %j is named", async (files, options, message) => {
     await expect(replay(files as string[], options as typeof OPTIONS)).rejects.toThrow(message);
