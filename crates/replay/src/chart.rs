@@ -7,24 +7,21 @@ use jiff::Timestamp;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (960, 420);
-/// Corners of the legend, px; it is in the upper right of the plot.
-const LEGEND: [(i32, i32); 2] = [(848, 46), (939, 92)];
-/// Placeholders that are replaced by CSS colours at the end, since the plotter requires RGB values.
+/// Height of the legend, px; it is beside the caption, where it covers no step.
+const LEGEND: i32 = 24;
+/// Replaced by a CSS colour at the end, since the plotter requires RGB values.
 const INK: RGBColor = RGBColor(1, 2, 3);
-const PAPER: RGBColor = RGBColor(254, 253, 252);
 /// Legible on white and on black.
 const GRANTED: RGBColor = RGBColor(46, 134, 222);
 const DENIED: RGBColor = RGBColor(230, 84, 84);
 const FONT: &str = "system-ui, sans-serif";
 const STYLE: &str = "<style>svg{color:#1f2328;background:#fff}\
-@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}\
-.paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#0d1117}}</style>";
+@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}</style>";
 
 pub(crate) fn draw(series: &Series) -> Result<String, Error> {
     let mut svg = String::new();
     drawn(series, &mut svg).map_err(|error| Error::Chart(error.to_string()))?;
-    let hex = |color: RGBColor| format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2);
-    let svg = svg.replace(&format!("fill=\"{}\"", hex(PAPER)), "class=\"paper\"").replace(&hex(INK), "currentColor");
+    let svg = svg.replace(&format!("#{:02X}{:02X}{:02X}", INK.0, INK.1, INK.2), "currentColor");
     // After the tag of the root.
     Ok(match svg.split_once(">\n") {
         Some((root, rest)) => format!("{root} role=\"img\" aria-label=\"Demand over time\">\n{STYLE}\n{rest}"),
@@ -50,6 +47,8 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
     let font = |size: u32| (FONT, size).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&area)
         .margin(16)
+        // Half of the last time is beyond the end of its axis.
+        .margin_right(40)
         .caption(format!("Tokens in each {} s", width / 1000.0), font(18))
         .x_label_area_size(36)
         .y_label_area_size(72)
@@ -62,17 +61,15 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
         .label_style(font(12))
         .x_labels(6)
         .x_label_formatter(&|at| label(*at, to - from))
+        // Sums of steps of 0.1 have more digits.
+        .y_label_formatter(&|tokens| ((tokens * 1e6).round() / 1e6).to_string())
         .draw()?;
     chart.draw_series(AreaSeries::new(demand, 0.0, DENIED))?;
     chart.draw_series(AreaSeries::new(granted, 0.0, GRANTED))?;
     // The legend of the plotter measures text through the host: see svg.rs.
-    let [from, to] = LEGEND;
-    area.draw(&Rectangle::new([from, to], PAPER.filled()))?;
-    area.draw(&Rectangle::new([from, to], INK.mix(0.3)))?;
-    for (row, (label, color)) in (0..).zip([("denied", DENIED), ("granted", GRANTED)]) {
-        let (x, y) = (from.0 + 10, from.1 + 10 + row * 16);
-        area.draw(&Text::new(label, (x + 30, y), font(13)))?;
-        area.draw(&Rectangle::new([(x, y), (x + 14, y + 10)], color.filled()))?;
+    for (x, label, color) in [(756, "denied", DENIED), (838, "granted", GRANTED)] {
+        area.draw(&Text::new(label, (x + 22, LEGEND), font(13)))?;
+        area.draw(&Rectangle::new([(x, LEGEND), (x + 14, LEGEND + 10)], color.filled()))?;
     }
     area.present()?;
     Ok(())
@@ -102,9 +99,13 @@ mod tests {
         }
         let svg = draw(&series).expect("a chart");
         let labels: Vec<&str> = svg.lines().filter(|line| !line.starts_with('<')).collect();
-        let tokens = ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0"];
+        let tokens = ["0", "1", "2", "3", "4", "5", "6", "7", "8"];
         let times = ["22:13:20", "22:13:21", "22:13:22", "22:13:23", "22:13:24"];
         assert_eq!(labels, [&["Tokens in each 1 s"], &tokens[..], &times, &["denied", "granted"]].concat());
+        // The last time is centred at the end of its axis.
+        let ends = svg.lines().filter(|line| line.starts_with("<text") && line.contains("middle"));
+        let x = |line: &str| line.split_once("x=\"")?.1.split('"').next()?.parse::<u32>().ok();
+        assert!(ends.filter_map(x).max().is_some_and(|last| last + 40 <= SIZE.0), "{svg}");
         for shape in ["<polygon", "<rect", "<line", "<polyline"] {
             assert!(svg.contains(shape), "{shape}");
         }
