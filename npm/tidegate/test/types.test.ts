@@ -31,6 +31,9 @@ test("a synchronous store returns decisions, any other promises of them", async 
   expectTypeOf(sync.getValue("sendMessage")).toEqualTypeOf<Value>();
   expectTypeOf(later.limit("sendMessage")).toEqualTypeOf<Promise<Decision>>();
   expectTypeOf(later.limitAll([{ name: "sendMessage" }])).toEqualTypeOf<Promise<AllDecision>>();
+  const plan = { name: "plan", key: "acme", config: bucket };
+  expectTypeOf(sync.limitAll([plan, { name: "sendMessage" }])).toEqualTypeOf<AllDecision>();
+  expectTypeOf(later.checkAll([plan, { name: "sendMessage" }])).toEqualTypeOf<Promise<AllDecision>>();
   expectTypeOf(later.charge("sendMessage")).toEqualTypeOf<Promise<Decision>>();
   expectTypeOf(later.reset("sendMessage")).toEqualTypeOf<Promise<void>>();
   expectTypeOf(later.getValue("sendMessage")).toEqualTypeOf<Promise<Value>>();

@@ -83,8 +83,10 @@ export type BlockOptions = KeyOptions & {
   for: Duration;
 };
 
-/** One limit of {@link Limiter.limitAll}. */
-export type LimitRequest<N extends string> = CallOptions & Pick<LimitSettings, "reserve"> & { name: N };
+/** One limit of {@link Limiter.limitAll}: a defined one, or one of any name that its `config` defines. */
+export type LimitRequest<N extends string> = CallOptions &
+  Pick<LimitSettings, "reserve"> &
+  ({ name: string; config: Config } | { name: N });
 
 /** The limit's state, and the config that projects it. */
 export interface Value extends State {
