@@ -72,7 +72,10 @@ export const RateLimit = (options: NestOptions<string>): MethodDecorator & Class
 /** Does not limit a route or a controller. */
 export const SkipRateLimit = (): MethodDecorator & ClassDecorator => SetMetadata(METADATA, false);
 
-/** The decision on a request, as a parameter of a handler: `index(@RateLimitDecision() decision: RequestDecision)`. */
+/**
+ * The decision on a request, as a parameter of a handler: `index(@RateLimitDecision() decision: RequestDecision)`;
+ * `undefined` where the request was not limited.
+ */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
   (_: unknown, context: ExecutionContext) => (exchanged(context).request as { rateLimit?: RequestDecision }).rateLimit,
 );
