@@ -57,8 +57,8 @@ const settled = (): Promise<void> =>
  * limits.limit("login").ok; // true
  * ```
  *
- * A runner's fake timers move limits too: `vi.useFakeTimers()` in Vitest, `jest.useFakeTimers()` in Jest. Code that waits,
- * such as `throttle`, needs `await advanceTimersByTimeAsync(ms)`.
+ * A runner's fake timers move limits in memory too: `vi.useFakeTimers()` in Vitest, `jest.useFakeTimers()` in Jest. Code
+ * that waits, such as `throttle`, needs `await advanceTimersByTimeAsync(ms)`.
  *
  * `start` is ms since the Unix epoch; default 2025-01-01T00:00:00Z. Throws an `InputError` for anything but a finite
  * number. The limiter checks that a time is from 0 to 2^52.
