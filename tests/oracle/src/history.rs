@@ -109,6 +109,26 @@ impl History {
         self.step("take", now, Some(count), false)
     }
 
+    /// `take` one ms before the `retry_at` of the last decision, and at it; returns it.
+    pub fn around_retry(&mut self, count: f64) -> f64 {
+        let at = self.retry_at();
+        self.take(at - 1.0, count);
+        self.take(at, count);
+        at
+    }
+
+    /// `take`, at most so often, until it is denied; then `take` of all that it holds, around its `retry_at`, which it returns.
+    pub fn emptied(&mut self, now: f64, count: f64, times: usize) -> f64 {
+        for _ in 0..times {
+            if !self.take(now, count).ok {
+                break;
+            }
+        }
+        let most = self.limit.most();
+        self.take(now, most);
+        self.around_retry(most)
+    }
+
     /// `take` with `reserve`.
     pub fn reserve(&mut self, now: f64, count: f64) -> Decision {
         self.step("take", now, Some(count), true)

@@ -1,5 +1,5 @@
 use super::TODAY;
-use super::wander::{Wander, wander};
+use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
@@ -126,9 +126,7 @@ pub(crate) fn vectors() -> Vec<String> {
     h.take(TODAY, 4.0);
     h.block(TODAY + 60_000.0, 900_000.0);
     around_the_end(&mut h);
-    let at = h.retry_at();
-    h.take(at - 1.0, 1.0);
-    h.take(at, 1.0);
+    h.around_retry(1.0);
     out.push(h.finish());
     for limit in [
         Limit::bucket(0.3, 7.0).capacity(0.7),
@@ -155,20 +153,18 @@ pub(crate) fn vectors() -> Vec<String> {
             out.push(extreme(limit, ms));
         }
     }
-    for seed in 0..30 {
-        let limit = [
-            Limit::bucket(10.0, 1000.0),
-            Limit::window(10.0, 1000.0).capacity(15.0).start(13.0),
-            Limit::window(4.0, 1000.0).capacity(6.0).first_request(),
-            Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0),
-            Limit::window(2.5, 60.0).first_request().max_reserved(5.0),
-        ][seed as usize % 5];
-        let how = Wander {
-            ops: &["take", "take", "block", "reserve", "check", "give", "charge", "project", "reset"],
-            counts: &[1.0, 0.0, 2.25, 4.9],
-            steps: &[0.0, 1.0, 45.0, 600.0, 2500.0, -300.0],
-        };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 14, how));
-    }
+    let limits = [
+        Limit::bucket(10.0, 1000.0),
+        Limit::window(10.0, 1000.0).capacity(15.0).start(13.0),
+        Limit::window(4.0, 1000.0).capacity(6.0).first_request(),
+        Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0),
+        Limit::window(2.5, 60.0).first_request().max_reserved(5.0),
+    ];
+    let how = Wander {
+        ops: &["take", "take", "block", "reserve", "check", "give", "charge", "project", "reset"],
+        counts: &[1.0, 0.0, 2.25, 4.9],
+        steps: &[0.0, 1.0, 45.0, 600.0, 2500.0, -300.0],
+    };
+    out.extend(wanders(&limits, 30, 14, how));
     out
 }

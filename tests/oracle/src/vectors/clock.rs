@@ -1,5 +1,5 @@
 use super::TODAY;
-use super::wander::{Wander, wander};
+use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
@@ -64,19 +64,17 @@ pub(crate) fn vectors() -> Vec<String> {
     h.take(TODAY + 10_000.0, 10.0);
     h.take(TODAY, 1.0);
     out.push(h.finish());
-    for seed in 0..16 {
-        let limit = [
-            Limit::bucket(10.0, 1000.0),
-            Limit::window(10.0, 1000.0),
-            Limit::bucket(2.0, 300.0).capacity(7.0).max_reserved(3.0),
-            Limit::window(4.0, 1500.0).capacity(9.0).start(11.0),
-        ][seed as usize % 4];
-        let how = Wander {
-            ops: &["take", "take", "reserve", "check", "give"],
-            counts: &[1.0, 2.0, 3.5],
-            steps: &[-3_600_001.0, -1000.0, -300.0, -1.0, 0.0, 1.0, 400.0, 1000.0, 5_000_000.0],
-        };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 14, how));
-    }
+    let limits = [
+        Limit::bucket(10.0, 1000.0),
+        Limit::window(10.0, 1000.0),
+        Limit::bucket(2.0, 300.0).capacity(7.0).max_reserved(3.0),
+        Limit::window(4.0, 1500.0).capacity(9.0).start(11.0),
+    ];
+    let how = Wander {
+        ops: &["take", "take", "reserve", "check", "give"],
+        counts: &[1.0, 2.0, 3.5],
+        steps: &[-3_600_001.0, -1000.0, -300.0, -1.0, 0.0, 1.0, 400.0, 1000.0, 5_000_000.0],
+    };
+    out.extend(wanders(&limits, 16, 14, how));
     out
 }

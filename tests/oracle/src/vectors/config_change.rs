@@ -5,6 +5,23 @@ use crate::random::Random;
 
 pub(crate) const ABOUT: &str = "A policy that changes on a live state: the next evaluation is by the new one.";
 
+/// A config that changes after some calls, and back.
+pub(crate) fn changed(name: &str, before: Limit, after: Limit) -> String {
+    let mut h = History::new(name, before);
+    h.take(TODAY + 100.0, 7.0);
+    h.reserve(TODAY + 150.0, 6.0);
+    h.config(after);
+    h.check(TODAY + 150.0, 1.0);
+    h.take(TODAY + 200.0, 2.0);
+    h.reserve(TODAY + 1200.0, 2.0);
+    h.take(TODAY + 2300.0, 3.0);
+    h.config(before);
+    h.take(TODAY + 2301.0, 3.0);
+    h.project(TODAY + 100_000.0);
+    h.check(TODAY + 100_000.0, before.most());
+    h.finish()
+}
+
 pub(crate) fn vectors() -> Vec<String> {
     let bucket = Limit::bucket(10.0, 1000.0);
     let window = Limit::window(10.0, 1000.0).start(0.0);
@@ -27,19 +44,7 @@ pub(crate) fn vectors() -> Vec<String> {
         ("window to bucket", window, bucket),
         ("bucket to a window in the future", bucket, window.start(TODAY + 2500.0)),
     ] {
-        let mut h = History::new(name, before);
-        h.take(TODAY + 100.0, 7.0);
-        h.reserve(TODAY + 150.0, 6.0);
-        h.config(after);
-        h.check(TODAY + 150.0, 1.0);
-        h.take(TODAY + 200.0, 2.0);
-        h.reserve(TODAY + 1200.0, 2.0);
-        h.take(TODAY + 2300.0, 3.0);
-        h.config(before);
-        h.take(TODAY + 2301.0, 3.0);
-        h.project(TODAY + 100_000.0);
-        h.check(TODAY + 100_000.0, before.most());
-        out.push(h.finish());
+        out.push(changed(name, before, after));
         let mut h = History::new(&format!("{name}, on a full state"), before);
         h.take(TODAY + 100.0, 1.0);
         h.give(TODAY + 100.0, 1.0);

@@ -40,16 +40,12 @@ pub(crate) fn vectors() -> Vec<String> {
     let mut h = History::new("retryAt is whole, and right", Limit::bucket(7.0, 60_000.0));
     h.take(TODAY, 7.0);
     h.take(TODAY, 1.0);
-    let at = h.retry_at();
-    h.take(at - 1.0, 1.0);
-    h.take(at, 1.0);
+    h.around_retry(1.0);
     out.push(h.finish());
     let mut h = History::new("2 shards, capacity 10, count 6", bucket.shards(2.0));
     h.take(TODAY, 6.0);
     h.take(TODAY, 6.0);
-    let at = h.retry_at();
-    h.take(at - 1.0, 6.0);
-    h.take(at, 6.0);
+    h.around_retry(6.0);
     out.push(h.finish());
     let mut h = History::new("10 shards, rate 100, count 15, no rows yet", Limit::bucket(100.0, 1000.0).shards(10.0));
     h.take(TODAY, 15.0);

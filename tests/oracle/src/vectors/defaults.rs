@@ -51,9 +51,7 @@ pub(crate) fn vectors() -> Vec<String> {
                 History::keyed(&format!("{name}, window of {period} ms"), key.clone(), Limit::window(5.0, period));
             h.take(TODAY, 5.0);
             h.take(TODAY, 1.0);
-            let at = h.retry_at();
-            h.take(at - 1.0, 1.0);
-            h.take(at, 1.0);
+            h.around_retry(1.0);
             out.push(h.finish());
         }
     }

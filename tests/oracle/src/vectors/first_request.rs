@@ -1,4 +1,5 @@
 use super::TODAY;
+use super::config_change::changed;
 use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
@@ -123,19 +124,7 @@ fn changes() -> Vec<String> {
         ("to a bucket", ten, Limit::bucket(10.0, 1000.0)),
         ("from a bucket", Limit::bucket(10.0, 1000.0), ten),
     ] {
-        let mut h = History::new(&format!("config change: {name}"), before);
-        h.take(TODAY + 100.0, 7.0);
-        h.reserve(TODAY + 150.0, 6.0);
-        h.config(after);
-        h.check(TODAY + 150.0, 1.0);
-        h.take(TODAY + 200.0, 2.0);
-        h.reserve(TODAY + 1200.0, 2.0);
-        h.take(TODAY + 2300.0, 3.0);
-        h.config(before);
-        h.take(TODAY + 2301.0, 3.0);
-        h.project(TODAY + 100_000.0);
-        h.check(TODAY + 100_000.0, before.most());
-        out.push(h.finish());
+        out.push(changed(&format!("config change: {name}"), before, after));
     }
     out
 }
@@ -155,15 +144,7 @@ pub(crate) fn vectors() -> Vec<String> {
     ] {
         for start in [0.0, TODAY + 999.0] {
             let mut h = History::new(&format!("{name}, from {start}"), limit);
-            for _ in 0..6 {
-                if !h.take(start, count).ok {
-                    break;
-                }
-            }
-            h.take(start, limit.most());
-            let at = h.retry_at();
-            h.take(at - 1.0, limit.most());
-            h.take(at, limit.most());
+            let at = h.emptied(start, count, 6);
             h.check(at, count);
             h.check(at + limit.period, count);
             h.check(at + 3.0 * limit.period, count);
@@ -184,7 +165,7 @@ pub(crate) fn vectors() -> Vec<String> {
             counts: &[1.0, most / 2.0, most / 3.0, most, 0.1],
             steps: &[0.0, 1.0, (period / 4.0).floor(), period - 1.0, period, 3.0 * period, -5.0],
         };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 14, how));
+        out.push(wander(seed, limit, 14, how));
     }
     out
 }

@@ -23,15 +23,7 @@ pub(crate) fn vectors() -> Vec<String> {
     ] {
         for start in [0.0, TODAY, TODAY + 999.0] {
             let mut h = History::new(&format!("{name}, from {start}"), limit);
-            for _ in 0..6 {
-                if !h.take(start, count).ok {
-                    break;
-                }
-            }
-            h.take(start, limit.most());
-            let at = h.retry_at();
-            h.take(at - 1.0, limit.most());
-            h.take(at, limit.most());
+            let at = h.emptied(start, count, 6);
             h.check(at, count);
             h.check(at + limit.period, count);
             h.check(at + 3.0 * limit.period, count);
@@ -70,7 +62,7 @@ pub(crate) fn vectors() -> Vec<String> {
             counts: &[1.0, most / 2.0, most / 3.0, most, 0.1],
             steps: &[0.0, 1.0, (period / 4.0).floor(), period - 1.0, period, 3.0 * period],
         };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 12, how));
+        out.push(wander(seed, limit, 12, how));
     }
     out
 }

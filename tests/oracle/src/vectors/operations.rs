@@ -1,5 +1,5 @@
 use super::TODAY;
-use super::wander::{Wander, wander};
+use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
@@ -33,9 +33,7 @@ pub(crate) fn vectors() -> Vec<String> {
         h.charge(TODAY, 1000.0);
         h.take(TODAY, 1.0);
         h.charge(TODAY, 0.0);
-        let at = h.retry_at();
-        h.take(at - 1.0, 0.0);
-        h.take(at, 0.0);
+        let at = h.around_retry(0.0);
         h.take(at, 1.0);
         out.push(h.finish());
         let mut h = named("charge of 0 on a fresh key writes nothing");
@@ -78,19 +76,17 @@ pub(crate) fn vectors() -> Vec<String> {
         }
         out.push(h.finish());
     }
-    for seed in 0..24 {
-        let limit = [
-            Limit::bucket(10.0, 1000.0),
-            Limit::window(10.0, 1000.0).capacity(15.0),
-            Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0),
-            Limit::window(2.5, 60.0).start(13.0).max_reserved(5.0),
-        ][seed as usize % 4];
-        let how = Wander {
-            ops: &["take", "reserve", "check", "give", "charge", "project", "reset", "take"],
-            counts: &[1.0, 0.0, 2.25, 4.9],
-            steps: &[0.0, 1.0, 45.0, 600.0, 2500.0],
-        };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 14, how));
-    }
+    let limits = [
+        Limit::bucket(10.0, 1000.0),
+        Limit::window(10.0, 1000.0).capacity(15.0),
+        Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0),
+        Limit::window(2.5, 60.0).start(13.0).max_reserved(5.0),
+    ];
+    let how = Wander {
+        ops: &["take", "reserve", "check", "give", "charge", "project", "reset", "take"],
+        counts: &[1.0, 0.0, 2.25, 4.9],
+        steps: &[0.0, 1.0, 45.0, 600.0, 2500.0],
+    };
+    out.extend(wanders(&limits, 24, 14, how));
     out
 }

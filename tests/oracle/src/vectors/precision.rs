@@ -50,9 +50,7 @@ pub(crate) fn vectors() -> Vec<String> {
     for _ in 0..11 {
         h.take(TODAY, 0.1);
     }
-    let at = h.retry_at();
-    h.take(at - 1.0, 0.1);
-    h.take(at, 0.1);
+    h.around_retry(0.1);
     out.push(h.finish());
     let mut h = History::new("a debt so large that single tokens vanish", Limit::bucket(1_000_000.0, 1000.0));
     for _ in 0..4 {
@@ -60,9 +58,7 @@ pub(crate) fn vectors() -> Vec<String> {
     }
     h.charge(TODAY, 0.00001);
     h.take(TODAY + 1.0, 1.0);
-    let at = h.retry_at();
-    h.take(at - 1.0, 1.0);
-    h.take(at, 1.0);
+    h.around_retry(1.0);
     out.push(h.finish());
     let mut h = History::new("ms by ms", Limit::bucket(1.0, 3.0).capacity(0.7));
     for i in 0..14 {
@@ -84,7 +80,7 @@ pub(crate) fn vectors() -> Vec<String> {
             counts: &[most / 3.0, most / 7.0, most * 0.1, most * 0.999],
             steps: &[1.0, 2.0, 3.0, 17.0, 199.0, 4999.0],
         };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 10, how));
+        out.push(wander(seed, limit, 10, how));
     }
     out
 }

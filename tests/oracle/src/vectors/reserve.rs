@@ -1,5 +1,5 @@
 use super::TODAY;
-use super::wander::{Wander, wander};
+use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
@@ -45,19 +45,17 @@ pub(crate) fn vectors() -> Vec<String> {
     h.charge(TODAY, 5.0);
     h.take(TODAY, 0.0);
     out.push(h.finish());
-    for seed in 0..20 {
-        let limit = [
-            Limit::bucket(10.0, 1000.0).max_reserved(20.0),
-            Limit::bucket(0.9, 350.0).capacity(2.0),
-            Limit::window(6.0, 500.0).max_reserved(10.0).start(7.0),
-            Limit::bucket(5.0, 1000.0).capacity(0.0).max_reserved(10.0),
-        ][seed as usize % 4];
-        let how = Wander {
-            ops: &["take", "reserve", "reserve", "check", "project"],
-            counts: &[1.0, 2.0, 0.5, 3.3],
-            steps: &[0.0, 1.0, 100.0, 650.0, 1000.0],
-        };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 12, how));
-    }
+    let limits = [
+        Limit::bucket(10.0, 1000.0).max_reserved(20.0),
+        Limit::bucket(0.9, 350.0).capacity(2.0),
+        Limit::window(6.0, 500.0).max_reserved(10.0).start(7.0),
+        Limit::bucket(5.0, 1000.0).capacity(0.0).max_reserved(10.0),
+    ];
+    let how = Wander {
+        ops: &["take", "reserve", "reserve", "check", "project"],
+        counts: &[1.0, 2.0, 0.5, 3.3],
+        steps: &[0.0, 1.0, 100.0, 650.0, 1000.0],
+    };
+    out.extend(wanders(&limits, 20, 12, how));
     out
 }

@@ -1,5 +1,5 @@
 use super::TODAY;
-use super::wander::{Wander, wander};
+use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
@@ -26,14 +26,10 @@ pub(crate) fn vectors() -> Vec<String> {
             let mut h = History::new(&format!("{kind}, {n} shards: any count up to the whole capacity"), limit);
             h.take(TODAY, most);
             h.take(TODAY, 1.0);
-            let at = h.retry_at();
-            h.take(at - 1.0, 1.0);
-            h.take(at, 1.0);
+            let at = h.around_retry(1.0);
             h.take(at, most * 1.5);
             h.take(at, most);
-            let at = h.retry_at();
-            h.take(at - 1.0, most);
-            h.take(at, most);
+            h.around_retry(most);
             out.push(h.finish());
             let mut h = History::new(&format!("{kind}, {n} shards: give, charge, check, reset"), limit);
             h.give(TODAY, 1.0);
@@ -82,20 +78,18 @@ pub(crate) fn vectors() -> Vec<String> {
     h.config(limit.capacity(40.0).shards(5.0));
     h.take(TODAY + 1500.0, 5.0);
     out.push(h.finish());
-    for seed in 0..10 {
-        let limit = [
-            Limit::bucket(10.0, 1000.0).shards(3.0),
-            Limit::window(10.0, 1000.0).capacity(15.0).shards(4.0),
-            Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0).shards(2.0),
-            Limit::window(2.5, 60.0).start(13.0).max_reserved(5.0).shards(5.0),
-            Limit::bucket(100.0, 60_000.0).capacity(0.0).shards(3.0),
-        ][seed as usize % 5];
-        let how = Wander {
-            ops: &["take", "take", "take", "reserve", "check", "give", "charge", "project"],
-            counts: &[1.0, 0.0, 2.3, 4.9],
-            steps: &[-100.0, 0.0, 1.0, 45.0, 600.0, 2500.0],
-        };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 10, how));
-    }
+    let limits = [
+        Limit::bucket(10.0, 1000.0).shards(3.0),
+        Limit::window(10.0, 1000.0).capacity(15.0).shards(4.0),
+        Limit::bucket(1.7, 123.0).capacity(5.0).max_reserved(5.0).shards(2.0),
+        Limit::window(2.5, 60.0).start(13.0).max_reserved(5.0).shards(5.0),
+        Limit::bucket(100.0, 60_000.0).capacity(0.0).shards(3.0),
+    ];
+    let how = Wander {
+        ops: &["take", "take", "take", "reserve", "check", "give", "charge", "project"],
+        counts: &[1.0, 0.0, 2.3, 4.9],
+        steps: &[-100.0, 0.0, 1.0, 45.0, 600.0, 2500.0],
+    };
+    out.extend(wanders(&limits, 10, 10, how));
     out
 }

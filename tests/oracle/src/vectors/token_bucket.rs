@@ -22,15 +22,7 @@ pub(crate) fn vectors() -> Vec<String> {
     ] {
         for start in [0.0, TODAY] {
             let mut h = History::new(&format!("{name}, from {start}"), limit);
-            for _ in 0..12 {
-                if !h.take(start, count).ok {
-                    break;
-                }
-            }
-            h.take(start, limit.most());
-            let at = h.retry_at();
-            h.take(at - 1.0, limit.most());
-            h.take(at, limit.most());
+            let at = h.emptied(start, count, 12);
             h.check(at, count);
             out.push(h.finish());
         }
@@ -48,9 +40,7 @@ pub(crate) fn vectors() -> Vec<String> {
     h.take(TODAY + 50.0, 0.0);
     h.charge(TODAY + 50.0, 3.0);
     h.take(TODAY + 50.0, 0.0);
-    let at = h.retry_at();
-    h.take(at - 1.0, 0.0);
-    h.take(at, 0.0);
+    h.around_retry(0.0);
     out.push(h.finish());
     let mut h = History::new("the clock's end", Limit::bucket(1.0, 1000.0).capacity(5.0));
     let end = 4_503_599_627_370_496.0;
@@ -80,7 +70,7 @@ pub(crate) fn vectors() -> Vec<String> {
             counts: &[1.0, most / 2.0, most / 3.0, most, 0.1],
             steps: &[0.0, 1.0, 13.0, 250.0, 1000.0],
         };
-        out.push(wander(&format!("at random, {seed}"), limit, TODAY, seed, 12, how));
+        out.push(wander(seed, limit, 12, how));
     }
     out
 }

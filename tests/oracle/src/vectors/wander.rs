@@ -1,5 +1,6 @@
 //! Random histories, for cases that no other vector covers.
 
+use super::TODAY;
 use crate::history::History;
 use crate::limit::Limit;
 use crate::random::Random;
@@ -15,11 +16,16 @@ pub(crate) struct Wander<'a> {
     pub steps: &'a [f64],
 }
 
+/// So many random histories, on each limit in turn.
+pub(crate) fn wanders(limits: &[Limit], histories: u64, calls: usize, how: Wander<'_>) -> Vec<String> {
+    (0..histories).map(|seed| wander(seed, limits[seed as usize % limits.len()], calls, how)).collect()
+}
+
 /// A history of `calls` random calls. After a denial the next call is sometimes exactly at `retry_at`, or 1 ms before.
-pub(crate) fn wander(name: &str, limit: Limit, from: f64, seed: u64, calls: usize, how: Wander<'_>) -> String {
+pub(crate) fn wander(seed: u64, limit: Limit, calls: usize, how: Wander<'_>) -> String {
     let mut random = Random(seed);
-    let mut history = History::new(name, limit);
-    let mut now = from;
+    let mut history = History::new(&format!("at random, {seed}"), limit);
+    let mut now = TODAY;
     for _ in 0..calls {
         let count = Some(random.of(how.counts)).filter(|count| *count != 1.0);
         match random.of(how.ops) {
