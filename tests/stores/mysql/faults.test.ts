@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
+import { clients } from "./clients.ts";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -163,6 +164,18 @@ describe("a row that another transaction has locked", () => {
     const { ok, decisions } = await taken;
     expect([ok, ...decisions.map(({ value }) => value)]).toEqual([true, 8, 8]);
   });
+});
+
+test.each(Object.entries(clients))("%s: an error of the server has no statement in its message", async (_, make) => {
+  await fixture.rows("CREATE OR REPLACE VIEW fixed AS SELECT 'x' AS id, NULL AS state, 0 AS drop_at");
+  const open = make(fixture.server);
+  onTestFinished(() => open.close());
+  const store = mysql(open.client, { table: "fixed" });
+  const { cause } = await defineLimits(configs, { store, timeout: 60_000, log: false }).limit("stock", { key: "k" });
+  const { message } = cause as Error;
+  expect(message).toMatch(
+    /^mysql: take of "stock:k" failed: .*The target table fixed of the INSERT is not insertable-into$/,
+  );
 });
 
 test("a write that the server gets after the call's deadline takes nothing, on a key without a row too", async () => {

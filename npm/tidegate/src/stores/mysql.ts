@@ -168,8 +168,16 @@ function queryOf(client: MysqlLike): Query {
     query(options: object, values: readonly unknown[]): PromiseLike<unknown>;
   };
   return async (sql, values) => {
-    const result = await promised.query({ sql, ...FORM }, values);
+    const result = await Promise.resolve(promised.query({ sql, ...FORM }, values)).catch(withoutStatement);
     if (!Array.isArray(result)) throw notRowsAndFields();
     return result[0];
   };
+}
+
+/** mariadb's message goes on with the statement, in several lines; the error has it as `sql`. */
+function withoutStatement(error: unknown): never {
+  const { message } = Object(error) as { message?: unknown };
+  const end = typeof message === "string" ? message.indexOf("\nsql: ") : -1;
+  if (end >= 0) (error as Error).message = (error as Error).message.slice(0, end);
+  throw error;
 }
