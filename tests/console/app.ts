@@ -14,7 +14,7 @@ export interface App {
   close(): void;
 }
 
-export async function startApp(options: ConsoleOptions = { authorize: () => true }): Promise<App> {
+export async function startApp(options: ConsoleOptions = { authorize: () => true }, at = 0): Promise<App> {
   const limiter = defineLimits({
     api: { kind: "token bucket", rate: 10, period: "1s", capacity: 20 },
     // A window that does not end during a test.
@@ -25,7 +25,7 @@ export async function startApp(options: ConsoleOptions = { authorize: () => true
   const { limits, fetch } = createConsole(limiter, options);
   const app = new Hono();
   app.all("/admin/limits", (c) => fetch(c.req.raw));
-  const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
+  const server = serve({ fetch: app.fetch, port: at, hostname: "127.0.0.1" });
   await new Promise<void>((done) => server.once("listening", () => done()));
   const { port } = server.address() as AddressInfo;
   const close = (): void => {

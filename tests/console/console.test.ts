@@ -258,5 +258,28 @@ function inChromium(path: string): void {
     await page.getByText("no connection; trying again").waitFor();
     isAllowed = true;
     await page.getByText("live", { exact: true }).waitFor();
+    // The log is that of a page that is loaded now: no denial is there twice.
+    const fresh = await page.context().newPage();
+    await fresh.goto(app.url);
+    const rows = fresh.getByRole("region", { name: "Denials", exact: true }).getByRole("row");
+    await rows.nth(1).waitFor();
+    const all = await rows.allTextContents();
+    await expect.poll(() => log().getByRole("row").allTextContents()).toEqual(all);
+    await fresh.close();
+  });
+
+  test("a page whose server ends reports it, and continues with the next one, which is no second process", async () => {
+    const first = await startApp();
+    const other = await (await browser.newContext()).newPage();
+    other.setDefaultTimeout(PATIENCE);
+    await other.goto(first.url);
+    await other.getByText("live", { exact: true }).waitFor();
+    first.close();
+    await other.getByText("no connection; trying again").waitFor();
+    const next = await startApp(undefined, Number(new URL(first.url).port));
+    await other.getByText("live", { exact: true }).waitFor();
+    expect(await other.getByText("Several processes answer").count()).toBe(0);
+    next.close();
+    await other.close();
   });
 }

@@ -12,8 +12,8 @@ import {
 
 /** The log's rows, and those that wait while it is paused. */
 const MOST_ROWS = 100;
-/** ms until a refused connection is tried again. */
-const RETRY = 5000;
+/** ms without counts, which come each second, after which the connection counts as lost and another one is made. */
+const SILENCE = 5000;
 
 export interface Series {
   readonly name: string | null;
@@ -72,13 +72,26 @@ export class Live {
     url.hash = "";
     url.searchParams.set("stream", "");
     const source = new EventSource(url);
-    source.addEventListener("figures", ({ data }) => this.#figures(JSON.parse(data)));
-    source.addEventListener("denials", ({ data }) => this.#denials(JSON.parse(data)));
+    // The browser opens a stream again that ends, and reports nothing where the server does not answer.
+    const silence = (): ReturnType<typeof setTimeout> =>
+      setTimeout(() => {
+        source.close();
+        this.#set({ status: "lost" });
+        this.#connect();
+      }, SILENCE);
+    let silent = silence();
+    let isFirst = true;
+    source.addEventListener("figures", ({ data }) => {
+      clearTimeout(silent);
+      silent = silence();
+      this.#figures(JSON.parse(data));
+    });
+    source.addEventListener("denials", ({ data }) => {
+      this.#denials(JSON.parse(data), isFirst);
+      isFirst = false;
+    });
     source.addEventListener("error", () => {
-      // A stream that ends is opened again by the browser, without a word; one that is refused is not.
-      if (source.readyState !== EventSource.CLOSED && this.#view.status !== "lost") return;
-      this.#set({ status: "lost" });
-      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.#connect(), RETRY);
+      if (source.readyState === EventSource.CLOSED) this.#set({ status: "lost" });
     });
   }
 
@@ -92,12 +105,15 @@ export class Live {
       granted: advance(old.get(rest.name)?.granted ?? EMPTY, passed, granted),
       denied: advance(old.get(rest.name)?.denied ?? EMPTY, passed, denied),
     }));
-    const forgotten = isOther ? { denials: [], skipped: 0, several: true } : {};
+    // One that began later has taken the place of the other.
+    const several = this.#view.several || (isOther && figures.since <= before.now);
+    const forgotten = isOther ? { denials: [], skipped: 0, several } : {};
     this.#set({ ...forgotten, figures, series, status: "live" });
   }
 
-  #denials({ denials, skipped }: Denials): void {
-    const view = this.#view;
+  /** `all`: they are the first of a stream, which has those that are listed. */
+  #denials({ denials, skipped }: Denials, all: boolean): void {
+    const view = all && !this.#view.paused ? { ...this.#view, denials: [], skipped: 0 } : this.#view;
     const listed = view.paused ? [] : denials.toReversed();
     this.#set({
       denials: [...listed, ...view.denials].slice(0, MOST_ROWS),
