@@ -39,6 +39,21 @@ fn every_field_of_the_common_and_combined_formats_is_a_key() {
 }
 
 #[test]
+fn of_the_headers_of_a_rule_the_formats_have_the_referer_and_the_user_agent_and_their_host_is_the_client() {
+    let replayed = |header: &str| {
+        let rule = json!({ "name": "a", "limit_keys": [format!("header:{header}")], "algorithm": "token_bucket",
+                           "algorithm_config": { "rate": 1, "period": "1h" } });
+        let log = format!("{LINE} \"https://a.example/\" \"Agent 7\"\n").repeat(2);
+        let replayed = run(log, json!({ "policy": json!({ "rules": [rule] }).to_string() }));
+        replayed.map(|replayed| replayed.report.limits[0].worst[0].key.clone()).map_err(|error| error.to_string())
+    };
+    assert_eq!(replayed("user-agent").unwrap(), "Agent 7");
+    assert_eq!(replayed("Referer").unwrap(), "https://a.example/");
+    let why = replayed("host").unwrap_err();
+    assert!(why.contains("common: no field `host` (or http_host, headers.host, req.headers.host, request.headers.host); there are referer, user_agent"), "{why}");
+}
+
+#[test]
 fn the_client_of_a_log_that_begins_with_the_name_of_the_server_is_the_address_behind_it() {
     for server in ["a.example:443 ", "a.example ", "*:443 ", "- "] {
         let line = format!("{server}{LINE}");

@@ -26,6 +26,8 @@ const PIECES: [(&str, usize); 15] = [
 ];
 const TIME: usize = 3;
 const REQUEST: usize = 4;
+/// The referer and the user agent.
+const HEADERS: [usize; 2] = [7, 8];
 const LAST: usize = 8;
 const METHOD: usize = 9;
 
@@ -41,12 +43,15 @@ pub(crate) struct Splitter {
 
 impl Splitter {
     pub(crate) fn new(wanted: &Wanted) -> Result<Splitter, String> {
-        let piece = |name: &String| PIECES.iter().find(|(known, _)| same(known, name)).map(|(_, piece)| *piece);
         let mut pieces = Vec::new();
         for slot in &wanted.slots {
+            // `host` here is the client, and not the header of a rule.
+            let is_header = slot.names.get(1).is_some_and(|name| *name == format!("http_{}", slot.names[0]));
+            let known = || PIECES.iter().filter(|(_, piece)| !is_header || HEADERS.contains(piece));
+            let piece = |name: &String| known().find(|(known, _)| same(known, name)).map(|(_, piece)| *piece);
             let found = slot.names.iter().find_map(piece);
             if found.is_none() && !slot.optional {
-                let known = PIECES.map(|(name, _)| name).join(", ");
+                let known = known().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
                 return Err(format!("no field {}; there are {known}", named(slot)));
             }
             pieces.push(found);
