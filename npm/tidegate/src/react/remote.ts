@@ -155,8 +155,8 @@ export class RemoteLimits {
   }
 
   #listen(how: "addEventListener" | "removeEventListener"): void {
-    globalThis.document?.[how]("visibilitychange", this.#shown);
-    globalThis.window?.[how]("online", this.#refreshWatched);
+    globalThis.document?.[how]?.("visibilitychange", this.#shown);
+    globalThis.window?.[how]?.("online", this.#refreshWatched);
   }
 
   /** The page is visible again: timers were paused, and another tab may have spent tokens. */

@@ -181,6 +181,14 @@ describe("what a component shows", () => {
     stop();
   });
 
+  test("is watched in React Native, whose window has no events", async () => {
+    vi.stubGlobal("window", {});
+    const { last, stop } = show(new RemoteLimits(server().load), ["ok"]);
+    await settled();
+    expect(last()).toEqual([true]);
+    stop();
+  });
+
   test("is not set back to the page's first state by a component that is mounted minutes later", async () => {
     const far = server({ value: 5 });
     const initial = await far.load();
