@@ -26,7 +26,7 @@ export interface UseRateLimitOptions {
   reserve?: boolean | undefined;
   /** How often `retryAfter` and `value` change: ms from 10 to 3,600,000, or a text such as `"5s"`; default 1000. */
   tick?: Duration | undefined;
-  /** The state that the server had when it rendered the page: shown by the first render of server and browser, until newer state arrives. */
+  /** The state that the server had when it rendered: shown by the first render of server and browser, until newer state arrives. A later one, such as after a server action, counts too. */
   initial?: ServerState | undefined;
 }
 
@@ -86,14 +86,15 @@ export function useRateLimit(name: string, options: UseRateLimitOptions): RateLi
   check("from", from, FROM);
   const tick = msOf(options.tick ?? 1000);
   const wish: Wish = { count, reserve };
-  // `initial` is new at every render where it was written in place; the first one is what both sides rendered.
+  // `initial` is new at every render where it was written in place; the first one is what both sides rendered, and the
+  // effect takes later ones.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above; and a wish is its two fields.
   const [observer, rest] = useMemo(
     () => [new ViewObserver({ from, name, wish, tick, initial }), actions(from, name, wish)] as const,
     [from, name, wish.count, wish.reserve, tick],
   );
   const view = useSyncExternalStore(observer.subscribe, observer.view, observer.first);
-  useEffect(() => observer.rendered());
+  useEffect(() => observer.rendered(initial));
   return useMemo(() => reading(observer, view, rest), [observer, view, rest]);
 }
 

@@ -50,8 +50,7 @@ export class ViewObserver {
   readonly subscribe = (changed: () => void): (() => void) => {
     const { from, name, initial } = this.#watched;
     this.#changed = changed;
-    // Not where newer state arrived: one that is older by minutes would count as a server's whose clock was set back.
-    if (initial !== undefined && initial.now > (from.state(name)?.now ?? -1)) from.learn(name, initial);
+    this.#learn(initial);
     const unwatch = from.watch(name, this.#update);
     this.#update();
     return () => {
@@ -61,9 +60,16 @@ export class ViewObserver {
     };
   };
 
-  /** After a render: where that read fields that no render before it did, the timer is for these too. */
-  rendered(): void {
+  /** After a render, with the state that a server rendered. Where it read fields that no render before it did, the timer is for these too. */
+  rendered(initial?: ServerState): void {
+    this.#learn(initial);
     if (this.#changed !== undefined && this.#fields.size !== this.#known) this.#update();
+  }
+
+  /** Not where newer state arrived: one that is older by minutes would count as a server's whose clock was set back. */
+  #learn(initial: ServerState | undefined): void {
+    const { from, name } = this.#watched;
+    if (initial !== undefined && initial.now > (from.state(name)?.now ?? -1)) from.learn(name, initial);
   }
 
   #look(): View {

@@ -181,6 +181,25 @@ describe("what a component shows", () => {
     stop();
   });
 
+  test("is what a server rendered later, such as after an action", async () => {
+    const from = new RemoteLimits(server({ value: 5 }).load);
+    const observer = new ViewObserver({
+      from,
+      name: "message",
+      wish: { count: 1, reserve: false },
+      tick: 1000,
+      initial: undefined,
+    });
+    observer.read(observer.view(), "ok");
+    const stop = observer.subscribe(() => {});
+    await settled();
+    passTime(10);
+    const now = Date.now();
+    observer.rendered({ value: -2, ts: now, config, now });
+    expect(observer.view().ok).toBe(false);
+    stop();
+  });
+
   test("is watched in React Native, whose window has no events", async () => {
     vi.stubGlobal("window", {});
     const { last, stop } = show(new RemoteLimits(server().load), ["ok"]);
