@@ -16,6 +16,7 @@ import {
   checkRequest,
   checkRequests,
   distinct,
+  type InlineRequest,
   type KeyOptions,
   type LimiterOptions,
   type LimiterSettings,
@@ -205,12 +206,16 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    * Takes from several limits in one atomic step: from all or from none. Requests on one limit and key are one request
    * for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
    */
-  limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
+  limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
+  limitAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
+  limitAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     return this.#all("take", requests);
   }
 
   /** What {@link limitAll} would return; takes nothing. */
-  checkAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
+  checkAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
+  checkAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
+  checkAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     return this.#all("check", requests);
   }
 
@@ -291,10 +296,10 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return (isPromise(decided) ? decided.then(orThrow) : orThrow(decided)) as Answer<S, Decision>;
   }
 
-  #all(op: "take" | "check", requests: readonly LimitRequest<N>[]): Answer<S, AllDecision> {
+  #all(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
-    const given = Array.from(requests as readonly LimitRequest<N>[], (request): Call => {
+    const given = Array.from(requests as readonly LimitRequest<string>[], (request): Call => {
       checkRequest(request);
       const { name, count = 1, reserve, config } = request;
       const limit = this.#limit(name, config);

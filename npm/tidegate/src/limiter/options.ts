@@ -40,15 +40,15 @@ export interface NoKey {
   readonly "leave `key` out for one limit that all share": never;
 }
 
-/** Whose limit it is. */
+/** Whose limit it is. The compiler reports a mistake in a call by the last: there the key is a plain string. */
 export type Keyed =
-  | {
-      /** The limit's key, such as a user's id: 1 to 1024 bytes in UTF-8. */
-      key: string;
-    }
   | {
       /** Left out: one limit that all share. */
       key?: string & NoKey;
+    }
+  | {
+      /** The limit's key, such as a user's id: 1 to 1024 bytes in UTF-8. */
+      key: string;
     };
 
 /** The option of a key that may be absent. */
@@ -83,10 +83,11 @@ export type BlockOptions = KeyOptions & {
   for: Duration;
 };
 
-/** One limit of {@link Limiter.limitAll}: a defined one, or one of any name that its `config` defines. */
-export type LimitRequest<N extends string> = CallOptions &
-  Pick<LimitSettings, "reserve"> &
-  ({ name: string; config: Config } | { name: N });
+/** One limit of {@link Limiter.limitAll}. */
+export type LimitRequest<N extends string> = CallOptions & Pick<LimitSettings, "reserve"> & { name: N };
+
+/** One limit of any name, which its `config` defines. */
+export type InlineRequest = LimitRequest<string> & { config: Config };
 
 /** The limit's state, and the config that projects it. */
 export interface Value extends State {

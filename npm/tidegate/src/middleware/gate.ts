@@ -176,10 +176,7 @@ export function gate<R, N extends string, S extends Store, D>(
     follow(limiter.limitAll(taken) as Pending<AllDecision>, (decided) => admitted(request, taken, decided));
   const one = (request: R, taken: LimitRequest<N>): Pending<Admission<R>> => {
     const { name, ...call } = taken;
-    // A name that is not defined has a `config`.
-    return follow(limiter.limit(name as N, call) as Pending<Decision>, (decided) =>
-      admitted(request, [taken], decided),
-    );
+    return follow(limiter.limit(name, call) as Pending<Decision>, (decided) => admitted(request, [taken], decided));
   };
   const decide = options.limits === undefined ? single(ruleOf<R, N>(options)) : several(options.limits);
 
