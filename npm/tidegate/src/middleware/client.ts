@@ -34,7 +34,9 @@ export function clientKey(
     // A request over a Unix socket has the key "unknown". Without a socket the host does not report addresses, and all
     // clients would share one bucket.
     if (key === "unknown" && incoming.socket === undefined) {
-      throw new InputError("key", `given where the host does not report the client's address: ${REMEDY}`, undefined);
+      const absent = `, nor the request's ${options?.header ?? "x-forwarded-for"}: send it in tests, or give a \`key\``;
+      const rule = `given where the host does not report the client's address${reads(options) ? absent : `: ${REMEDY}`}`;
+      throw new InputError("key", rule, undefined);
     }
     return key;
   };

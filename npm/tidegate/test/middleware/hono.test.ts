@@ -28,6 +28,23 @@ test("in app.request the environment states the address, and without one the err
   expect([await from("192.0.2.1"), await from("192.0.2.1"), await from("192.0.2.2")]).toEqual([200, 429, 200]);
 });
 
+test("where a header states the address, and a request without it has none, the error names the header", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  for (const [client, header] of [
+    [{ header: "cf-connecting-ip" }, "cf-connecting-ip"],
+    [{ trust: 1 }, "x-forwarded-for"],
+  ] as const) {
+    const app = new Hono();
+    app.use(rateLimit(limits, { name: "api", client }));
+    app.get("/", (context) => context.text("hello"));
+    app.onError((error, context) => context.text(error.message, 500));
+    expect(await (await app.request("/")).text()).toBe(
+      `\`key\` must be given where the host does not report the client's address, nor the request's ${header}: send it in tests, or give a \`key\`; got undefined`,
+    );
+    expect((await app.request("/", { headers: { [header]: `192.0.2.${header.length}` } })).status).toBe(200);
+  }
+});
+
 const ADAPTERS = { "2": createAdaptorServer, "1": createAdaptorServer1 as unknown as typeof createAdaptorServer };
 
 for (const [version, adapt] of Object.entries(ADAPTERS)) {
