@@ -18,6 +18,8 @@ const programs = {
   },
 };
 
+const setupFiles = "tests/support/restore.ts";
+
 /** `unit` tests the source; every other project tests what the build made, as a user has it. */
 export default defineConfig({
   test: {
@@ -30,6 +32,7 @@ export default defineConfig({
         resolve: { alias: hosts },
         test: {
           name: "unit",
+          setupFiles,
           include: ["npm/{tidegate,tidegate-replay,tidegate-console}/{src,test}/**/*.test.ts"],
           // Files share the modules of a process: importing them for each file was two fifths of the time.
           isolate: false,
@@ -57,6 +60,7 @@ export default defineConfig({
         resolve: { alias: hosts },
         test: {
           name,
+          setupFiles,
           include: [`tests/${name}/**/*.test.ts`],
           testTimeout: 180_000,
           hookTimeout: 300_000,

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type Decision,
   defineLimits,
@@ -55,8 +55,6 @@ describe("in memory", () => {
 });
 
 describe("when the store is down", () => {
-  afterEach(() => void vi.useRealTimers());
-
   /** A store over a Map whose transactions succeed, fail or never end, as `how` is set. */
   function fragile() {
     const rows = new Map<string, State>();

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 interface Result {
   store: string;
@@ -48,7 +48,6 @@ test("shared() looks for the addon once, as a limiter may be made for each reque
   const { shared } = await import("../../npm/tidegate/src/stores/shared.ts");
   const store = shared();
   const report = vi.spyOn(process.report, "getReport");
-  onTestFinished(() => report.mockRestore());
   expect(shared()).toBe(store);
   expect(report).not.toHaveBeenCalled();
 });
@@ -75,7 +74,6 @@ describe("shared() without its addon", () => {
     expect(text).toContain("cannot find @tidegate/linux-x64-gnu; caused by: libc is too old");
     expect(options.code).toBe("TIDEGATE_ADDON");
     expect(options.detail).toContain("@tidegate/linux-x64-gnu");
-    warn.mockRestore();
   });
 
   test("does not load another module instead of the addon", async () => {
@@ -88,7 +86,6 @@ describe("shared() without its addon", () => {
       ).name,
     ).toBe("memory");
     expect(warn.mock.calls[0]?.[0]).toContain("is not tidegate's addon");
-    warn.mockRestore();
   });
 
   test("does not load an addon of another version", async () => {
@@ -105,7 +102,6 @@ describe("shared() without its addon", () => {
     expect(warn.mock.calls[0]?.[0]).toContain(
       `@tidegate/linux-x64-gnu is 0.0.9, and tidegate is ${VERSION}: install both at one version`,
     );
-    warn.mockRestore();
   });
 
   test("uses napi's package names of platforms", async () => {

@@ -1,13 +1,8 @@
 import { type AsyncStore, defineLimits, memory } from "tidegate";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type ConsoleAction, createConsole } from "../src/index.ts";
 import type { KeyState } from "../src/wire.ts";
 import { firstEvents, get, make, post, read, SAME, START, URL_ } from "./requests.ts";
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 describe("createConsole", () => {
   const limiter = defineLimits({ api: { kind: "fixed window", rate: 1, period: "1s" } });

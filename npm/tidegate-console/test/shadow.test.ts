@@ -1,12 +1,8 @@
 /** The switch for shadow mode. */
 import { definePolicies, keysOfPolicies } from "tidegate/policies";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type ConsoleOptions, createConsole } from "../src/index.ts";
 import { firstData, get, make, post, SAME } from "./requests.ts";
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 describe("the switch for shadow mode", () => {
   const api = { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h" } };

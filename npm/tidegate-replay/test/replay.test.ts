@@ -1,7 +1,7 @@
 import { readdirSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Progress, replay } from "../src/index.ts";
 import { temporaryFile } from "../src/spool.ts";
 import { logs } from "./logs.ts";
@@ -10,8 +10,6 @@ const { folder, write } = logs("files");
 const OPTIONS = { limits: ["rate=2 period=1s"] };
 const row = (i: number): string => `${1_700_000_000 + Math.floor(i / 5)},10.0.0.${i % 3}\n`;
 const CSV = `time,ip\n${Array.from({ length: 1000 }, (_, i) => row(i)).join("")}`;
-
-afterEach(() => vi.unstubAllEnvs());
 
 /** Files of replays that are still named in the folder of temporary files. */
 const spools = (): string[] => readdirSync(tmpdir()).filter((name) => /^tidegate-replay-[\da-f]{8}-/.test(name));

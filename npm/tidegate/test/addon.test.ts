@@ -45,5 +45,4 @@ test("in a bundle for pages, which lacks node:module, the cause is that and not 
     throw new TypeError("createRequire is not a function");
   });
   expect(() => file("/a/folder", {}, here())).toThrow("createRequire is not a function");
-  vi.restoreAllMocks();
 });

@@ -1,11 +1,11 @@
 /** A process that is busy for longer than the timeout, beside a store that answers in time. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { defineLimits, memory } from "../src/index.ts";
+import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { afterWaiting } from "../src/limit/steady.ts";
-import type { AsyncStore } from "../src/stores/contract.ts";
 import { Swaps } from "../src/stores/swap.ts";
+import { behind } from "./behind.ts";
 import { table } from "./swap-table.ts";
 
 let server: Server;
@@ -31,15 +31,7 @@ function work(ms: number): void {
 }
 
 test("a reply that arrives while the process is busy past the deadline is the decision", async () => {
-  const held = memory();
-  const store: AsyncStore = {
-    name: "echo",
-    sync: false,
-    decide: (call, now) => echo().then(() => held.decide(call, now)),
-    decideAll: (calls, now) => echo().then(() => held.decideAll(calls, now)),
-    reset: (limit, key) => echo().then(() => held.reset(limit, key)),
-    getValue: (limit, key, now) => echo().then(() => held.getValue(limit, key, now)),
-  };
+  const store = behind(echo, "echo");
   const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, timeout: 50 });
   const sent = limits.limit("api");
   work(200);
@@ -92,6 +84,4 @@ test("a timer that fires early does not end a call before its deadline", () => {
   clock.mockReturnValue(100.3);
   vi.advanceTimersByTime(1);
   expect(late).toHaveBeenCalledOnce();
-  clock.mockRestore();
-  vi.useRealTimers();
 });

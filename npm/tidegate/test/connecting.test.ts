@@ -1,29 +1,17 @@
 /** How a limiter waits for a store's client that connects for the first time. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { defineLimits, isStoreError, memory } from "../src/index.ts";
-import type { AsyncStore } from "../src/stores/contract.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { defineLimits, isStoreError } from "../src/index.ts";
 import { connectingBy } from "../src/stores/steps.ts";
+import { behind } from "./behind.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 });
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 const limits = { one: { kind: "token bucket", rate: 10, period: 1000 } } as const;
 
 test("while a server does not answer, later calls wait for what is left of the 2 s, and not 2 s each", async () => {
-  const held = memory();
-  const store: AsyncStore = {
-    name: "cold",
-    sync: false,
-    connecting: new Promise(() => {}),
-    decide: async (call, now) => held.decide(call, now),
-    decideAll: async (calls, now) => held.decideAll(calls, now),
-    reset: async (limit, key) => held.reset(limit, key),
-    getValue: async (limit, key, now) => held.getValue(limit, key, now),
-  };
+  const store = { ...behind(() => Promise.resolve(), "cold"), connecting: new Promise(() => {}) };
   const limiter = defineLimits(limits, { store });
   const ended: number[] = [];
   const call = () => limiter.limit("one").then(() => ended.push(Date.now() - 1_000_000));
@@ -46,16 +34,8 @@ test("a client that throws when it should connect has failed to, and the first c
 
 test("a connection that fails is a failure of the store, logged once; no rejection is unhandled", async () => {
   const refused = new Error("connection refused");
-  const decide = vi.fn();
-  const connecting = Promise.reject(refused);
-  const store = {
-    name: "cold",
-    sync: false,
-    connecting,
-    decide,
-    decideAll: decide,
-    reset: decide,
-  } as never as AsyncStore;
+  const sent = vi.fn();
+  const store = { ...behind(sent, "cold"), connecting: Promise.reject(refused) };
   const lines: unknown[][] = [];
   const log = { error: (...line: unknown[]) => void lines.push(line), info: () => {} };
   const limiter = defineLimits(limits, { store, log });
@@ -70,21 +50,19 @@ test("a connection that fails is a failure of the store, logged once; no rejecti
   expect(lines).toEqual([
     [expect.stringMatching(/^tidegate: cold: take of "one:a" failed: connection refused;/), refused],
   ]);
-  expect(decide).not.toHaveBeenCalled();
+  expect(sent).not.toHaveBeenCalled();
 });
 
 test("a failure counts against the node that the client knows once it has connected", async () => {
   let connect = (): void => {};
   let node = "";
   const store = {
-    name: "cold",
-    sync: false,
+    ...behind(() => Promise.reject(new Error("refused")), "cold"),
     connecting: new Promise<void>((resolve) => {
       connect = resolve;
     }),
     nodeOf: () => node,
-    decide: () => Promise.reject(new Error("refused")),
-  } as never as AsyncStore;
+  };
   const lines: string[] = [];
   const limiter = defineLimits(limits, { store, log: { error: (line) => lines.push(line), info: () => {} } });
   const sent = limiter.limit("one", { key: "a" });

@@ -1,7 +1,8 @@
 /** The host is kept alive for a store's calls: in a Worker a call stops with the request that made it. */
 import { expect, test, vi } from "vitest";
-import { defineLimits, memory } from "../src/index.ts";
+import { defineLimits } from "../src/index.ts";
 import type { AsyncStore } from "../src/stores/contract.ts";
+import { behind } from "./behind.ts";
 
 test("until the store has answered, past the caller's deadline too", async () => {
   let answer = (): void => {};
@@ -10,12 +11,8 @@ test("until the store has answered, past the caller's deadline too", async () =>
   });
   const kept: Promise<unknown>[] = [];
   const slow: AsyncStore = {
-    name: "slow",
-    sync: false,
-    decide: (call, now) => late.then(() => memory().decide(call, now)),
-    decideAll: () => Promise.reject(new Error("not called")),
+    ...behind(() => late, "slow"),
     reset: () => Promise.reject(new Error("gone")),
-    getValue: () => Promise.reject(new Error("not called")),
     during: (work) => void kept.push(work),
   };
   const bucket = { kind: "token bucket", rate: 10, period: 1000 } as const;

@@ -1,6 +1,6 @@
 /** The table behind the memory store: its bound, its eviction, and its dump. */
 import fc from "fast-check";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR, jitter, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
 import { fakeClock } from "../src/testing/index.ts";
 
@@ -160,8 +160,6 @@ describe("dump and restore", () => {
 });
 
 describe("the default clock", () => {
-  afterEach(() => vi.useRealTimers());
-
   test("follows mocked time", () => {
     vi.useFakeTimers({ now: 5_000_000 });
     const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: SECOND } });

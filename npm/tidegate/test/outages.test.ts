@@ -1,10 +1,11 @@
 /** The scope of a failure: a key, a node of a store, or the store; and what is logged about it. */
 import { setImmediate as turn } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
 import { type AsyncStore, decode, Limit, type SyncStore, transactional } from "../src/stores/index.ts";
 import { KeyError } from "../src/stores/turns.ts";
+import { behind } from "./behind.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
 const configs = { one: bucket, two: bucket };
@@ -54,7 +55,6 @@ function kept(): Log & { lines: string[]; causes: unknown[] } {
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
-afterEach(() => void vi.useRealTimers());
 
 describe("a corrupt state", () => {
   const states = new Map<string, Uint8Array | State>();
@@ -269,23 +269,19 @@ describe("the log", () => {
 
   test("is the console by default, and `false` disables it", async () => {
     const [error, info] = (["error", "info"] as const).map((way) => vi.spyOn(console, way).mockReturnValue());
-    try {
-      let failing = true;
-      const run = async (options: Pick<LimiterOptions<AsyncStore>, "log">) => {
-        const limits = defineLimits(configs, { store: noded(() => (failing ? refused : FINE)), ...options });
-        failing = true;
-        await limits.limit("one", { key: "a" });
-        failing = false;
-        await limits.limit("one", { key: "a" });
-      };
-      await run({ log: false });
-      expect([error?.mock.calls, info?.mock.calls]).toEqual([[], []]);
-      await run({});
-      expect([error?.mock.calls.length, info?.mock.calls.length]).toEqual([1, 1]);
-      expect(error?.mock.calls[0]).toEqual([expect.stringMatching(/^tidegate: noded: /), refused]);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    let failing = true;
+    const run = async (options: Pick<LimiterOptions<AsyncStore>, "log">) => {
+      const limits = defineLimits(configs, { store: noded(() => (failing ? refused : FINE)), ...options });
+      failing = true;
+      await limits.limit("one", { key: "a" });
+      failing = false;
+      await limits.limit("one", { key: "a" });
+    };
+    await run({ log: false });
+    expect([error?.mock.calls, info?.mock.calls]).toEqual([[], []]);
+    await run({});
+    expect([error?.mock.calls.length, info?.mock.calls.length]).toEqual([1, 1]);
+    expect(error?.mock.calls[0]).toEqual([expect.stringMatching(/^tidegate: noded: /), refused]);
   });
 
   test.each([
@@ -377,8 +373,7 @@ test("a key's failure that says nothing about the store does not count as an ans
     [false, 9],
   ] as const) {
     calls = 0;
-    const decide = fail(answered);
-    const store = { name: "rows", sync: false, decide, decideAll: decide, reset: decide, getValue: decide } as const;
+    const store = behind(fail(answered), "rows");
     const limits = defineLimits({ one: { kind: "token bucket", rate: 1, period: 1000 } }, { store, log: false });
     for (let i = 0; i < 20; i++) await limits.limit("one");
     expect(calls).toBe(sent);
@@ -399,15 +394,7 @@ test("a decision that the store recalls needs no server, and does not count as a
     return Promise.reject(refused);
   };
   const recall: AsyncStore["recall"] = ({ key }) => (key === "denied" ? denied : undefined);
-  const store: AsyncStore = {
-    name: "rows",
-    sync: false,
-    recall,
-    decide: fail,
-    decideAll: fail,
-    reset: fail,
-    getValue: fail,
-  };
+  const store = { ...behind(fail, "rows"), recall };
   const log = kept();
   const limits = defineLimits(configs, { store, log });
   for (let i = 0; i < 20; i++) {

@@ -1,5 +1,5 @@
 /** Requests to PostgreSQL close to their deadline, on a clock that the test moves. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Limit } from "../src/limit/limit.ts";
 import { postgres } from "../src/stores/postgres.ts";
 
@@ -9,10 +9,6 @@ beforeEach(() => {
   now = START;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   vi.spyOn(performance, "now").mockImplementation(() => now);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
 });
 
 /** Lets `ms` pass. */

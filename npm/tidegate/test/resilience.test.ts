@@ -48,7 +48,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   expect(vi.getTimerCount(), "timers left behind").toBe(0);
-  vi.useRealTimers();
   process.off("unhandledRejection", onRejection);
   expect(rejections).toBe(0);
 });

@@ -1,6 +1,6 @@
 /** A process's estimate of its server's clock: never too early, and more exact with each response. */
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ServerClock } from "../src/stores/server-clock.ts";
 
 /** Both local clocks, in µs, which a test moves; the server's is `ahead` of them and `fast` by so many ppm. */
@@ -12,7 +12,6 @@ beforeEach(() => {
   vi.spyOn(Date, "now").mockImplementation(() => Math.floor((micros + set) / 1000) + 1_700_000_000_000);
   vi.spyOn(performance, "now").mockImplementation(() => micros / 1000);
 });
-afterEach(() => vi.restoreAllMocks());
 
 class Server {
   ahead: number;

@@ -106,19 +106,15 @@ test("what a shard has no room for, because another caller gave to it meanwhile,
 describe("a call that takes parts of several shards and then gives them back", () => {
   test("gives them back after its deadline has passed", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    try {
-      const deadline = { at: performance.now() + 100 };
-      // Another caller empties a shard before the first part is taken; the last part is taken at the deadline.
-      const { take, sum } = store((op, step, held) => {
-        if (op !== "take") return;
-        if (step === 1) held[7] = { value: 0, ts: NOW };
-        if (step === SHARDS) queueMicrotask(() => vi.advanceTimersByTime(100));
-      });
-      await take(24, deadline).catch(() => {});
-      expect(sum()).toBe(21);
-    } finally {
-      vi.useRealTimers();
-    }
+    const deadline = { at: performance.now() + 100 };
+    // Another caller empties a shard before the first part is taken; the last part is taken at the deadline.
+    const { take, sum } = store((op, step, held) => {
+      if (op !== "take") return;
+      if (step === 1) held[7] = { value: 0, ts: NOW };
+      if (step === SHARDS) queueMicrotask(() => vi.advanceTimersByTime(100));
+    });
+    await take(24, deadline).catch(() => {});
+    expect(sum()).toBe(21);
   });
 
   test("gives them back where a step on another shard fails, and rejects with its error", async () => {

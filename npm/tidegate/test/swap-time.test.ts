@@ -1,15 +1,11 @@
 /** Deadlines and pauses of atomic steps by compare-and-swap. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { bucket, call, limit, NOW, other, table } from "./swap-table.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
   vi.spyOn(Math, "random").mockReturnValue(0.5);
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -155,16 +151,15 @@ test("a step that a busy process runs past the deadline is not written, and the 
     "not stored in 1 attempt: a deadline passed before the write, which was not sent",
   );
   expect(changes).toEqual([]);
-  now.mockRestore();
 });
 
 test("a burst on which a slow process cannot decide in time is decided in parts, each stored before the deadline", async () => {
   const { store, changes, rows } = table();
   const began = performance.now();
   let ms = 0;
-  const now = vi.spyOn(performance, "now").mockImplementation(() => began + ms);
+  vi.spyOn(performance, "now").mockImplementation(() => began + ms);
   const { evaluate } = limit;
-  const slow = vi.spyOn(limit, "evaluate").mockImplementation((...args) => {
+  vi.spyOn(limit, "evaluate").mockImplementation((...args) => {
     // Twice for each call: on a full limit, which may never grant it, and on the state.
     ms += 0.5;
     return evaluate.apply(limit, args);
@@ -177,8 +172,6 @@ test("a burst on which a slow process cannot decide in time is decided in parts,
   // Those that were answered are the first ones, and each part took half of the time that was left.
   expect(ended.findIndex(({ status }) => status === "rejected")).toBe(stored);
   expect(changes.length).toBeLessThan(10);
-  slow.mockRestore();
-  now.mockRestore();
 });
 
 test("a call that others' writes have delayed ends with that reason, whatever its step does at the deadline", async () => {

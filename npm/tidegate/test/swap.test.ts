@@ -28,16 +28,12 @@ test("a key that others write all the time does not keep calls from other keys",
   database.swap = async (some, ...rest) => some[0]?.id !== "one:hot" && swap(some, ...rest);
   const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
   vi.useFakeTimers();
-  try {
-    for (let i = 0; i < 10; i++) {
-      const hot = limits.limit("one", { key: "hot" });
-      await vi.advanceTimersByTimeAsync(20);
-      expect((await hot).cause).toMatchObject({ scope: "key" });
-    }
-    expect((await limits.limit("one", { key: "other" })).degraded).toBeUndefined();
-  } finally {
-    vi.useRealTimers();
+  for (let i = 0; i < 10; i++) {
+    const hot = limits.limit("one", { key: "hot" });
+    await vi.advanceTimersByTimeAsync(20);
+    expect((await hot).cause).toMatchObject({ scope: "key" });
   }
+  expect((await limits.limit("one", { key: "other" })).degraded).toBeUndefined();
 });
 
 test.each([
@@ -52,16 +48,12 @@ test.each([
       some[0]?.id === "one:hot" ? Promise.reject(new Error("throttled")) : swap(some, ...rest);
     const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
     vi.useFakeTimers();
-    try {
-      for (let i = 0; i < 5; i++) {
-        const hot = limits.limit("one", { key: "hot" });
-        await vi.advanceTimersByTimeAsync(20);
-        expect((await hot).cause).toMatchObject({ scope, message: expect.stringContaining("throttled") });
-      }
-      expect((await limits.limit("one", { key: "other" })).degraded).toBe(degraded);
-    } finally {
-      vi.useRealTimers();
+    for (let i = 0; i < 5; i++) {
+      const hot = limits.limit("one", { key: "hot" });
+      await vi.advanceTimersByTimeAsync(20);
+      expect((await hot).cause).toMatchObject({ scope, message: expect.stringContaining("throttled") });
     }
+    expect((await limits.limit("one", { key: "other" })).degraded).toBe(degraded);
   },
 );
 
@@ -78,17 +70,13 @@ test.each(["stays out", "is aborted"])(
     };
     const limits = defineLimits({ one: bucket }, { store, timeout: 20, log: false });
     vi.useFakeTimers();
-    try {
-      for (let i = 0; i < 6; i++) {
-        const hot = limits.limit("one", { key: "hot" });
-        await vi.advanceTimersByTimeAsync(20);
-        expect((await hot).cause).toMatchObject({
-          scope: "key",
-          message: expect.stringContaining("not stored in 1 attempt"),
-        });
-      }
-    } finally {
-      vi.useRealTimers();
+    for (let i = 0; i < 6; i++) {
+      const hot = limits.limit("one", { key: "hot" });
+      await vi.advanceTimersByTimeAsync(20);
+      expect((await hot).cause).toMatchObject({
+        scope: "key",
+        message: expect.stringContaining("not stored in 1 attempt"),
+      });
     }
   },
 );
@@ -99,15 +87,10 @@ test("no pause ends at the deadline or after it, however long those before were"
   vi.useFakeTimers();
   // As parts of 2, 4, 8, 16 and 32 ms: the last ends a part of a ms before the deadline, which no timer does.
   const parts = [0.95, 0.975, 0.9875, 0.5, 0.01];
-  const random = vi.spyOn(Math, "random").mockImplementation(() => parts.shift() ?? 0);
-  try {
-    const busy = limits.limit("one");
-    await vi.advanceTimersByTimeAsync(20);
-    expect((await busy).cause).toMatchObject({ scope: "key" });
-  } finally {
-    random.mockRestore();
-    vi.useRealTimers();
-  }
+  vi.spyOn(Math, "random").mockImplementation(() => parts.shift() ?? 0);
+  const busy = limits.limit("one");
+  await vi.advanceTimersByTimeAsync(20);
+  expect((await busy).cause).toMatchObject({ scope: "key" });
 });
 
 test("calls that only waited for earlier ones on their key are no sign of a store that works", async () => {

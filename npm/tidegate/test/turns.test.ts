@@ -1,5 +1,5 @@
 /** The queue of one process's calls on one identity. */
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { type Transaction, transactional } from "../src/stores/index.ts";
 import { Turns } from "../src/stores/turns.ts";
@@ -103,24 +103,20 @@ test("a call whose deadline passes in the queue does not run", async () => {
 
 test("a call that never ends blocks the queue until its deadline at most", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  try {
-    const turns = new Turns();
-    const { begun, body, end } = bodies();
-    const now = performance.now();
-    void turns.run(["a"], body("stuck"), { at: now + 250 });
-    void turns.run(["a"], body("next"), { at: now + 300 });
-    await vi.advanceTimersByTimeAsync(249);
-    expect(begun).toEqual(["stuck"]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(begun).toEqual(["stuck", "next"]);
-    end("next");
-    await vi.advanceTimersByTimeAsync(0);
-    void turns.run(["a"], body("after"), { at: now + 1000 });
-    expect(begun).toEqual(["stuck", "next", "after"]);
-    expect(vi.getTimerCount()).toBe(0);
-  } finally {
-    vi.useRealTimers();
-  }
+  const turns = new Turns();
+  const { begun, body, end } = bodies();
+  const now = performance.now();
+  void turns.run(["a"], body("stuck"), { at: now + 250 });
+  void turns.run(["a"], body("next"), { at: now + 300 });
+  await vi.advanceTimersByTimeAsync(249);
+  expect(begun).toEqual(["stuck"]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(begun).toEqual(["stuck", "next"]);
+  end("next");
+  await vi.advanceTimersByTimeAsync(0);
+  void turns.run(["a"], body("after"), { at: now + 1000 });
+  expect(begun).toEqual(["stuck", "next", "after"]);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test.each(["a transaction", "compare-and-swap"])(
@@ -128,7 +124,6 @@ test.each(["a transaction", "compare-and-swap"])(
   async (kind) => {
     // Calls that a busy process makes ms apart would have deadlines of their own.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-    onTestFinished(() => void vi.useRealTimers());
     const get = (id: string) => (id.startsWith("held") ? new Promise<never>(() => {}) : null);
     const transaction: Transaction = { get, set: () => {}, delete: () => {} };
     const store =
@@ -164,7 +159,6 @@ test.each(["a transaction", "compare-and-swap"])(
 
 test("a call that waited for most of its time, and then has no answer, fails alone", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const transaction = () => new Promise<never>(() => {});
   const config = { ...bucket, timeout: 200 };
   const limits = defineLimits({ held: config }, { store: transactional({ name: "rows", transaction }), log: false });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { generalizedUtf8, utf8Length } from "../src/engine/utf8.ts";
 
 test("encodes every code point but surrogates as TextEncoder does", () => {
@@ -21,7 +21,6 @@ test("encodes each lone surrogate as three bytes of its own", () => {
 });
 
 test("the Redis store is imported where there is no TextEncoder, as in Jest's jsdom", async () => {
-  onTestFinished(() => void vi.unstubAllGlobals());
   vi.stubGlobal("TextEncoder", undefined);
   vi.resetModules();
   expect((await import("../src/stores/redis.ts")).redis).toBeTypeOf("function");

@@ -45,6 +45,5 @@ test("the first call waits for a database that takes longer to open than the cal
     expect([ok, degraded]).toEqual([true, undefined]);
   } finally {
     Reflect.deleteProperty(globalThis, "indexedDB");
-    vi.useRealTimers();
   }
 });

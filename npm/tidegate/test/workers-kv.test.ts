@@ -1,5 +1,5 @@
 /** Workers KV takes one write a second on a key, from all isolates together, and rejects the others with 429. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { during } from "#workers";
 import { DAY, defineLimits } from "../src/index.ts";
 import { type KvNamespaceLike, workersKv } from "../src/stores/workers-kv.ts";
@@ -11,10 +11,6 @@ beforeEach(() => {
   vi.useFakeTimers({ now: 30 * DAY });
   values = new Map();
   failure = undefined;
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 /** What each request to KV waits for, by method. */

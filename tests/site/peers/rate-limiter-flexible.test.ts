@@ -82,25 +82,21 @@ describe("rate-limiter-flexible", () => {
 
   test("execEvenly grants the first call now, and denies those beyond the points; so does the counterpart", async () => {
     vi.useFakeTimers();
-    try {
-      const limiter = points({ points: 4, duration: 2, execEvenly: true });
-      const beginning = Date.now();
-      const there = Array.from({ length: 5 }, () =>
-        limiter.consume("a").then(
-          () => Date.now() - beginning,
-          () => "denied",
-        ),
-      );
-      await vi.advanceTimersByTimeAsync(2000);
-      const [first, ...rest] = await Promise.all(there);
-      expect(first).toBe(0);
-      expect(rest.map((at) => at === "denied")).toEqual([false, false, false, true]);
-      const even = { kind: "token bucket", rate: 4, period: 2 * SECOND, capacity: 1, maxReserved: 3 } as const;
-      const ours = defineLimits({ even }, { now: () => 0 });
-      const here = Array.from({ length: 5 }, () => ours.limit("even", { reserve: true }));
-      expect(here.map(({ ok, retryAt = 0 }) => (ok ? retryAt : "denied"))).toEqual([0, 500, 1000, 1500, "denied"]);
-    } finally {
-      vi.useRealTimers();
-    }
+    const limiter = points({ points: 4, duration: 2, execEvenly: true });
+    const beginning = Date.now();
+    const there = Array.from({ length: 5 }, () =>
+      limiter.consume("a").then(
+        () => Date.now() - beginning,
+        () => "denied",
+      ),
+    );
+    await vi.advanceTimersByTimeAsync(2000);
+    const [first, ...rest] = await Promise.all(there);
+    expect(first).toBe(0);
+    expect(rest.map((at) => at === "denied")).toEqual([false, false, false, true]);
+    const even = { kind: "token bucket", rate: 4, period: 2 * SECOND, capacity: 1, maxReserved: 3 } as const;
+    const ours = defineLimits({ even }, { now: () => 0 });
+    const here = Array.from({ length: 5 }, () => ours.limit("even", { reserve: true }));
+    expect(here.map(({ ok, retryAt = 0 }) => (ok ? retryAt : "denied"))).toEqual([0, 500, 1000, 1500, "denied"]);
   });
 });

@@ -1,7 +1,7 @@
 /** Denials that are remembered: what they save, and what ends them. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { restLike } from "./clients.ts";
@@ -23,29 +23,25 @@ describe("remembered denials", () => {
     replaceStore(redis(client, { rememberDenials: 20_000 }));
     // This process's clocks advance only here; the server's runs.
     vi.useFakeTimers({ toFake: ["Date", "performance"] });
-    try {
-      await take("d", 1, quick);
-      const denied = await take("d", 1, quick);
-      expect(denied.ok).toBe(false);
-      await client.config("RESETSTAT");
-      const repeated = async () => {
-        for (let i = 0; i < 20; i++) expect(await take("d", 1, quick)).toMatchObject({ retryAt: denied.retryAt });
-        expect(await scriptCalls()).toBe(0);
-      };
-      await repeated();
-      vi.advanceTimersByTime((denied.retryAfter as number) - 100);
-      await repeated();
-      vi.advanceTimersByTime(110);
-      await expect
-        .poll(async () => Number((await client.time())[0]) * 1000, { timeout: 30_000 })
-        .toBeGreaterThan(denied.retryAt as number);
-      const granted = await take("d", 1, quick);
-      expect(granted.ok).toBe(true);
-      expect(granted.now).toBeGreaterThanOrEqual(denied.retryAt as number);
-      expect(await scriptCalls()).toBe(1);
-    } finally {
-      vi.useRealTimers();
-    }
+    await take("d", 1, quick);
+    const denied = await take("d", 1, quick);
+    expect(denied.ok).toBe(false);
+    await client.config("RESETSTAT");
+    const repeated = async () => {
+      for (let i = 0; i < 20; i++) expect(await take("d", 1, quick)).toMatchObject({ retryAt: denied.retryAt });
+      expect(await scriptCalls()).toBe(0);
+    };
+    await repeated();
+    vi.advanceTimersByTime((denied.retryAfter as number) - 100);
+    await repeated();
+    vi.advanceTimersByTime(110);
+    await expect
+      .poll(async () => Number((await client.time())[0]) * 1000, { timeout: 30_000 })
+      .toBeGreaterThan(denied.retryAt as number);
+    const granted = await take("d", 1, quick);
+    expect(granted.ok).toBe(true);
+    expect(granted.now).toBeGreaterThanOrEqual(denied.retryAt as number);
+    expect(await scriptCalls()).toBe(1);
   });
 
   test("a remembered denial is forgotten on reset, on give and under another policy", async () => {
@@ -111,7 +107,6 @@ describe("remembered denials", () => {
   test("of more than 10,000 denied keys the oldest is evicted", async () => {
     // The steady clock alone: however long the calls take, no denial expires.
     vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
     const keys = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
     await Promise.all(keys.map((key) => take(key, 10)));
     await Promise.all(keys.map((key) => take(key)));
@@ -126,7 +121,6 @@ describe("remembered denials", () => {
   describe("what others give back or reset", () => {
     // The steady clock alone: sockets run as ever.
     beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
-    afterEach(() => void vi.useRealTimers());
     const slow = (shards: number) =>
       new Limit("slow", { kind: "token bucket", rate: 10, period: 24 * 3_600_000, shards });
 

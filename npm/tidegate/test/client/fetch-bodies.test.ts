@@ -6,9 +6,6 @@ import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { there } from "../realm.ts";
 
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
-
 const START = 1_772_366_400_000;
 const URL_ = "https://api.example.com/things";
 

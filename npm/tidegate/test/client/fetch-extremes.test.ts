@@ -1,11 +1,8 @@
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createFetch, type FetchOptions, readRateLimit } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_772_366_400_000;
 const URL_ = "https://api.example.com/things";

@@ -4,9 +4,6 @@ import { createFetch } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
-
 const URL_ = "https://api.example.com/things";
 
 /** A server that denies the first request for a second. */

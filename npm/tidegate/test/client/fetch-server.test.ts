@@ -1,15 +1,12 @@
 /** Our fetch and our middleware over real sockets, both on one fake clock. */
 import { createServer, type ServerResponse } from "node:http";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createFetch, type FetchOptions } from "../../src/client/index.ts";
 import type { HeaderFamily } from "../../src/http/index.ts";
 import { type Config, defineLimits, SECOND } from "../../src/index.ts";
 import { rateLimit } from "../../src/middleware/node.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { listen } from "../middleware/handler.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
 const bucket = { kind: "token bucket", rate: 2, period: SECOND, capacity: 10 } as const;

@@ -4,9 +4,6 @@ import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { DIALECTS } from "./dialects.ts";
 
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
-
 const START = 1_772_366_400_000;
 const URL_ = "https://api.example.com/things";
 
@@ -393,5 +390,4 @@ test("where the host has no fetch, as in Jest's jsdom, an error names the option
   await expect(fetch(URL_)).rejects.toThrow("`fetch` must be given where the host has none; got undefined");
   vi.stubGlobal("fetch", async () => new Response("ok"));
   expect((await fetch(URL_)).status).toBe(200);
-  vi.unstubAllGlobals();
 });

@@ -1,12 +1,9 @@
 /** Laws of throttling for any policy, any calls and any aborts. */
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { type Config, defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
 const whole = (max: number) => fc.integer({ min: 1, max });

@@ -1,10 +1,8 @@
 /** Signals and hosts without `reason`, `throwIfAborted` and `DOMException`: React Native, and polyfills. */
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { spend } from "../../src/limiter/budget.ts";
 import { concurrent, semaphore } from "../../src/client/index.ts";
 import { defineLimits } from "../../src/index.ts";
-
-afterEach(() => vi.unstubAllGlobals());
 
 /** A signal as `abort-controller` of npm and React Native's own have it. */
 class OldSignal extends EventTarget {

@@ -1,15 +1,12 @@
 import { AxiosHeaders } from "axios";
 import fc from "fast-check";
 import { DisplayString, parseDictionary, parseList, Token } from "structured-headers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { readRateLimit } from "../../src/client/index.ts";
 import { dictionary, type Item, list } from "../../src/client/structured-fields.ts";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HeaderFamily, rateLimitHeaders } from "../../src/http/index.ts";
 import { DIALECTS, NOW } from "./dialects.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("the documented fields of real APIs", () => {
   test.each(DIALECTS)("$api", ({ fields, reported }) =>

@@ -2,9 +2,6 @@ import { describe, expect, test, vi } from "vitest";
 import { concurrent, semaphore } from "../../src/client/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
-
 describe("concurrent", () => {
   test("shares its places with other functions, in call order", async () => {
     const clock = fakeClock();

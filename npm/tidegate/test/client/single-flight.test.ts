@@ -1,8 +1,5 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { singleFlight } from "../../src/client/index.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** A function whose calls end when the test ends them. */
 function held() {

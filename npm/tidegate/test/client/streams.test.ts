@@ -1,14 +1,11 @@
 import { Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limitStream } from "../../src/client/index.ts";
 import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
 import { there } from "../realm.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const START = 1_735_689_600_000;
 

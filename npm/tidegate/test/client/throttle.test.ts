@@ -1,13 +1,10 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isQueueError, type ConfigOrLimit, QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
 import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
 import { promisingThere } from "../realm.ts";
-
-// Load on the machine makes these tests slow; none waits for real time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
 const START = 1_735_689_600_000;

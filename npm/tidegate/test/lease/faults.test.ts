@@ -128,43 +128,34 @@ test("limitAll on leases that expire while it runs grants what it decided on", a
   for (let i = 0; i < 10; i++) for (const { key } of both) await limits.limit("hot", { key });
   // Leased tokens are spent for two seconds.
   const now = Date.now();
-  const date = vi
-    .spyOn(Date, "now")
+  vi.spyOn(Date, "now")
     .mockReturnValueOnce(now)
     .mockReturnValueOnce(now)
     .mockReturnValue(now + 5000);
-  try {
-    expect(await limits.limitAll(both)).toMatchObject({ ok: true });
-  } finally {
-    date.mockRestore();
-  }
+  expect(await limits.limitAll(both)).toMatchObject({ ok: true });
 });
 
 test("after a give on a slow network, requests are granted from retryAt on", async () => {
   vi.useFakeTimers();
-  try {
-    const truth = memory();
-    const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-    const store = {
-      ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
-      lease: true,
-      async decide(call: Call) {
-        await after(40);
-        const decision = truth.decide(call, Date.now());
-        await after(40);
-        return decision;
-      },
-    };
-    const limits = defineLimits({ hot: { kind: "token bucket", rate: 1, period: 1000 } }, { store });
-    const within = async (decision: Promise<Decision>): Promise<Decision> => {
-      await vi.advanceTimersByTimeAsync(80);
+  const truth = memory();
+  const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    async decide(call: Call) {
+      await after(40);
+      const decision = truth.decide(call, Date.now());
+      await after(40);
       return decision;
-    };
-    expect((await within(limits.limit("hot"))).ok).toBe(true);
-    const { value, ts } = await within(limits.give("hot", { count: 0.85 }));
-    await vi.advanceTimersByTimeAsync(Math.ceil(ts + (1 - value) * 1000) - Date.now());
-    expect((await within(limits.limit("hot"))).ok).toBe(true);
-  } finally {
-    vi.useRealTimers();
-  }
+    },
+  };
+  const limits = defineLimits({ hot: { kind: "token bucket", rate: 1, period: 1000 } }, { store });
+  const within = async (decision: Promise<Decision>): Promise<Decision> => {
+    await vi.advanceTimersByTimeAsync(80);
+    return decision;
+  };
+  expect((await within(limits.limit("hot"))).ok).toBe(true);
+  const { value, ts } = await within(limits.give("hot", { count: 0.85 }));
+  await vi.advanceTimersByTimeAsync(Math.ceil(ts + (1 - value) * 1000) - Date.now());
+  expect((await within(limits.limit("hot"))).ok).toBe(true);
 });

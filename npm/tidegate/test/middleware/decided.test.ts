@@ -1,5 +1,5 @@
 /** What every middleware does with a request, on the gate that all of them share. */
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { Incoming } from "../../src/middleware/client.ts";
 import { type Admission, gate } from "../../src/middleware/gate.ts";
@@ -21,8 +21,6 @@ function start(options: object) {
   const left = (name: Name = "api", key = "192.0.2.1"): number => limits.getValue(name, { key }).value;
   return { limits, made, admit, left };
 }
-
-afterEach(() => void vi.restoreAllMocks());
 
 test.each([true, Promise.resolve(true)])("a request that is skipped is not decided: %s", async (skipped) => {
   const { admit, left } = start({ name: "api", skip: () => skipped });

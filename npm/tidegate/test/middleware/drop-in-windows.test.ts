@@ -10,7 +10,7 @@ import { type Options, rateLimit } from "express-rate-limit";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { HOUR, InputError, memory, MINUTE } from "../../src/index.ts";
 import { expressRateLimitStore } from "../../src/middleware/express.ts";
 import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
@@ -22,7 +22,6 @@ import { later } from "./later.ts";
 
 const START = Date.UTC(2026, 0, 1, 12, 0, 0, 123);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START }));
-afterEach(() => void vi.useRealTimers());
 const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
 
 const STORES: [string, () => Store][] = [

@@ -11,13 +11,14 @@ import fastify from "fastify";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import type { Server } from "node:net";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE, memory } from "../../src/index.ts";
 import { expressRateLimitStore } from "../../src/middleware/express.ts";
 import { fastifyRateLimitStore } from "../../src/middleware/fastify.ts";
 import { honoRateLimiterStore, rateLimitBinding } from "../../src/middleware/hono.ts";
 import { throttlerStorage } from "../../src/middleware/nest.ts";
 import type { Store } from "../../src/stores/contract.ts";
+import { behind } from "../behind.ts";
 import { eventually } from "./eventually.ts";
 import { listen } from "./handler.ts";
 import { later } from "./later.ts";
@@ -34,7 +35,6 @@ const statuses = async (url: string, times: number, headers: Record<string, stri
 };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
 
 describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, make) => {
@@ -73,7 +73,6 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
     expect(await statuses(url, 1)).toEqual([200]);
     // It checks its stores by itself, and complains here.
     expect(logged.mock.calls).toEqual([]);
-    logged.mockRestore();
     await close();
   });
 
@@ -107,15 +106,12 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
   });
 });
 
+const failing = () => behind(() => Promise.reject(new Error("gone")), "down");
+
 test("a store that fails is express-rate-limit's to pass on or not", async () => {
-  const failing = {
-    name: "down",
-    sync: false,
-    decide: async () => Promise.reject(new Error("gone")),
-  } as never as Store;
   const status = async (passOnStoreError: boolean) => {
     const app = express();
-    const store = expressRateLimitStore({ store: failing, name: `pass-${passOnStoreError}` });
+    const store = expressRateLimitStore({ store: failing(), name: `pass-${passOnStoreError}` });
     app.use(expressRateLimit({ store, passOnStoreError, logger: { error() {}, warn() {} } as never }));
     app.get("/", (_request, response) => void response.end());
     app.use(((_error, _request, response, _next) => void response.status(500).end()) as express.ErrorRequestHandler);
@@ -129,7 +125,6 @@ test("a store that fails is express-rate-limit's to pass on or not", async () =>
   expect(logged.mock.calls.map(([message]) => String(message).replace(/^.*; /, ""))).toEqual(
     Array(2).fill("until down answers again, its calls are rejected, and express-rate-limit passes or fails them"),
   );
-  logged.mockRestore();
 });
 
 describe.each(STORES)("hono-rate-limiter, with a store that answers %s", (_, make) => {
@@ -190,15 +185,10 @@ describe.each(STORES)("@fastify/rate-limit, with a store that answers %s", (_, m
 });
 
 test("skipOnError lets requests through where the store fails", async () => {
-  const failing = {
-    name: "down",
-    sync: false,
-    decide: async () => Promise.reject(new Error("gone")),
-  } as never as Store;
   const app = fastify();
   await app.register(fastifyRateLimit, {
     global: false,
-    store: fastifyRateLimitStore({ store: failing, name: "web" }),
+    store: fastifyRateLimitStore({ store: failing(), name: "web" }),
   });
   for (const skipOnError of [true, false])
     app.get(`/${skipOnError}`, { config: { rateLimit: { skipOnError } } }, async () => "hello");

@@ -3,8 +3,8 @@ import { connect, constants } from "node:http2";
 import fastify, { type FastifyRequest } from "fastify";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import type { AsyncStore } from "../../src/stores/contract.ts";
 import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
+import { behind } from "../behind.ts";
 import { eventually } from "./eventually.ts";
 import { headerOf, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
@@ -153,8 +153,7 @@ test("a wrong option of a route fails when the route is added", async () => {
 test("a store that fails is one line with its cause in Fastify's own log", async () => {
   const lines: string[] = [];
   const app = fastify({ logger: { level: "warn", stream: { write: (line: string) => void lines.push(line) } } });
-  const decide = async () => Promise.reject(new Error('relation "tidegate.state" does not exist'));
-  const store = { name: "postgres", sync: false, decide, decideAll: decide } as never as AsyncStore;
+  const store = behind(() => Promise.reject(new Error('relation "tidegate.state" does not exist')), "postgres");
   const limits = defineLimits({ api: config }, { store, log: app.log });
   app.addHook("onRequest", rateLimit(limits, { name: "api" }));
   app.get("/", () => "hello");
@@ -183,7 +182,6 @@ test("with trustProxy the client is request.ip, and without it a warning names t
   expect(warned).not.toHaveBeenCalled();
   expect(await statuses(false)).toEqual([200, 429, 429]);
   expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("Fastify({ trustProxy: ")]);
-  warned.mockRestore();
 });
 
 test("a route that chooses its limit does not get the plugin's key and count; it shares the other settings", async () => {

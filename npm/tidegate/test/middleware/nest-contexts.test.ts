@@ -11,7 +11,7 @@ import { IoAdapter } from "@nestjs/platform-socket.io";
 import { WsAdapter } from "@nestjs/platform-ws";
 import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
 import { io } from "socket.io-client";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
@@ -23,7 +23,6 @@ const { graphql: execute } = createRequire(import.meta.url)("graphql") as typeof
 
 const open: INestApplication[] = [];
 afterEach(async () => {
-  vi.restoreAllMocks();
   for (const app of open.splice(0)) await app.close();
 });
 

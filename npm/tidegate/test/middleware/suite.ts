@@ -3,6 +3,7 @@ import { parseList } from "structured-headers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Config, defineLimits, type Decision, type Limiter, MINUTE, SECOND } from "../../src/index.ts";
 import type { Store } from "../../src/stores/contract.ts";
+import { behind } from "../behind.ts";
 import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
 import { settling } from "./settling.ts";
@@ -106,21 +107,15 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
 
     test("a store that is down: 503 by default and one line in the log with the cause, every decision is degraded; 200 with allow", async () => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
-      const down = {
-        name: "down",
-        sync: false,
-        decide: async () => Promise.reject(new Error("gone")),
-        decideAll: async () => Promise.reject(new Error("gone")),
-      };
+      const down = behind(() => Promise.reject(new Error("gone")), "down");
       const counted: unknown[] = [];
       const onDecision: SuiteOptions["onDecision"] = ({ degraded }) => void counted.push(degraded);
-      const deny = await start({ name: "api", onDecision }, { api: POLICY }, down as never);
+      const deny = await start({ name: "api", onDecision }, { api: POLICY }, down);
       for (let i = 0; i < 3; i++) expect((await deny.get()).status).toBe(503);
       expect(logged.mock.calls).toEqual([[expect.stringMatching(/^tidegate: down: /), new Error("gone")]]);
       expect(counted).toEqual([true, true, true]);
-      const allow = await start({ name: "api" }, { api: { ...POLICY, onStoreError: "allow" } }, down as never);
+      const allow = await start({ name: "api" }, { api: { ...POLICY, onStoreError: "allow" } }, down);
       expect((await allow.get()).status).toBe(200);
-      logged.mockRestore();
     });
 
     test("a count above what the limit ever grants gets 400 and no Retry-After", async () => {
@@ -144,12 +139,11 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     });
 
     test("a key function that returns undefined or an empty text fails the request, and takes nothing", async () => {
-      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      vi.spyOn(console, "error").mockImplementation(() => {});
       const { get, left } = await start({ name: "api", key: (request: Seen) => request.header("x-user") });
       expect((await get("/")).status).toBe(500);
       expect((await get("/", { "x-user": "" })).status).toBe(500);
       expect(await left()).toBe(5);
-      logged.mockRestore();
     });
 
     test("a key function that returns a promise, and a key longer than a store's", async () => {
@@ -167,7 +161,6 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
         await plain.get("/", { "x-forwarded-for": `10.0.0.${i}`, forwarded: `for=10.0.0.${i}` });
       expect((await plain.get("/", { "x-forwarded-for": "10.9.9.9", "x-real-ip": "10.9.9.9" })).status).toBe(429);
       expect(warned.mock.calls.filter(([text]) => String(text).includes("trust: 1")).length).toBe(warns ? 1 : 0);
-      warned.mockRestore();
       const proxied = await start({ name: "api", client: { trust: 1 } });
       for (let i = 0; i < 5; i++) await proxied.get("/", { "x-forwarded-for": `10.0.0.${i}, 192.0.2.7` });
       expect((await proxied.get("/", { "x-forwarded-for": "__proto__, 192.0.2.7" })).status).toBe(429);
@@ -325,32 +318,29 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     });
 
     test("a denied function that rejects fails the request, and nothing else", async () => {
-      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      vi.spyOn(console, "error").mockImplementation(() => {});
       const { get } = await start({ name: "api", count: 5, custom: "rejects" });
       await get();
       for (let i = 0; i < 2; i++) expect((await get()).status).toBe(500);
-      logged.mockRestore();
     });
 
     test("an onDecision that rejects fails the request, and nothing else", async () => {
-      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      vi.spyOn(console, "error").mockImplementation(() => {});
       const onDecision = async () => Promise.reject(new Error("the log is full"));
       const { get } = await start({ name: "api", onDecision });
       for (let i = 0; i < 2; i++) expect((await get()).status).toBe(500);
-      logged.mockRestore();
     });
 
     test.each([undefined, null, "", "route", "router"])(
       "a key function that fails with %j fails the request",
       async (thrown) => {
-        const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+        vi.spyOn(console, "error").mockImplementation(() => {});
         const key = (request: Seen) => {
           if (request.header("x-user") === "throws") throw thrown;
           return Promise.reject(thrown);
         };
         const { get } = await start({ name: "api", key });
         for (const user of ["throws", "rejects"]) expect((await get("/", { "x-user": user })).status).toBe(500);
-        logged.mockRestore();
       },
     );
 

@@ -6,9 +6,10 @@ import { appendRateLimitHeaders, rateLimitHeaders, statusOf } from "../../src/ht
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { metrics, observe } from "../../src/observe/index.ts";
 import { definePolicies, type PolicyRule } from "../../src/policies/index.ts";
-import type { AsyncStore, Store } from "../../src/stores/index.ts";
+import type { Store } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { later } from "../middleware/later.ts";
+import { behind } from "../behind.ts";
 
 const rule = (name: string, capacity: number, fields: Partial<PolicyRule> = {}): PolicyRule => ({
   name,
@@ -45,10 +46,7 @@ function start(rules: readonly PolicyRule[], store: Store = memory(), options: o
 }
 
 /** A store that fails for every call. */
-function failing(): AsyncStore {
-  const fail = () => Promise.reject(new Error("no route"));
-  return { name: "broken", sync: false, decide: fail, decideAll: fail, reset: fail, getValue: fail };
-}
+const failing = () => behind(() => Promise.reject(new Error("no route")), "broken");
 
 describe.each([
   ["in memory", () => memory()],

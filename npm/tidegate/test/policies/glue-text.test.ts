@@ -2,7 +2,6 @@ import { afterEach, expect, test, vi } from "vitest";
 import * as ours from "../../src/engine/glue-text.ts";
 
 afterEach(() => {
-  vi.unstubAllGlobals();
   vi.resetModules();
 });
 

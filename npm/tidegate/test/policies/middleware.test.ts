@@ -3,7 +3,7 @@ import express, { type Request as ExpressRequest } from "express";
 import { type Context, Hono } from "hono";
 import { createServer, request as httpRequest } from "node:http";
 import type { Server } from "node:net";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { rateLimit as forExpress } from "../../src/middleware/express.ts";
 import { rateLimit as forFetch } from "../../src/middleware/fetch.ts";
 import { rateLimit as forHono } from "../../src/middleware/hono.ts";
@@ -69,7 +69,6 @@ const HOSTS: Record<string, Start> = {
 describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
   // A header that a host does not read is logged, once per server.
   beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
-  afterEach(() => void vi.restoreAllMocks());
 
   async function serve(document: PolicyDocument, store: Store = memory()) {
     const clock = fakeClock();

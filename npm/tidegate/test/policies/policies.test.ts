@@ -8,8 +8,8 @@ import {
   type PolicyRequest,
   type PolicyRule,
 } from "../../src/policies/index.ts";
-import type { AsyncStore } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
+import { behind } from "../behind.ts";
 import { PLANS } from "./documents.ts";
 
 const rule = (fields: Partial<PolicyRule> = {}): PolicyRule => ({
@@ -276,9 +276,8 @@ describe("invalid arguments", () => {
   test("a log of its own has the failures of the store", async () => {
     const lines: string[] = [];
     const log = { error: (line: string) => void lines.push(line), info: () => {} };
-    const fail = () => Promise.reject(new Error("no route"));
-    const failing = { name: "broken", sync: false as const, decide: fail, decideAll: fail };
-    const policies = definePolicies({ rules: [rule()] }, { store: failing as never as AsyncStore, log });
+    const store = behind(() => Promise.reject(new Error("no route")), "broken");
+    const policies = definePolicies({ rules: [rule()] }, { store, log });
     expect(await policies.limit({ headers: {} })).toMatchObject({ ok: false, degraded: true });
     expect(lines).toEqual([expect.stringMatching(/^tidegate: broken: .*no route/)]);
   });

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { ClockOffset } from "../../src/react/clock-offset.ts";
 import { LOCAL, passTime, setWall, useClocks } from "./clocks.ts";
 
 beforeEach(useClocks);
-afterEach(() => void vi.useRealTimers());
 
 /** A request to a server whose clock is `ahead`, with these times there and back. */
 function exchange(clock: ClockOffset, { ahead, there, back }: { ahead: number; there: number; back: number }): void {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { evaluate, SECOND } from "../../src/index.ts";
 import { ViewObserver } from "../../src/react/view-observer.ts";
 import { RemoteLimits, type ServerState } from "../../src/react/remote.ts";
@@ -6,10 +6,6 @@ import type { View } from "../../src/react/view.ts";
 import { passTime, settled, setWall, useClocks } from "./clocks.ts";
 
 beforeEach(useClocks);
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
 
 const config = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5 } as const;
 
