@@ -111,7 +111,6 @@ export function get(
   });
 }
 
-/** A proxy that runs. */
 export interface Proxied extends AsyncDisposable {
   readonly port: number;
   /** The requests that the application received. */

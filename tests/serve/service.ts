@@ -11,7 +11,6 @@ export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 export const BIN: string = join(root, "npm/tidegate-serve/dist/bin.js");
 export const TOKEN = "0123456789abcdef0123456789abcdef";
 
-/** A line of the log. */
 export interface Line {
   readonly time: string;
   readonly level: "info" | "error";
@@ -30,7 +29,6 @@ export interface Reply {
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly folder: string;
-  /** The file of the policies. */
   readonly policies: string;
   readonly running: Running;
   /** The lines of the log so far. */

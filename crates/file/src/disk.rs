@@ -55,7 +55,6 @@ fn network(_: &Path) -> Option<&'static str> {
     None
 }
 
-/// Rejects a folder on a network file system.
 pub(crate) fn refuse_network(folder: &Path) -> Result<(), FileError> {
     let Some(kind) = network(folder) else { return Ok(()) };
     let what = format!(

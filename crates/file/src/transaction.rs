@@ -9,7 +9,6 @@ use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
 
-/// Why a transaction failed.
 pub(crate) enum Fault {
     Engine(heed::Error),
     /// A row whose hash does not match.

@@ -59,7 +59,6 @@ pub(crate) fn numbers(kind: Kind, tier: bool) -> Vec<(Field, &'static str)> {
     NUMBERS.into_iter().filter(|(_, name)| fits(name)).collect()
 }
 
-/// Their names.
 pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
     numbers(kind, tier).into_iter().map(|(_, name)| name).collect()
 }

@@ -47,7 +47,6 @@ impl Reader {
         Reader { wanted, format, read, file: None }
     }
 
-    /// Requests so far.
     pub(crate) fn requests(&self) -> u64 {
         self.read.requests
     }

@@ -22,9 +22,7 @@ struct Seen {
 /// A key and its counts.
 pub(crate) struct Leader {
     pub(crate) key: Vec<u8>,
-    /// Lower bound of the count.
     pub(crate) at_least: u64,
-    /// Upper bound of the count.
     pub(crate) at_most: u64,
     /// The longest wait since the key is counted, ms.
     pub(crate) longest: f64,

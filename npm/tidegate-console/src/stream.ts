@@ -84,7 +84,6 @@ export class Streams {
     });
   }
 
-  /** Ends all streams. */
   close(): void {
     for (const end of this.#open) end();
   }

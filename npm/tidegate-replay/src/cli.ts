@@ -133,7 +133,6 @@ function checkOutputs({ html, svg, policy }: Values, logs: readonly string[]): v
   }
 }
 
-/** One line for a progress display. */
 export function progressLine({ bytes, total, requests, read }: Progress): string {
   const count = `${requests.toLocaleString("en")} requests`;
   if (read) return `${count} read; looking for the smallest capacity …`;

@@ -1,4 +1,3 @@
-/** What `tidegate-replay --help` prints. */
 export const HELP: string = `Usage: tidegate-replay <log...> (--policy <file> | --limit <limit> | --suggest) [options]
 
 Reports what a limit would have done to the traffic in a log, decided by the engine that a server

@@ -7,7 +7,6 @@ const CHUNK = 1 << 18;
 /** The first bytes of every gzip file (RFC 1952). */
 const GZIP = [0x1f, 0x8b] as const;
 
-/** A log that is open. */
 export interface Log {
   readonly name: string;
   /** Bytes of the file; absent where it has no size, such as a pipe. */

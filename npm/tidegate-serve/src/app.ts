@@ -85,7 +85,6 @@ function handler(route: Route, file: PolicyFile): Handler {
   };
 }
 
-/** The response to a request that failed. */
 function failed(error: unknown, c: Context, log: Log): Response {
   if (error instanceof RequestError) return mistaken(c, error);
   if (isStoreError(error)) return problem(c, 503, `The store failed: ${messagesOf(error)}.`);
@@ -129,7 +128,6 @@ async function storeProblem({ file }: Service): Promise<string | undefined> {
   }
 }
 
-/** Makes the application. */
 export function appOf(service: Service): Hono<Env> {
   const { file, metrics, version, adminToken, proxies, console: mounted } = service;
   const app = new Hono<Env>({ getPath: routed });
@@ -168,7 +166,6 @@ export function appOf(service: Service): Hono<Env> {
   return app;
 }
 
-/** Refuses larger bodies. */
 function limitedTo(maxSize: number, handle: Handler): Handler {
   const onError = (c: Context) => problem(c, 413, `The body must be at most ${maxSize} bytes (--body-limit).`);
   const counting = bodyLimit({ maxSize, onError });

@@ -105,7 +105,6 @@ async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: Limi
   return file.limiter.give(name, options);
 }
 
-/** A server that listens. */
 export interface GrpcServer {
   readonly port: number;
   /** Stops accepting, and waits for the calls under way at most so many ms. */

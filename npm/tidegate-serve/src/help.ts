@@ -1,4 +1,3 @@
-/** What `tidegate-serve --help` prints. */
 export const HELP: string = `Usage: tidegate-serve <policies.json> [options]
 
 Decides by the policies of a file, over HTTP: for services in any language (POST /v1/decide), and

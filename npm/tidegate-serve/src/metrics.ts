@@ -58,7 +58,6 @@ function meterOn(registry: Registry): MeterLike {
   };
 }
 
-/** What the service counts. */
 export interface Metrics {
   /** Counts a decision. */
   readonly observer: (event: DecisionEvent) => void;

@@ -33,7 +33,6 @@ function versionOf(path: string): string {
   return found === undefined ? "absent" : `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
 
-/** Settings of {@link PolicyFile}. */
 export interface PolicySettings {
   readonly store: Store;
   readonly onStoreError: "deny" | "allow" | { readonly local: number };

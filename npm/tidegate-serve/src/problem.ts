@@ -56,7 +56,6 @@ function shown(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** The response to a mistake of the caller. */
 export function mistaken(c: Context, { message, mistake }: RequestError): Response {
   const { field, rule, value, remedy } = mistake;
   const got = shown(value);

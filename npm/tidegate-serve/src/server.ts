@@ -17,7 +17,6 @@ import { type Facts, PolicyFile } from "./policies.ts";
 
 /** Settings of {@link serve}, checked. */
 export interface Settings {
-  /** The file of the policies. */
   readonly policies: string;
   /** The store's URL. */
   readonly store: string;
@@ -42,10 +41,8 @@ export interface Settings {
   readonly version: string;
 }
 
-/** A service that listens. */
 export interface Service {
   readonly url: string;
-  /** Reads the policies again. */
   reload(): void;
   /** Stops accepting, waits for the requests under way, and closes the store. */
   close(reason: string): Promise<void>;

@@ -41,7 +41,6 @@ const LOOKED_AT: usize = 20;
 /// Whether a row ends with the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Row {
-    /// The row is complete.
     Complete,
     /// A quoted field continues on the next line.
     Continues,

@@ -116,7 +116,6 @@ export class Lab {
     this.#agree(defined, () => this.remote.define(config));
   }
 
-  /** Resets both sides. */
   reset(): void {
     this.timeline.clear();
     this.counts = { ...NO_COUNTS };

@@ -31,14 +31,12 @@ export const FIRST: Draft = {
   shards: 1,
 };
 
-/** The config for `defineLimits`. */
 export function configOf({ kind, rate, period, capacity, maxReserved, shards }: Draft): Config {
   return { kind, rate, period, capacity, ...(maxReserved === undefined ? {} : { maxReserved }), shards };
 }
 
 export const seconds = (ms: number): string => `${ms / 1000}\u00a0s`;
 
-/** The policy in one sentence. */
 export function sentence({ kind, rate, period, capacity, shards }: Draft): string {
   const spread = shards > 1 ? ` Its tokens are spread over ${shards} shards.` : "";
   const how = kind === "token bucket" ? `${rate} tokens every ${seconds(period)}, evenly` : `${rate} tokens at each`;

@@ -6,7 +6,6 @@ import { nearest } from "../limit/nearest.ts";
 import { COMMANDS } from "./registry.ts";
 import { argumentError } from "./usage.ts";
 
-/** The text of `tidegate --help`. */
 function overview(): string {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length));
   const rows = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);

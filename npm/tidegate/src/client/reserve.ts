@@ -169,7 +169,6 @@ class Meter {
     return (this.#limit as Evaluator).evaluate(this.#state, call, now).decision.retryAt ?? now;
   }
 
-  /** Records that a call of `count` tokens runs now. */
   ran(count: number, now: number): void {
     if (this.#limit === undefined || count === 0) return;
     const call = { op: "charge", count, reserve: false } as const;

@@ -142,7 +142,6 @@ export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
   };
 }
 
-/** The web stream of a gate. */
 function streamOf<I, O>(
   { close }: { close(reason: unknown): void },
   transform: (chunk: I, controller: TransformStreamDefaultController<O>) => Promise<void>,

@@ -50,7 +50,6 @@ export class WaitingCalls<T extends Waiting> {
     return found as T | undefined;
   }
 
-  /** The call that arrived last. */
   newest(): T | undefined {
     let found: Waiting | undefined;
     for (const { last } of this.#levels) {

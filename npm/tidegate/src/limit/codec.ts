@@ -12,7 +12,6 @@ const WHAT = "two finite little-endian doubles in 16 bytes, value and ts";
 /** What a store holds under a key cannot be read as a state: an error of this key, not of the store. */
 export class NotAState extends TypeError {}
 
-/** Throws unless both are finite. */
 function finite(value: number, ts: number, got: string): State {
   if (Number.isFinite(value) && Number.isFinite(ts)) return { value, ts };
   throw new NotAState(`a state must be ${WHAT}; got ${got}`);

@@ -72,7 +72,6 @@ export class Outages {
     return this.#nodes.size === 0;
   }
 
-  /** Whether a call may go to this node. */
   admits(name: string, now: number): boolean {
     const node = this.#nodes.get(name);
     if (node === undefined || node.failures < FAILURES_TO_OPEN) return true;

@@ -61,7 +61,6 @@ export class Admission<R> {
     return this.#denied;
   }
 
-  /** Adds the fields to a response. */
   setFields(target: HeaderTarget): void {
     const { headers, shadow } = this.#gate.options;
     if (headers === undefined || shadow) return;
@@ -69,7 +68,6 @@ export class Admission<R> {
     else appendFields(target, this.#fields(), this.decision.now);
   }
 
-  /** The response to a blocked request. */
   denial(): Pending<Denial> {
     const { statusCode, message } = this.#gate.options;
     const found = statusOf(this.#decided);

@@ -226,7 +226,6 @@ class Spread {
     }
   }
 
-  /** The decision of all shards together. */
   #pooled({ states, now }: Seen, op: Op, count: number, reserve = false): Decision {
     return pool(this.#call.limit, states, { op, count, reserve }, now, this.#start).decision;
   }

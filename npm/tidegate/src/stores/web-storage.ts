@@ -111,7 +111,6 @@ function open(indexedDB: IDBFactory, name: string): Promise<IDBDatabase> {
   return settled(request);
 }
 
-/** Deletes the states that are full. */
 function sweep(database: IDBDatabase): Promise<void> {
   const now = Date.now();
   return new Promise((resolve, reject) => {

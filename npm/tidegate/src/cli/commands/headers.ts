@@ -52,10 +52,8 @@ The call:
 Example:
   tidegate headers --rate 10 --period 1m --capacity 20 --value 0 --now 1700000000000`;
 
-/** The options that describe a limit, its state and a call. */
 const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value", "ts", "count", "now"] as const;
 
-/** The limit that the options describe: one of a document's, or one by its numbers. */
 function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
   const name = text(args, "name");
   if (text(args, "policy") === undefined) {

@@ -131,7 +131,6 @@ function givenKey(args: Arguments, values: readonly string[]): KeyValues | undef
   throw new InputError("--key", rule, written);
 }
 
-/** The key that the limiter takes. */
 function storedKey({ name, limitKeys }: DescribedLimit, given: KeyValues | undefined): string | undefined {
   if (limitKeys !== undefined) return keyOfValues(name, limitKeys, given);
   if (given === undefined || typeof given === "string") return given;

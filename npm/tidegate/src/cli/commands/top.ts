@@ -91,12 +91,10 @@ interface List {
   readonly rows: readonly Row[];
 }
 
-/** A limit whose keys are listed. */
 interface Listed extends DescribedLimit {
   readonly limit: Limit;
 }
 
-/** What is listed, and how. */
 interface Listing {
   /** By name; at least one. */
   readonly limits: ReadonlyMap<string, Listed>;
@@ -160,7 +158,6 @@ export function listLines({ now, count, keys, denied, rows }: List): string[] {
   return [head, "", ...table.map((row) => line(row).trimEnd())];
 }
 
-/** The limits that the arguments name. */
 function limitsOf(args: Arguments, terminal: Terminal): readonly DescribedLimit[] {
   const [name] = args.positionals;
   if (text(args, "policy") !== undefined) {
@@ -195,7 +192,6 @@ function urlOf(args: Arguments): string {
   return url;
 }
 
-/** The list, as the store has it now. */
 async function read(opened: OpenStore, listing: Listing): Promise<List> {
   const { store, shown, keys } = opened;
   const limits = defineLimits({}, { store, timeout: 10_000, log: false }) as unknown as Limiter<string, Store>;

@@ -42,7 +42,6 @@ export class Lease {
     this.#demand = new Demand(lending);
   }
 
-  /** Whether the store has reported a state. */
   get hasState(): boolean {
     return this.#state !== undefined;
   }

@@ -39,7 +39,6 @@ export class RefilledLease extends Lease {
     this.#lender = lender;
   }
 
-  /** The refill in flight. */
   get refilling(): Promise<void> | undefined {
     return this.#refilling;
   }

@@ -36,7 +36,6 @@ export interface RedisOptions {
   lease?: boolean | LeaseOptions | undefined;
 }
 
-/** The settings with their defaults. */
 interface Options {
   readonly prefix: string;
   readonly tag: (name: string, key: string | undefined) => string | undefined;
@@ -234,7 +233,6 @@ const OPTIONS = {
   lease: ANY,
 };
 
-/** Checks the settings, or names the one that is wrong. */
 function readOptions(options: RedisOptions): Options {
   checkTable("redis", options, OPTIONS);
   checkLease(options.lease);
