@@ -60,7 +60,7 @@ const LIST = [
   one("limiter/outages.ts", "Math.min(node.wait * 2, PROBE_AFTER_MOST)", "node.wait", ...OUTAGES),
   one("limiter/outages.ts", "if (answered) this.succeeded(name, now);", "", ...OUTAGES),
   one("limiter/outages.ts", "node.isLogged || now - node.loggedAt < LOG_EVERY", "false", ...OUTAGES),
-  one("limiter/outages.ts", "if (now - this.#keyLoggedAt < LOG_EVERY) return;", "", ...OUTAGES),
+  one("limiter/outages.ts", " || now - this.#keyLoggedAt < LOG_EVERY) return;", ") return;", ...OUTAGES),
   one("limiter/outages.ts", "      node.isLogged = false;\n", "", ...OUTAGES),
   one("limiter/resilience.ts", "[...new Set(names)].sort()", "[names[0]]", ...OUTAGES),
   one("limiter/resilience.ts", 'error.scope === "key"', "false", ...OUTAGES),

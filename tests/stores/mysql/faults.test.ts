@@ -169,7 +169,9 @@ describe("a row that another transaction has locked", () => {
 test.each(Object.entries(clients))("%s: an error of the server has no statement in its message", async (_, make) => {
   await fixture.rows("CREATE OR REPLACE VIEW fixed AS SELECT 'x' AS id, NULL AS state, 0 AS drop_at");
   const open = make(fixture.server);
-  onTestFinished(() => open.close());
+  onTestFinished(async () => {
+    await open.close();
+  });
   const store = mysql(open.client, { table: "fixed" });
   const { cause } = await defineLimits(configs, { store, timeout: 60_000, log: false }).limit("stock", { key: "k" });
   const { message } = cause as Error;

@@ -100,19 +100,16 @@ export class Outages {
     if (node.isLogged || now - node.loggedAt < LOG_EVERY) return;
     node.isLogged = true;
     node.loggedAt = now;
-    const message = `tidegate: ${this.#describe(error)}; until ${this.#store}${on(name)} answers again, its calls are ${instead}`;
-    this.#write((log) => log.error(message, causeOf(error)));
+    this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
   /** One key fails. `answered`: the store works, and the key's state is unusable or contended; otherwise that is unknown. */
   keyFailed(name: string, now: number, error: StoreError, instead: string, answered: boolean): void {
     if (answered) this.succeeded(name, now);
-    // Calls that waited for those that found the node failed: its own line covers them.
-    else if (this.#nodes.get(name)?.isLogged === true) return;
-    if (now - this.#keyLoggedAt < LOG_EVERY) return;
+    // The line of a node that failed covers calls that waited for those that found it.
+    if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
-    const message = `tidegate: ${this.#describe(error)}; calls on this key are ${instead}, others are not affected`;
-    this.#write((log) => log.error(message, causeOf(error)));
+    this.#report(error, `calls on this key are ${instead}, others are not affected`);
   }
 
   #node(name: string): Node {
@@ -125,9 +122,10 @@ export class Outages {
     return node;
   }
 
-  #describe(error: unknown): string {
-    const what = messageOf(error);
-    return what.startsWith(`${this.#store}: `) ? what : `${this.#store}: ${what}`;
+  #report(error: unknown, effect: string): void {
+    const found = messageOf(error);
+    const what = found.startsWith(`${this.#store}: `) ? found : `${this.#store}: ${found}`;
+    this.#write((log) => log.error(`tidegate: ${what}; ${effect}`, causeOf(error)));
   }
 
   /** A log that throws or rejects must not change what a call returns, nor end the process. */
