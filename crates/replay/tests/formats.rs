@@ -106,7 +106,7 @@ fn a_field_in_json_is_found_by_its_path_in_any_case() {
 }
 
 #[test]
-fn every_json_value_that_is_no_list_or_object_is_a_key() {
+fn every_json_value_that_is_no_object_is_a_key_and_a_list_of_texts_is_as_a_repeated_header() {
     for (value, key) in [
         ("\"ann\"", "ann"),
         (r#""a\u0062c""#, "abc"),
@@ -115,10 +115,18 @@ fn every_json_value_that_is_no_list_or_object_is_a_key() {
         ("7", "7"),
         ("-7", "-7"),
         ("2.5", "2.5"),
+        ("3.0", "3"),
+        ("[\"ann\"]", "ann"),
+        ("[\"a\",\"b\"]", "a, b"),
     ] {
         let line = format!("{{\"time\":1700000000,\"a\":{{\"x\":[1],\"b\":{{\"x\":1,\"key\":{value}}}}}}}\n");
         let outcome = report(line.repeat(2), json!({ "limits": ["rate=1 period=1s"], "key": ["a.b.key"] }));
         assert_eq!(outcome.limits[0].worst[0].key, key);
+    }
+    for value in ["[]", "[1]", "[[\"a\"]]", "{}", "null"] {
+        let lines = [value, "\"a\"", value].map(|value| format!("{{\"time\":1700000000,\"key\":{value}}}\n"));
+        let outcome = report(lines.concat(), json!({ "limits": ["rate=1 period=1s"], "key": ["key"] }));
+        assert_eq!((outcome.read.requests, outcome.read.bad), (1, 2), "{value}");
     }
 }
 

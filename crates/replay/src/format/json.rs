@@ -45,8 +45,9 @@ impl Splitter {
         for (slot, wanted) in self.slots.iter().enumerate() {
             if fields.get(slot).is_none()
                 && let Some((path, value)) = wanted.names.iter().find_map(|name| find(&object, name))
+                && let Some(text) = text(value)
             {
-                fields.set(slot, text(value).as_bytes());
+                fields.set(slot, text.as_bytes());
                 self.paths[slot] = Some(path);
                 learnt = true;
             }
@@ -82,8 +83,7 @@ impl Names {
 
 /// A field by its name, which may be a path with dots, or a name that has dots.
 fn find<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(Path, &'a Value)> {
-    let scalar = |value: &Value| matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_));
-    if let Some((key, value)) = object.iter().find(|(key, value)| same(key, name) && scalar(value)) {
+    if let Some((key, value)) = object.iter().find(|(key, value)| same(key, name) && text(value).is_some()) {
         return Some((vec![key.clone()], value));
     }
     name.match_indices('.').find_map(|(at, _)| {
@@ -95,8 +95,21 @@ fn find<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(Path, &'a Val
     })
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// A value as text, where it has one: that of a list of texts is what a server reads of a repeated header. Caddy logs each header
+/// as a list.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) => Some(value.to_string()),
+        // As `visit_f64` writes it: 3 for 3.0.
+        Value::Number(number) if number.is_f64() => number.as_f64().map(|number| number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(list) if !list.is_empty() => {
+            let texts = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+            Some(texts.join(", "))
+        }
+        Value::Array(_) | Value::Object(_) | Value::Null => None,
+    }
 }
 
 /// Reads a value on the way to fields, and skips all else in it.
@@ -168,7 +181,17 @@ impl<'de> Visitor<'de> for Pick<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
+        if self.names.slots.is_empty() {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element::<Value>()? {
+            values.push(value);
+        }
+        if let Some(text) = text(&Value::Array(values)) {
+            self.set(text.as_bytes());
+        }
         Ok(())
     }
 }

@@ -3,6 +3,8 @@ use crate::fields::Slots;
 use proptest::prelude::*;
 
 const NAMES: [&str; 4] = ["a", "b", "A", "a.b"];
+/// Texts that are as an absent field.
+const NOTHING: [&str; 2] = ["", "-"];
 
 fn values() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
@@ -27,8 +29,7 @@ fn objects(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> 
 /// What the path leads to in this line, as text, where it is a value that counts.
 fn at(line: &Value, path: &[String]) -> Option<String> {
     let value = path.iter().try_fold(line, |value, name| value.get(name))?;
-    let scalar = !(value.is_null() || value.is_object() || value.is_array());
-    Some(text(value)).filter(|text| scalar && text != "-")
+    text(value).filter(|text| !NOTHING.contains(&text.as_str()))
 }
 
 proptest! {
@@ -59,7 +60,7 @@ proptest! {
                 if expected.is_none() {
                     let object = line.as_object().unwrap();
                     if let Some((found, value)) = wanted.slots[slot].names.iter().find_map(|name| find(object, name)) {
-                        expected = Some(text(value)).filter(|text| text != "-");
+                        expected = text(value).filter(|text| !NOTHING.contains(&text.as_str()));
                         *path = Some(found);
                     }
                 }
