@@ -174,7 +174,7 @@ impl Record {
     }
 }
 
-/// Of the requests that a limit on this part of a key applies to: whether one had the field, and whether one lacked it.
+/// Of the requests that a limit applies to which reads this field: whether one had it, and whether one lacked it.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     had: bool,
@@ -197,7 +197,7 @@ impl Wanted {
         Wanted { slots: slots.all, keys: slots.keys, seen, scopes, times: Times::default() }
     }
 
-    /// Notes on the parts of the rules' keys that requests lacked.
+    /// Notes on the parts of the rules' keys, and on the costs, that requests lacked.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |slot: &usize| match self.seen[*slot] {
             Seen { had: true, lacked: true } => {
@@ -210,7 +210,16 @@ impl Wanted {
             _ => None,
         };
         let parts = self.keys.iter().filter(|key| key.rule).flat_map(|key| &key.parts);
-        parts.filter(|slot| !is_address(&self.slots[**slot])).filter_map(note).collect()
+        let mut notes: Vec<String> = parts.filter(|slot| !is_address(&self.slots[**slot])).filter_map(note).collect();
+        for slot in self.scopes.iter().filter_map(|scope| scope.cost.stated()) {
+            let named = named(&self.slots[slot]);
+            let note =
+                format!("no request has {named}, so each takes the rule's default cost; --cost names another field");
+            if matches!(self.seen[slot], Seen { had: false, lacked: true }) && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     /// The request of a line, or why the line is not a request.
@@ -227,10 +236,11 @@ impl Wanted {
             };
             let applies = if scope.fallback { !limited } else { scope.matches.iter().all(is_it) };
             limited |= applies && !scope.shadow;
-            for slot in scope.key.filter(|_| applies).map_or(&[][..], |key| &self.keys[key].parts) {
-                let has = fields.get(*slot).is_some();
-                self.seen[*slot].had |= has;
-                self.seen[*slot].lacked |= !has;
+            let parts = scope.key.map_or(&[][..], |key| &self.keys[key].parts);
+            for slot in parts.iter().copied().chain(scope.cost.stated()).filter(|_| applies) {
+                let has = fields.get(slot).is_some();
+                self.seen[slot].had |= has;
+                self.seen[slot].lacked |= !has;
             }
             record.counts.push(if applies { count(&scope.cost, fields, &get)? } else { f64::NAN });
         }

@@ -52,6 +52,16 @@ pub(crate) enum Cost {
     Stated { slot: usize, default: f64, min: f64, max: f64 },
 }
 
+impl Cost {
+    /// The slot in which the client states it.
+    pub(crate) fn stated(&self) -> Option<usize> {
+        match self {
+            Cost::Stated { slot, .. } => Some(*slot),
+            Cost::Fixed(_) | Cost::Column(_) => None,
+        }
+    }
+}
+
 impl Subject {
     /// The same limit with other numbers, of one shard.
     pub(crate) fn with(&self, rate: f64, capacity: f64) -> Option<Policy> {

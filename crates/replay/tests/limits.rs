@@ -293,6 +293,23 @@ fn a_rule_has_all_numbers_of_its_document_and_notes_report_what_is_left_out() {
 }
 
 #[test]
+fn a_cost_that_no_request_states_is_noted() {
+    let rule = |name: &str| {
+        json!({ "name": name, "limit_keys": [], "cost": { "source": "header:x-cost" }, "algorithm": "token_bucket",
+                "algorithm_config": { "rate": 5, "period": "1h" } })
+    };
+    let notes = |cost: Option<u32>| {
+        let log = format!("{}\n{}\n", json!({ "time": EPOCH_S }), json!({ "time": EPOCH_S, "x-cost": cost }));
+        let options = json!({ "policy": json!({ "rules": [rule("a"), rule("b")] }).to_string() });
+        run(log, options).unwrap().report.notes
+    };
+    assert_eq!(notes(Some(2)), [""; 0]);
+    let names = "`x-cost` (or http_x-cost, headers.x-cost, req.headers.x-cost, request.headers.x-cost)";
+    let note = format!("no request has {names}, so each takes the rule's default cost; --cost names another field");
+    assert_eq!(notes(None), [note]);
+}
+
+#[test]
 fn a_rule_matches_an_address_under_all_its_names_and_as_a_server_writes_it() {
     let rule = |name: &str, rate: u32, matched: Value| {
         let bucket = json!({ "rate": rate, "period": "1h" });
