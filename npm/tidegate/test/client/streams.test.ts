@@ -178,6 +178,21 @@ test("a web stream whose reader cancels leaves no timer", async () => {
   expect([await written, clock.timers]).toEqual(["cancelled", 0]);
 });
 
+test("an abort at the end of a pipe ends it while a chunk waits, and leaves no timer", async () => {
+  const clock = fakeClock(START);
+  const source = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(1000)) });
+  const canceled = new AbortController();
+  const piped = source
+    .pipeThrough(limitStream({ bytesPerSecond: 1, burst: 1, clock }))
+    .pipeTo(new WritableStream(), { signal: canceled.signal })
+    .catch(({ name }: Error) => name);
+  await clock.pass(2 * SECOND);
+  canceled.abort();
+  expect(await piped).toBe("AbortError");
+  await clock.pass(0);
+  expect(clock.timers).toBe(0);
+});
+
 test("chunks of another realm pass, whatever kind of bytes they are", async () => {
   const kinds = [
     "new ArrayBuffer(3)",
