@@ -4,7 +4,7 @@ mod temporary;
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use temporary::{NOW, Temporary, bucket, granted};
 use tidegate_file::{Options, Sync, open};
@@ -19,12 +19,18 @@ fn write(folder: &Temporary, keys: usize) {
     store.reset(&limit, Some(b"key 0")).expect("a reset");
 }
 
-#[test]
-fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
+/// A folder with 400 keys, and its data file.
+fn written() -> (Temporary, PathBuf, Vec<u8>) {
     let folder = Temporary::new();
     write(&folder, 400);
     let path = folder.0.join("data.mdb");
     let whole = fs::read(&path).expect("a file");
+    (folder, path, whole)
+}
+
+#[test]
+fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
+    let (folder, path, whole) = written();
     let used = 40 * 4096;
     let mut seed = 7_u64;
     let mut random = |below: usize| {
@@ -65,11 +71,8 @@ fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
 
 #[test]
 fn a_damaged_secret_or_instant_of_the_dropped_states_is_reported() {
-    let folder = Temporary::new();
-    write(&folder, 400);
-    let path = folder.0.join("data.mdb");
+    let (folder, path, whole) = written();
     let mut file = fs::OpenOptions::new().write(true).open(&path).expect("a file");
-    let whole = fs::read(&path).expect("a file");
     // A value follows its key. Another secret would make every key fresh.
     for (name, length) in [("settings", 40), ("fresh from", 16)] {
         for byte in 0..length {
@@ -124,10 +127,7 @@ fn newest_meta(file: &[u8]) -> usize {
 
 #[test]
 fn a_page_that_is_used_and_free_or_beyond_the_end_is_reported() {
-    let folder = Temporary::new();
-    write(&folder, 400);
-    let path = folder.0.join("data.mdb");
-    let whole = fs::read(&path).expect("a file");
+    let (folder, path, whole) = written();
     let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().expect("8 bytes"));
     let meta = newest_meta(&whole);
     let (free_root, main_root, last) = (number(meta + 16 + 24 + 40), number(meta + 16 + 72 + 40), meta + 16 + 120);
@@ -179,10 +179,7 @@ fn a_process_waits_while_another_one_opens_the_folder() {
 
 #[test]
 fn a_truncated_or_foreign_file_is_reported_as_corrupt() {
-    let folder = Temporary::new();
-    write(&folder, 400);
-    let path = folder.0.join("data.mdb");
-    let whole = fs::read(&path).expect("a file");
+    let (folder, path, whole) = written();
     for wrong in [&whole[..20_000], &whole[..4096], &[], b"SQLite format 3\0", &[0xff; 9000]] {
         fs::write(&path, wrong).expect("a file");
         let error = folder.open_with(Options::default()).expect_err("damaged");

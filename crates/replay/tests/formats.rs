@@ -34,6 +34,13 @@ fn limit() -> Value {
     json!({ "limits": ["rate=2 period=1s"] })
 }
 
+fn begun(name: &str) -> Replay {
+    let options: Options = serde_json::from_value(limit()).unwrap();
+    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
+    replay.begin(name).unwrap();
+    replay
+}
+
 fn assert_same(report: &Report, format: &str) {
     assert_eq!(report.read.formats[0].1, format);
     assert_eq!((report.read.requests, report.read.bad), (4, 0), "{report:?}");
@@ -57,9 +64,7 @@ fn each_format_is_detected_from_its_lines() {
 fn a_file_is_the_same_in_chunks_of_any_size() {
     for log in [COMMON, COMBINED, JSON, CSV] {
         for size in [1, 7, 64] {
-            let options: Options = serde_json::from_value(limit()).unwrap();
-            let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
-            replay.begin("the.log").unwrap();
+            let mut replay = begun("the.log");
             log.as_bytes().chunks(size).for_each(|chunk| replay.push(chunk).unwrap());
             assert_eq!(replay.finish().unwrap().report, report(log, limit()));
         }
@@ -230,12 +235,10 @@ fn lines_before_the_first_request_are_bad_lines_however_many() {
 fn a_first_line_that_is_long_does_not_hide_the_format() {
     let long =
         |bytes: usize| format!("{{\"note\":\"{}\",\"time\":1700000000,\"ip\":\"10.0.0.9\"}}\n", "x".repeat(bytes));
-    let options: Options = serde_json::from_value(limit()).unwrap();
     for (bytes, requests, bad) in [(400_000, 5, 0), (1_000_000, 5, 0), (3_000_000, 4, 1)] {
         let log = long(bytes) + JSON;
         for size in [4096, 1 << 18, log.len()] {
-            let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
-            replay.begin("the.log").unwrap();
+            let mut replay = begun("the.log");
             log.as_bytes().chunks(size).for_each(|chunk| replay.push(chunk).unwrap());
             let read = replay.finish().unwrap().report.read;
             // A line that arrives whole is read however long it is.
@@ -252,9 +255,7 @@ fn a_first_line_that_is_long_does_not_hide_the_format() {
 
 #[test]
 fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
-    let options: Options = serde_json::from_value(limit()).unwrap();
-    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
-    replay.begin("empty.log").unwrap();
+    let mut replay = begun("empty.log");
     for _ in 0..100 {
         replay.push(&[b'\n'; 100_000]).unwrap();
     }
@@ -264,9 +265,7 @@ fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
 
 #[test]
 fn a_short_file_is_read_when_it_ends_and_a_long_one_as_it_arrives() {
-    let options: Options = serde_json::from_value(limit()).unwrap();
-    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
-    replay.begin("short.log").unwrap();
+    let mut replay = begun("short.log");
     replay.push(JSON.as_bytes()).unwrap();
     assert_eq!(replay.requests(), 0);
     replay.end().unwrap();
@@ -278,9 +277,7 @@ fn a_short_file_is_read_when_it_ends_and_a_long_one_as_it_arrives() {
 
 #[test]
 fn the_number_of_a_bad_line_counts_empty_ones_before_the_format_is_known() {
-    let options: Options = serde_json::from_value(limit()).unwrap();
-    let mut replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).unwrap();
-    replay.begin("the.csv").unwrap();
+    let mut replay = begun("the.csv");
     replay.push(&[b'\n'; 300_000]).unwrap();
     replay.push(b"time,ip\nyesterday,a\n1700000000,a\n").unwrap();
     assert_eq!(replay.finish().unwrap().report.read.first_bad[0].line, 300_002);
