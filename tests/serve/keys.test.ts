@@ -107,8 +107,8 @@ test("file: the folder of a service", async () => {
 
 describe("redis", () => {
   test("the server of a service; a corrupt key among good ones is an error of its own, and a reset repairs it", async () => {
-    const redis = await RedisServer.start();
-    const url = `redis://127.0.0.1:${redis.port}`;
+    await using redis = await RedisServer.start();
+    const url = redis.url;
     await using service = await serving(POLICIES, ["--store", url, ...PATIENT]);
     await operates(service, url);
     const on = ["--store", url, "--rate", "1", "--period", "1m"];
@@ -125,18 +125,17 @@ describe("redis", () => {
     const brace = await tidegate(["reset", "other", "k", "--prefix", "{", ...on]);
     expect([brace.code, brace.err]).toEqual([2, expect.stringMatching(/^tidegate: `prefix` must be .*got "\{"\n$/)]);
     await client.quit();
-    await redis.stop();
   });
 
   test("the guide's commands, with npx, print what the guide shows", async () => {
-    const redis = await RedisServer.start();
+    await using redis = await RedisServer.start();
     const minutely = { ...NUMBERS, algorithm_config: { rate: 1, period: "1m", capacity: 3 } } as const;
     await using service = await serving({ rules: [{ name: "api", limit_keys: ["ip:address"], ...minutely }] });
     const bin = join(service.folder, "node_modules/.bin");
     mkdirSync(bin, { recursive: true });
     symlinkSync(join(root, "node_modules/ioredis"), join(service.folder, "node_modules/ioredis"));
     writeFileSync(join(bin, "tidegate"), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, { mode: 0o755 });
-    const env = { ...process.env, TIDEGATE_STORE: `redis://127.0.0.1:${redis.port}` };
+    const env = { ...process.env, TIDEGATE_STORE: redis.url };
     const script = join(root, "examples/serve/keys.sh");
     const { code, out } = await ended(spawn("sh", [script], { cwd: service.folder, env, stdio: PIPES }));
     expect(code).toBe(0);
@@ -152,12 +151,11 @@ describe("redis", () => {
         .replace(/\b\d{13}\b/g, "<ms>")
         .replace(/([3-8]\d\d|900)\d{3}\b/g, "<wait ms>");
     expect(timeless(out)).toBe(timeless(shown));
-    await redis.stop();
   });
 
   test("with the project's ioredis or redis; without both it names them", async () => {
-    const redis = await RedisServer.start();
-    const on = ["--store", `redis://127.0.0.1:${redis.port}`, "--rate", "1", "--period", "1m"];
+    await using redis = await RedisServer.start();
+    const on = ["--store", redis.url, "--rate", "1", "--period", "1m"];
     await using service = await serving();
     for (const name of ["none", "ioredis", "redis"]) {
       const project = join(service.folder, name);
@@ -180,7 +178,6 @@ describe("redis", () => {
       expect([code, out]).toEqual([1, ""]);
       expect(err).toMatch(/^tidegate: redis: connect of "redis:\/\/127\.0\.0\.1:\d+" failed: .*ECONNREFUSED.*\n$/);
     }
-    await redis.stop();
   });
 });
 

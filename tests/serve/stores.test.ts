@@ -61,26 +61,24 @@ test("postgres: a server that accepts the connection and says nothing ends --mig
 
 describe("redis", () => {
   test("two services share a server", async () => {
-    const redis = await RedisServer.start();
-    await using a = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`, ...PATIENT]);
-    await using b = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/0`, ...PATIENT]);
+    await using redis = await RedisServer.start();
+    await using a = await serving(POLICIES, ["--store", redis.url, ...PATIENT]);
+    await using b = await serving(POLICIES, ["--store", `${redis.url}/0`, ...PATIENT]);
     await share(a, b);
     await endsCleanly(a);
-    await redis.stop();
   });
 
   test("a database that the server does not have ends the start: ioredis would use database 0", async () => {
-    const redis = await RedisServer.start();
-    await expect(serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}/16`])).rejects.toThrow(
+    await using redis = await RedisServer.start();
+    await expect(serving(POLICIES, ["--store", `${redis.url}/16`])).rejects.toThrow(
       "--store has a database that the server refuses: ERR DB index is out of range",
     );
-    await redis.stop();
   });
 
   test("a server that fails is logged once with its cause, and once when it answers again", async () => {
-    const redis = await RedisServer.start();
+    await using redis = await RedisServer.start();
     // The calls of a failed server take as long.
-    await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${redis.port}`, "--timeout", "5s"]);
+    await using service = await serving(POLICIES, ["--store", redis.url, "--timeout", "5s"]);
     expect((await service.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, remaining: 2 });
     await redis.kill();
     const calls = Array.from({ length: 5 }, () => service.post("/v1/decide", BODY));
@@ -101,13 +99,12 @@ describe("redis", () => {
       message: expect.stringContaining("its calls are denied"),
       cause: expect.any(String),
     });
-    await redis.stop();
   });
 
   test("what an administrator changes is an error while the server fails, whatever --on-store-error says", async () => {
-    const redis = await RedisServer.start();
+    await using redis = await RedisServer.start();
     await redis.kill();
-    const store = `redis://127.0.0.1:${redis.port}`;
+    const store = redis.url;
     for (const otherwise of ["deny", "allow", "0.5"]) {
       const args = ["--store", store, "--on-store-error", otherwise, "--timeout", "50ms"];
       await using service = await serving(POLICIES, args, { TIDEGATE_ADMIN_TOKEN: TOKEN });
@@ -123,18 +120,16 @@ describe("redis", () => {
         expect(body.detail).toMatch(/^The store failed: redis: /);
       }
     }
-    await redis.stop();
   });
 
   test("--on-store-error allow: decided without the store, and marked", async () => {
-    const redis = await RedisServer.start();
+    await using redis = await RedisServer.start();
     await redis.kill();
-    const store = `redis://127.0.0.1:${redis.port}`;
+    const store = redis.url;
     await using open = await serving(POLICIES, ["--store", store, "--on-store-error", "allow", "--timeout", "50ms"]);
     expect((await open.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, degraded: true });
     await using local = await serving(POLICIES, ["--store", store, "--on-store-error", "0.5", "--timeout", "50ms"]);
     const { body } = await local.post("/v1/decide", BODY);
     expect(body).toMatchObject({ ok: true, degraded: true, limit: 1.5 });
-    await redis.stop();
   });
 });

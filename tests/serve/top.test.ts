@@ -80,8 +80,8 @@ async function lists(service: Served, url: string): Promise<void> {
 }
 
 test("redis: the keys of a service, by ioredis and by redis", async () => {
-  const redis = await RedisServer.start();
-  const url = `redis://127.0.0.1:${redis.port}`;
+  await using redis = await RedisServer.start();
+  const url = redis.url;
   await using service = await serving(POLICIES, ["--store", url, ...PATIENT]);
   await lists(service, url);
   const project = join(service.folder, "project");
@@ -89,12 +89,11 @@ test("redis: the keys of a service, by ioredis and by redis", async () => {
   symlinkSync(join(root, "node_modules/redis"), join(project, "node_modules/redis"));
   const { code, out } = await tidegate(["top", "--json", "--store", url, "--policy", service.policies], project);
   expect([code, JSON.parse(out)]).toMatchObject([0, { keys: 5, denied: 3 }]);
-  await redis.stop();
 });
 
 test("redis: thousands of keys, any characters, another prefix, and what is no state", async () => {
-  const redis = await RedisServer.start();
-  const url = `redis://127.0.0.1:${redis.port}`;
+  await using redis = await RedisServer.start();
+  const url = redis.url;
   const client = new Redis(url);
   const prefix = "a*p[p]?-\\:";
   const limits = defineLimits(
@@ -121,13 +120,12 @@ test("redis: thousands of keys, any characters, another prefix, and what is no s
   expect(out).toContain(`api    ${"😀".repeat(47)}…  `);
   expect(out).toContain("api    \\u{1b}[2J  ");
   await client.quit();
-  await redis.stop();
 });
 
 test("redis: on a terminal it lists again until Ctrl-C; a server that stops is an error", async () => {
-  const redis = await RedisServer.start();
+  await using redis = await RedisServer.start();
   const command = [process.execPath, BIN, "top", "api", "--every", "100", ...ONE];
-  const url = `redis://127.0.0.1:${redis.port}`;
+  const url = redis.url;
   // A terminal of its own, by the program of util-linux.
   const child = spawn("script", ["-qefc", [...command, "--store", url].join(" "), "/dev/null"], {
     cwd: root,

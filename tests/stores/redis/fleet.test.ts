@@ -83,7 +83,7 @@ test("calls of one client that are aborted give their tokens back to all", async
 test("the example: three processes share a quota, get all their work done, and stay below it", async () => {
   const env = {
     ...process.env,
-    REDIS_URL: `redis://127.0.0.1:${server.port}`,
+    REDIS_URL: server.url,
     QUOTA: "200",
     PERIOD_MS: "5000",
     JOBS: "20",

@@ -248,7 +248,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     const probe = server.client();
     await probe.flushall();
     probe.disconnect();
-    const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: `redis://127.0.0.1:${server.port}` };
+    const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: server.url };
     const program = fileURLToPath(new URL("./languages/limit.py", import.meta.url));
     const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";
     const options = { env: { ...env, PYTHONPATH: join(program, "..") } };

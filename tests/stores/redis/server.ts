@@ -29,6 +29,10 @@ export class RedisServer {
     this.#args = args;
   }
 
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
   static async start(...args: string[]): Promise<RedisServer> {
     return RedisServer.startOn(await freePort(), ...args);
   }
@@ -79,6 +83,10 @@ export class RedisServer {
     await this.kill();
     remove(this.#folder);
     for (const file of this.#args) if (file.endsWith(".conf")) remove(dirname(file));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 }
 
