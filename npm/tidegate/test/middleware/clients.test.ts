@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits } from "../../src/index.ts";
 import type { Decision } from "../../src/limit/decision.ts";
 import { type NodeOptions, rateLimit } from "../../src/middleware/node.ts";
-import { listen } from "./handler.ts";
+import { open } from "./handler.ts";
 import type { Serving } from "./suite.ts";
 
 /** Set while the clock stands. */
@@ -49,7 +49,7 @@ beforeAll(async () => {
     limited(request, response);
     held = undefined;
   };
-  server = await listen(createServer(listener));
+  server = await open(createServer(listener));
 });
 afterAll(() => server.close());
 

@@ -111,7 +111,6 @@ describe("fastifyRateLimitStore in memory", () => {
     expect(await statuses(app, 2, { url: "/handler" })).toEqual([200, 429]);
     expect((await app.inject("/limiter")).json()).toMatchObject({ isExceeded: false, remaining: 0 });
     expect((await app.inject("/limiter")).json()).toMatchObject({ isExceeded: true });
-    await app.close();
   });
 
   test("counts one handler on two routes together", async () => {
@@ -122,7 +121,6 @@ describe("fastifyRateLimitStore in memory", () => {
     expect([...(await statuses(app, 1, { url: "/a" })), ...(await statuses(app, 2, { url: "/b" }))]).toEqual([
       200, 200, 429,
     ]);
-    await app.close();
   });
 
   test("counts two routes of one URL that differ by host separately", async () => {
@@ -131,7 +129,6 @@ describe("fastifyRateLimitStore in memory", () => {
     });
     for (const host of ["a.test", "b.test"])
       expect(await statuses(app, 2, { url: "/", headers: { host } })).toEqual([200, 429]);
-    await app.close();
   });
 
   test("reads no count under another window where a route's window changes", async () => {
@@ -142,6 +139,5 @@ describe("fastifyRateLimitStore in memory", () => {
     await statuses(app, 5, { url: "/" });
     timeWindow = HOUR;
     expect(await statuses(app, 5, { url: "/" })).toEqual([200, 200, 200, 429, 429]);
-    await app.close();
   });
 });

@@ -65,7 +65,6 @@ test("the plugin limits the routes of its instance, each by its own config, and 
     [200, "free"],
     [200, "free"],
   ]);
-  await app.close();
 });
 
 test("a route's own limit is taken once where two plugins see the route, and the limits of both elsewhere", async () => {
@@ -87,7 +86,6 @@ test("a route's own limit is taken once where two plugins see the route, and the
   expect(left()).toEqual([8, 8]);
   await app.inject("/each");
   expect(left()).toEqual([6, 6]);
-  await app.close();
 });
 
 test("a response of app.inject has ended, and is not aborted", async () => {
@@ -98,7 +96,6 @@ test("a response of app.inject has ended, and is not aborted", async () => {
   app.get("/", () => "hello");
   await app.inject("/");
   expect(ends).toEqual([[200, false]]);
-  await app.close();
 });
 
 test("over HTTP/2 a response that its client reset is aborted, and one that ended is not", async () => {
@@ -137,7 +134,6 @@ test("the plugin limits in preHandler, where earlier hooks found the user", asyn
     (await app.inject({ url, headers: { "x-user": user } })).statusCode;
   expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
   expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
-  await app.close();
 });
 
 test("a wrong option of a route fails when the route is added", async () => {
@@ -147,7 +143,6 @@ test("a wrong option of a route fails when the route is added", async () => {
   expect(() => app.get("/b", { config: { rateLimit: { max: 3 } as never } }, () => "")).toThrow(
     "`max` must be absent: use the limit's `rate` in defineLimits",
   );
-  await app.close();
 });
 
 test("a store that fails is one line with its cause in Fastify's own log", async () => {
@@ -163,7 +158,6 @@ test("a store that fails is one line with its cause in Fastify's own log", async
       /^tidegate: postgres: .*relation "tidegate.state" does not exist; until postgres answers again/,
     ),
   ]);
-  await app.close();
 });
 
 test("with trustProxy the client is request.ip, and without it a warning names the setting", async () => {
@@ -175,7 +169,6 @@ test("with trustProxy the client is request.ip, and without it a warning names t
     const from = async (address: string) =>
       (await app.inject({ url: "/", headers: { "x-forwarded-for": address } })).statusCode;
     const found = [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
-    await app.close();
     return found;
   };
   expect(await statuses("loopback")).toEqual([200, 200, 429]);
@@ -192,7 +185,6 @@ test("a route that chooses its limit does not get the plugin's key and count; it
   const { headers } = await app.inject("/");
   expect(headers["ratelimit"]).toBeUndefined();
   expect(Math.floor(limiter.getValue("search", { key: "127.0.0.1" }).value)).toBe(8);
-  await app.close();
 });
 
 test("a denied function that sends the reply itself is not answered again", async () => {
@@ -206,7 +198,6 @@ test("a denied function that sends the reply itself is not answered again", asyn
   await app.inject("/");
   const { statusCode, body } = await app.inject("/");
   expect([statusCode, body, lines]).toEqual([429, "slow down", []]);
-  await app.close();
 });
 
 test("a wrong option of the plugin rejects its registration, and crashes nothing", async () => {
@@ -216,7 +207,6 @@ test("a wrong option of the plugin rejects its registration, and crashes nothing
   ] as const) {
     const app = fastify();
     await expect(app.register(rateLimitPlugin, options as never)).rejects.toThrow(message);
-    await app.close();
   }
 });
 
@@ -226,7 +216,6 @@ test("the hook registered as a plugin is an error that names the remedy", async 
   await expect(app.register(plugin)).rejects.toThrow(
     "`hook` must be added with `app.addHook`: `app.register` takes rateLimitPlugin; got undefined",
   );
-  await app.close();
 });
 
 test("a request that is denied after its response began runs no handler, and ends", async () => {

@@ -141,7 +141,6 @@ test("on @hono/node-server settle waits for the end of a stream, and reports a c
   await begun(client.signal);
   client.abort();
   await eventually(() => expect(ends[1]).toEqual([200, true]));
-  await server.close();
 });
 
 test.each([

@@ -1,5 +1,6 @@
 import type { AddressInfo, Server } from "node:net";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { onTestFinished } from "vitest";
 import type { Serving } from "./suite.ts";
 
 /** What a URL orders the handlers of the tests to do: see `Serve`. */
@@ -22,8 +23,15 @@ export const headerOf = (request: IncomingMessage, name: string): string | undef
   return typeof value === "string" ? value : undefined;
 };
 
-/** Listens on a free port of the loopback. */
+/** Listens on a free port of the loopback until the test ends. */
 export async function listen(server: Server): Promise<Serving> {
+  const serving = await open(server);
+  onTestFinished(async () => void (await serving.close()));
+  return serving;
+}
+
+/** Listens on a free port of the loopback. */
+export async function open(server: Server): Promise<Serving> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
   const close = () =>

@@ -72,7 +72,6 @@ test("a request that is denied after its response began runs no listener, and en
   for (let i = 0; i < 2; i++) texts.push(await (await fetch(server.url)).text());
   expect(texts).toEqual(["early, late", "early, "]);
   expect(String(reported)).toContain("limit api denied a request whose response had already begun");
-  await server.close();
 });
 
 test("a response that is sent before the decision is settled when it ends", async () => {
@@ -86,7 +85,6 @@ test("a response that is sent before the decision is settled when it ends", asyn
   );
   await (await fetch(server.url)).text();
   await eventually(() => expect(limits.getValue("api", { key: "k" }).value).toBe(5));
-  await server.close();
 });
 
 test("a response that ends and never closes, as on AWS Lambda, settles once and is not aborted", async () => {
@@ -150,7 +148,6 @@ test("onError gets the error of a function in the options, and the request 500",
   const onError = (error: unknown): void => void errors.push(error);
   const server = await listen(createServer(rateLimit(limits, { name: "api", key, onError }, () => {})));
   expect([(await fetch(server.url)).status, errors]).toEqual([500, [failure]]);
-  await server.close();
 });
 
 test("an error that the listener throws after a promise is the process's, as without a limit, and no 500 of the limit's", async () => {

@@ -3,7 +3,7 @@ import express, { type Request as ExpressRequest } from "express";
 import { type Context, Hono } from "hono";
 import { createServer, request as httpRequest } from "node:http";
 import type { Server } from "node:net";
-import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit as forExpress } from "../../src/middleware/express.ts";
 import { rateLimit as forFetch } from "../../src/middleware/fetch.ts";
 import { rateLimit as forHono } from "../../src/middleware/hono.ts";
@@ -73,7 +73,6 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
   async function serve(document: PolicyDocument, store: Store = memory()) {
     const clock = fakeClock();
     const started = await start(document, store, clock.now);
-    onTestFinished(async () => void (await started.server.close()));
     const get = (headers: Record<string, string>, path = "/") => fetch(started.server.url + path, { headers });
     const left = async (headers: Record<string, string>, path?: string) => {
       const response = await get(headers, path);
