@@ -253,13 +253,8 @@ describe("the log", () => {
     let failure: unknown = refused;
     const limits = defineLimits(configs, { store: noded(() => failure), log });
     await limits.limit("one", { key: "a" });
-    failure = new StoreError("late", {
-      store: "noded",
-      operation: "take",
-      identity: "one:a2",
-      cause: waited,
-      scope: "key",
-    });
+    const details = { store: "noded", operation: "take", identity: "one:a2", cause: waited, scope: "key" } as const;
+    failure = new StoreError("late", details);
     await limits.limit("one", { key: "a2" });
     expect(log.lines).toEqual([expect.stringContaining("until noded (node a) answers again")]);
     // Its node has not failed.
@@ -381,13 +376,8 @@ test("a key's failure that says nothing about the store does not count as an ans
 });
 
 test("a decision that the store recalls needs no server, and does not count as an answer of it", async () => {
-  const denied = memory().decide({
-    op: "take",
-    limit: new Limit("one", bucket),
-    key: "a",
-    count: 1001,
-    reserve: false,
-  });
+  const call = { op: "take", limit: new Limit("one", bucket), key: "a", count: 1001, reserve: false } as const;
+  const denied = memory().decide(call);
   let calls = 0;
   const fail = () => {
     calls++;

@@ -88,7 +88,7 @@ export class Outages {
     node.wait = PROBE_AFTER;
     if (node.isLogged) {
       node.isLogged = false;
-      this.#write((log) => log.info(`tidegate: ${this.#store}${on(name)} answers again`));
+      notify(() => this.#log?.info(`tidegate: ${this.#store}${on(name)} answers again`));
     }
     if (now - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
   }
@@ -125,13 +125,8 @@ export class Outages {
   #report(error: unknown, effect: string): void {
     const found = messageOf(error);
     const what = found.startsWith(`${this.#store}: `) ? found : `${this.#store}: ${found}`;
-    this.#write((log) => log.error(`tidegate: ${what}; ${effect}`, causeOf(error)));
-  }
-
-  /** A log that throws or rejects must not change what a call returns, nor end the process. */
-  #write(write: (log: Lines) => unknown): void {
-    const log = this.#log;
-    if (log !== undefined) notify(() => write(log));
+    // A log that throws or rejects must not change what a call returns, nor end the process.
+    notify(() => this.#log?.error(`tidegate: ${what}; ${effect}`, causeOf(error)));
   }
 }
 
