@@ -61,6 +61,7 @@ const LIST = [
   one("limiter/outages.ts", "if (answered) this.succeeded(name, now);", "", ...OUTAGES),
   one("limiter/outages.ts", "node.isLogged || now - node.loggedAt < LOG_EVERY", "false", ...OUTAGES),
   one("limiter/outages.ts", " || now - this.#keyLoggedAt < LOG_EVERY) return;", ") return;", ...OUTAGES),
+  one("limiter/outages.ts", "this.#nodes.get(name)?.isLogged || ", "", ...OUTAGES),
   one("limiter/outages.ts", "      node.isLogged = false;\n", "", ...OUTAGES),
   one("limiter/resilience.ts", "[...new Set(names)].sort()", "[names[0]]", ...OUTAGES),
   one("limiter/resilience.ts", 'error.scope === "key"', "false", ...OUTAGES),
