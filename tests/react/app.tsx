@@ -17,12 +17,20 @@ export const renders: Record<string, number> = {};
 /** Responses of the server. */
 export const answers: ServerState[] = [];
 
-const from = remoteLimits(async (name) => {
+async function load(name: string): Promise<ServerState> {
   const response = await fetch(`/limits/${name}`);
   const answer = (await response.json()) as ServerState;
   answers.push(answer);
   return answer;
-});
+}
+
+const from = remoteLimits(load);
+
+/** A mistake: limits that are made in the component are new at each render. */
+export function Inside(): ReactElement {
+  const { ok } = useRateLimit("message", { from: remoteLimits(load) });
+  return <output>{String(ok)}</output>;
+}
 
 /** Shows some fields of one limit. */
 export const Shown = memo(function Shown({ fields, ...options }: ShownProps): ReactElement {

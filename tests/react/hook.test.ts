@@ -26,6 +26,7 @@ interface Window {
   answers: ServerState[];
   show(all: readonly ShownProps[]): void;
   send(): void;
+  inside(): void;
   hydrate(all: readonly ShownProps[]): void;
 }
 declare const window: Window;
@@ -49,7 +50,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
   });
 
   test.each([
-    [{ from: {} }, "`from` must be what remoteLimits returns"],
+    [{ from: {} }, "`from` must be what remoteLimits returned outside of components"],
     [{ count: Number.NaN }, "`count` must be a finite number of tokens"],
     [{ tick: 1 }, '`tick` must be a number of ms from 10 to 3600000, or a text such as "30s"; got 1'],
     [{ reserve: 1 }, "`reserve` must be true or false"],
@@ -118,6 +119,15 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
       expect(complaints.join("\n")).toContain(
         "WebAssembly is not allowed here: add 'wasm-unsafe-eval' to `script-src`",
       );
+    });
+
+    test("limits that are made in the component end with an error, not with requests without end", async () => {
+      await open();
+      await page.evaluate(() => window.inside());
+      await until(async () =>
+        complaints.some((text) => text.includes("`from` must be what remoteLimits returned outside of components")),
+      );
+      expect(await page.locator("output").count()).toBe(0);
     });
 
     test("the page's button is disabled, counts down by itself, and is back at `retryAt`", async () => {

@@ -1,7 +1,7 @@
 // The page's script; the tests choose what it shows.
 import { createRoot, hydrateRoot } from "react-dom/client";
 import { Send } from "readme-block";
-import { answers, App, renders, Shown, type ShownProps } from "./app.tsx";
+import { answers, App, Inside, renders, Shown, type ShownProps } from "./app.tsx";
 
 const place = (): HTMLElement => document.querySelector("main") as HTMLElement;
 const errors: string[] = [];
@@ -20,6 +20,9 @@ Object.assign(window, {
       await fetch("/messages", { method: "POST" });
     };
     createRoot(place()).render(<Send send={send} />);
+  },
+  inside(): void {
+    createRoot(place()).render(<Inside />);
   },
   hydrate(all: readonly ShownProps[]): void {
     hydrateRoot(place(), <App all={all} />, { onRecoverableError });

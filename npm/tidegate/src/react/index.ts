@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
@@ -52,13 +52,15 @@ export interface RateLimit extends View {
 }
 
 const FROM: Check = {
-  expects: "what remoteLimits returns",
+  expects: "what remoteLimits returned outside of components",
   accepts: (from) => typeof (from as Partial<RemoteLimits> | undefined)?.watch === "function",
 };
 const INITIAL: Check = {
   expects: STATE,
   accepts: (state) => typeof state === "object" && state !== null,
 };
+/** Renders in a row that each have other limits. */
+const MOST_CHANGES = 20;
 const WISH: Readonly<Record<keyof Wish, Check>> = { count: numberFrom(EXPECTS.count, 0, MAX_COUNT), reserve: FLAG };
 const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
   from: FROM,
@@ -83,7 +85,11 @@ const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
 export function useRateLimit(name: string, options: UseRateLimitOptions): RateLimit {
   checkTable("useRateLimit", options, OPTIONS, "an object with from");
   const { from, count = 1, reserve = false, initial } = options;
-  check("from", from, FROM);
+  // Made in the component, it is new at each render, and its answer renders again: requests without end.
+  const { current: made } = useRef({ from, changes: 0 });
+  made.changes = made.from === from ? 0 : made.changes + 1;
+  made.from = from;
+  check("from", made.changes > MOST_CHANGES ? {} : from, FROM);
   const tick = msOf(options.tick ?? 1000);
   const wish: Wish = { count, reserve };
   // `initial` is new at every render where it was written in place; the first one is what both sides rendered, and the
