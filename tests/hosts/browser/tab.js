@@ -29,6 +29,17 @@ export const takeAll = async (calls, key) => {
   ];
   return granted(await Promise.all(Array.from({ length: calls }, () => limits.limitAll(requests))));
 };
+/** Takes so many after the browser has closed the connection without an event, as Safari may. */
+export const takeAfterLoss = async (calls, key) => {
+  await left(key);
+  const { transaction } = IDBDatabase.prototype;
+  IDBDatabase.prototype.transaction = function (...of) {
+    IDBDatabase.prototype.transaction = transaction;
+    this.close();
+    return transaction.apply(this, of);
+  };
+  return take(calls, key);
+};
 /** When the calls that this tab throttles by the shared limit ran: epoch ms. */
 export const paced = (calls, key) => {
   const run = throttle(() => Date.now(), { limiter: limits, name: "paced", key });

@@ -58,6 +58,14 @@ for (const [name, launch] of browsers) {
         await context.close();
       });
 
+      test("a connection that the browser closed without an event is opened again", async () => {
+        const context = await browser.newContext();
+        const tab = await open(context);
+        expect(await evaluate(tab, "takeAfterLoss(5, 'lost')")).toBe(5);
+        expect([await evaluate(tab, "left('lost')"), await evaluate(tab, "fallbacks()")]).toEqual([95, []]);
+        await context.close();
+      });
+
       test("calls that three tabs throttle by one limit are spaced as one", async () => {
         const context = await browser.newContext();
         const tabs = await Promise.all([open(context), open(context), open(context)]);

@@ -74,8 +74,14 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   };
 
   const stored = storeOf(NAME, async (_targets, now = Date.now(), deadline, body) => {
-    const states = (await opening()) as IDBDatabase;
-    return transact(states, deadline, (transaction) => body(new Steps(transaction, NAME, now)));
+    const begin = async () => ((await opening()) as IDBDatabase).transaction(STATES, "readwrite");
+    const before = database;
+    // Safari may close a database without an event. Nothing was taken: it is opened again.
+    const transaction = await begin().catch(() => {
+      if (database === before) database = undefined;
+      return begin();
+    });
+    return transact(transaction, deadline, (states) => body(new Steps(states, NAME, now)));
   });
   async function use<T>(call: (store: Store) => T | Promise<T>): Promise<T> {
     if ((await opening()) !== undefined) return call(stored);
@@ -129,11 +135,10 @@ function sweep(database: IDBDatabase): Promise<void> {
 
 /** One atomic step; resolves when it is complete. One that begins after its deadline takes nothing. */
 async function transact<T>(
-  database: IDBDatabase,
+  transaction: IDBTransaction,
   deadline: Deadline,
   body: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  const transaction = database.transaction(STATES, "readwrite");
   const states = transaction.objectStore(STATES);
   const complete = new Promise<void>((resolve, reject) => {
     transaction.oncomplete = () => resolve();
