@@ -44,9 +44,10 @@ await inRuntime("workerd", async (wrangler) => {
     ["createFetch", "memory"],
     ["createFetch", "objects"],
   ])("%s on %s, made by each request: calls of six concurrent requests are spaced as one", async (by, store) => {
+    const began = Date.now();
     const calls = Array.from({ length: 6 }, () => worker.get("/paced", { by, store }));
     const at = ((await Promise.all(calls)) as number[]).sort((a, b) => a - b);
-    // A ms may pass between a call's turn and its time.
-    expect((at[5] as number) - (at[0] as number)).toBeGreaterThan(450);
+    // A busy machine runs a call late, and never early; of workerd's clock and ours one may be a ms ahead.
+    for (const [turn, ran] of at.entries()) expect(ran - began).toBeGreaterThan(turn * 100 - 5);
   });
 });
