@@ -53,8 +53,8 @@ export interface InMemory {
 
 /** An asynchronous store that always decides, with its parts. */
 export interface ResilientStore extends AsyncStore {
-  /** The store's own decision within the deadline; rejects where there is none. */
-  attempt(call: Call, now: number | undefined): Promise<Decision>;
+  /** The store's own decision within the deadline; rejects where there is none. `arrived` gets it later, too. */
+  attempt(call: Call, now: number | undefined, arrived?: (decision: Decision) => void): Promise<Decision>;
   /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
   atDeadline(operation: Op, target: Pick<Call, "limit" | "key">, late: (error: StoreError) => void): () => void;
   without(call: Call, now: number | undefined, cause: unknown): Decision;
@@ -203,16 +203,29 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     }
   }
 
-  function attempt(call: Call, now: number | undefined, without?: (cause: unknown) => Decision): Promise<Decision> {
+  function attempt(
+    call: Call,
+    now: number | undefined,
+    without?: (cause: unknown) => Decision,
+    arrived?: (decision: Decision) => void,
+  ): Promise<Decision> {
     const decision = recalled(call, now);
-    if (decision !== undefined) return Promise.resolve(decision);
-    return run(call.op, [call], (deadline) => store.decide(call, now, deadline), without);
+    if (decision !== undefined) {
+      arrived?.(decision);
+      return Promise.resolve(decision);
+    }
+    const send = (deadline: Deadline): Promise<Decision> => {
+      const sent = store.decide(call, now, deadline);
+      if (arrived !== undefined) sent.then(arrived).catch(() => {});
+      return sent;
+    };
+    return run(call.op, [call], send, without);
   }
 
   return {
     name: store.name,
     sync: false,
-    attempt: (call, now) => attempt(call, now),
+    attempt: (call, now, arrived) => attempt(call, now, undefined, arrived),
     atDeadline: (operation, target, late) => {
       const timeout = timeoutOf(target);
       return afterWaiting(timeout, () => late(lateness(timeout, operation, [target])));

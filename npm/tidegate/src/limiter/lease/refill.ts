@@ -128,9 +128,9 @@ export class RefilledLease extends Lease {
     const { resilient, time } = this.#lender;
     const mark = this.mark();
     this.#since = mark.wall;
-    const decision = await resilient.attempt({ op, limit, key, count, reserve: false }, time());
-    this.learn(decision, decision.ok ? lent : 0, mark);
-    return decision;
+    // Also after the deadline of those that waited for it: the tokens are taken.
+    const learn = (decision: Decision): void => this.learn(decision, decision.ok ? lent : 0, mark);
+    return resilient.attempt({ op, limit, key, count, reserve: false }, time(), learn);
   }
 
   /** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
