@@ -56,7 +56,7 @@ const LIST = [
   one("limiter/outages.ts", "node.failures < FAILURES_TO_OPEN", "node.failures <= FAILURES_TO_OPEN", ...OUTAGES),
   one("limiter/outages.ts", "if (now < node.probeAt) return false;", "", ...OUTAGES),
   one("limiter/outages.ts", "    node.failures = 0;\n", "", ...OUTAGES),
-  one("limiter/resilience.ts", "if (decision !== undefined) return Promise", "if (false) return Promise", ...OUTAGES),
+  one("limiter/resilience.ts", "if (decision !== undefined) {", "if (false) {", ...OUTAGES),
   one("limiter/outages.ts", "Math.min(node.wait * 2, PROBE_AFTER_MOST)", "node.wait", ...OUTAGES),
   one("limiter/outages.ts", "if (answered) this.succeeded(name, now);", "", ...OUTAGES),
   one("limiter/outages.ts", "node.isLogged || now - node.loggedAt < LOG_EVERY", "false", ...OUTAGES),

@@ -66,6 +66,32 @@ test("a burst whose last steps begin too late for an answer does not count as a 
   expect((await next).degraded).toBeUndefined();
 });
 
+test.each([
+  [60, 300],
+  [100, 40],
+])(
+  "a busy key behind a network of %i ms grants at least %i of 300 requests within 250 ms each",
+  async (trip, least) => {
+    const { store, database } = table();
+    const { read, swap } = database;
+    database.read = (ids, until) => after(trip).then(() => read(ids, until));
+    // The server refuses what arrives after the first deadline.
+    database.swap = async (changes, until, first) => {
+      await after(trip / 2);
+      const written = performance.now() < first && (await swap(changes, until, first));
+      return after(trip / 2).then(() => written);
+    };
+    const limits = defineLimits({ api: { ...bucket, rate: 1e6, timeout: 250 } }, { store, log: false });
+    const calls: Promise<boolean>[] = [];
+    for (let i = 0; i < 300; i++) {
+      calls.push(limits.limit("api", { key: "busy" }).then(({ ok }) => ok));
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    await vi.advanceTimersByTimeAsync(500);
+    expect((await Promise.all(calls)).filter(Boolean).length).toBeGreaterThanOrEqual(least);
+  },
+);
+
 test("a server that answers none of a burst has failed", async () => {
   const { store, database } = table();
   database.read = () => new Promise(() => {});

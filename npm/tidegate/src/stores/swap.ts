@@ -8,7 +8,7 @@ import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
-import { KeyError, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
+import { KeyError, LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {
@@ -58,6 +58,8 @@ export interface Swappable<Version> {
   busy?(error: unknown): Busy | undefined;
   /** Why a read or a write may have no reply while the server works, such as a lock that a write waits for. */
   readonly unanswered?: { readonly read?: Error; readonly write: Error };
+  /** Round trips of a step, for which the time of its calls must suffice; default 2.1: a read, a write and a little more. */
+  readonly trips?: number | undefined;
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
   readonly stepTimeout?: number;
   /** Without it, a limit with `shards` is one row. */
@@ -91,6 +93,7 @@ const MOST_CALLS = 1000;
 const MOST_STEPS = 128;
 /** Ms by which a timer may fire early. */
 const TIMER_EARLY = 1;
+const TRIPS = 2.1;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
 
@@ -110,6 +113,8 @@ export class Swaps<Version> {
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
+  /** Ms that the last two reads took: a single one may have waited for a connection. */
+  #trips: readonly [number, number] = [0, 0];
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];
@@ -172,18 +177,30 @@ export class Swaps<Version> {
     }
   }
 
+  /**
+   * The calls whose time suffices for a read and a write, where some have so much; rejects the others. The first deadline is
+   * that of the write: with each batch a few that are nearly late, all of a busy key would fail.
+   */
+  #worthwhile(calls: readonly Waiting[]): readonly Waiting[] {
+    const enough = performance.now() + (this.#database.trips ?? TRIPS) * Math.min(...this.#trips);
+    const able = calls.filter(({ deadline }) => deadline.at > enough);
+    if (able.length === 0) return calls;
+    for (const { deadline, reject } of calls) if (deadline.at <= enough) reject(deadline.why ?? LITTLE_TIME);
+    return able;
+  }
+
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: number): Promise<void> {
     let calls = batch;
     for (let attempts = 1; ; attempts++) {
       let failure: unknown;
       try {
-        const left = inTime(calls);
+        calls = this.#worthwhile(inTime(calls));
         // Every caller has been answered: what is taken now would be lost.
-        if (left.length === 0) return;
-        const ends = await this.#attempt(ids, left, until);
+        if (calls.length === 0) return;
+        const ends = await this.#attempt(ids, calls, until);
         if (!(ends instanceof KeyError)) {
           for (const end of ends) end();
-          calls = left.slice(ends.length);
+          calls = calls.slice(ends.length);
           attempts = 0;
           continue;
         }
@@ -218,8 +235,10 @@ export class Swaps<Version> {
     const load = async (some: readonly string[]): Promise<void> => {
       reads++;
       if (unanswered?.read !== undefined) for (const { deadline } of calls) deadline.why ??= unanswered.read;
+      const sent = performance.now();
       try {
         const entries = await database.read(some, until);
+        this.#trips = [this.#trips[1], performance.now() - sent];
         for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
       } catch (error) {
         lost = { error };

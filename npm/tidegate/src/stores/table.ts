@@ -43,6 +43,7 @@ export interface Statements {
   /** What is busy, where nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
   readonly unanswered?: Swappable<unknown>["unanswered"];
+  readonly trips?: Swappable<unknown>["trips"];
 }
 
 /** The error where a store got something else in place of a client. */
@@ -111,6 +112,7 @@ export function tableStore(
       });
     },
     busy: (error) => statements.busy(error),
+    trips: statements.trips,
     ...(statements.unanswered && { unanswered: statements.unanswered }),
   });
   // Creates the table, too.

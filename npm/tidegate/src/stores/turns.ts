@@ -61,7 +61,7 @@ export const NOT_SENT: Error = new KeyError(
 );
 
 /** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
-const LITTLE_TIME = new KeyError("no answer in the time earlier calls left", false);
+export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier calls left", false);
 
 /** Why a call that waited since `since` (`performance.now()`, ms) is late if it has no answer, where that is known. */
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
