@@ -72,11 +72,10 @@ export const STORES = [
   swap("writes.size === 0 && reads < 2", "writes.size === 0"),
   swap("if (performance.now() >= first) return", "if (false) return"),
   swap("database.swap(changes, until, first)", "database.swap(changes, until, until)"),
-  swap("if (calls.length === 0) return;", ""),
   swap("if (performance.now() > enough) break;", ""),
   swap("(performance.now() + firstDeadline(calls, until)) / 2", "firstDeadline(calls, until)"),
   swap("calls = calls.slice(ends.length);", "calls = [];"),
-  swap("this.#attempt(ids, calls, until)", "this.#attempt(ids, calls, until)"),
+  swap("this.#attempt(ids, calls, until)", "this.#attempt(ids, batch, until)"),
   swap("database.comparesAll === true", "false"),
   swap(
     "if (await database.swap(changes, until, first)) return ends;",
