@@ -8,6 +8,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { HELP } from "./help.ts";
 import { type Options, type Progress, replay, type Replayed } from "./index.ts";
+import { FORMAT, MAX_KEYS } from "./options.ts";
 
 /** What the command reads and writes. */
 export interface Terminal {
@@ -73,15 +74,16 @@ function maxKeysOf(written: string | undefined): number | undefined {
   const value = Number(written);
   if (written.trim() === "" || Number.isNaN(value))
     throw new UsageError(`--max-keys must be a number; got ${JSON.stringify(written)}`);
-  if (!(Number.isInteger(value) && value >= 1 && value < 2 ** 32))
-    throw new UsageError(`--max-keys must be an integer from 1 to 4294967295; got ${value}`);
+  const [rule, accepts] = MAX_KEYS;
+  if (!accepts(value)) throw new UsageError(`--max-keys must be ${rule}; got ${value}`);
   return value;
 }
 
 function formatOf(written: string | undefined): Options["format"] {
-  if (written === undefined || written === "common" || written === "json" || written === "csv") return written;
   if (written === "combined") return "common";
-  throw new UsageError(`--format must be common, json or csv; got ${JSON.stringify(written)}`);
+  const [rule, accepts] = FORMAT;
+  if (written === undefined || accepts(written)) return written as Options["format"];
+  throw new UsageError(`--format must be ${rule}; got ${JSON.stringify(written)}`);
 }
 
 function policyOf(path: string | undefined, terminal: Terminal): string | undefined {

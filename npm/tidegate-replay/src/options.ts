@@ -1,23 +1,27 @@
 import type { Options } from "./module.ts";
 
+type Rule = readonly [rule: string, accepts: (value: unknown) => boolean];
+
 const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
 const TEXTS = ["an array of strings", (value: unknown) => Array.isArray(value) && value.every(isText)] as const;
 const FORMATS: readonly unknown[] = ["common", "json", "csv"];
+export const FORMAT: Rule = ["common, json or csv", (value) => FORMATS.includes(value)];
 const isKeys = (value: unknown): boolean =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) < 2 ** 32;
+export const MAX_KEYS: Rule = ["an integer from 1 to 4294967295", isKeys];
 /** What each option must be; the module checks the words of other texts. */
-const OPTIONS: Readonly<Record<keyof Options, readonly [rule: string, accepts: (value: unknown) => boolean]>> = {
+const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
   limits: TEXTS,
   policy: TEXT,
   key: TEXTS,
   suggest: TEXT,
   budget: TEXT,
   period: TEXT,
-  format: ["common, json or csv", (value) => FORMATS.includes(value)],
+  format: FORMAT,
   time: TEXT,
   cost: TEXT,
-  maxKeys: ["an integer from 1 to 4294967295", isKeys],
+  maxKeys: MAX_KEYS,
   chart: ["true or false", (value) => typeof value === "boolean"],
 };
 
