@@ -24,13 +24,16 @@ function server({ ahead = 0, value = 5 } = {}) {
   return self;
 }
 
+const observing = (from: RemoteLimits, count: number, tick = 1000, initial?: ServerState): ViewObserver =>
+  new ViewObserver({ from, name: "message", wish: { count, reserve: false }, tick, initial });
+
 /** A component that shows these fields, and each value that it showed. */
 function show(
   from: RemoteLimits,
   fields: readonly (keyof View)[],
   { count = 1, tick = 1000, initial = undefined as ServerState | undefined } = {},
 ) {
-  const observer = new ViewObserver({ from, name: "message", wish: { count, reserve: false }, tick, initial });
+  const observer = observing(from, count, tick, initial);
   const read = () => fields.map((field) => observer.read(observer.view(), field));
   const shown = [read()];
   const stop = observer.subscribe(() => {
@@ -134,13 +137,7 @@ describe("what a component shows", () => {
     const far = server({ value: 0 });
     const from = new RemoteLimits(far.load);
     await from.refresh("message");
-    const observer = new ViewObserver({
-      from,
-      name: "message",
-      wish: { count: 3, reserve: false },
-      tick: 1000,
-      initial: undefined,
-    });
+    const observer = observing(from, 3);
     const read = () => observer.read(observer.view(), "retryAfter");
     const shown: unknown[] = [];
     observer.read(observer.view(), "ok");
@@ -179,13 +176,7 @@ describe("what a component shows", () => {
 
   test("is what a server rendered later, such as after an action", async () => {
     const from = new RemoteLimits(server({ value: 5 }).load);
-    const observer = new ViewObserver({
-      from,
-      name: "message",
-      wish: { count: 1, reserve: false },
-      tick: 1000,
-      initial: undefined,
-    });
+    const observer = observing(from, 1);
     observer.read(observer.view(), "ok");
     const stop = observer.subscribe(() => {});
     await settled();
