@@ -97,12 +97,11 @@ const TRIPS = 2.1;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
 
-/** The calls that can still be answered; rejects the others. */
-function inTime(calls: readonly Waiting[]): Waiting[] {
-  const now = performance.now();
+/** The calls whose deadline is later than `by` (`performance.now()`, ms); rejects the others. */
+function inTime(calls: readonly Waiting[], by: number, reason: Error): Waiting[] {
   return calls.filter(({ deadline, reject }) => {
-    if (deadline.at > now) return true;
-    reject(deadline.why ?? NOT_SENT);
+    if (deadline.at > by) return true;
+    reject(deadline.why ?? reason);
     return false;
   });
 }
@@ -114,7 +113,7 @@ export class Swaps<Version> {
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
   /** Ms that the last two reads took: a single one may have waited for a connection. */
-  #trips: readonly [number, number] = [0, 0];
+  #readTimes: readonly [number, number] = [0, 0];
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];
@@ -161,7 +160,7 @@ export class Swaps<Version> {
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
     const began = performance.now();
-    for (const { deadline, since } of inTime(batch)) deadline.why = whyLate(deadline, since);
+    for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
     const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));
     const late = (): void => {
@@ -178,15 +177,14 @@ export class Swaps<Version> {
   }
 
   /**
-   * The calls whose time suffices for a read and a write, where some have so much; rejects the others. The first deadline is
-   * that of the write: with each batch a few that are nearly late, all of a busy key would fail.
+   * The calls that can still be answered; where some have time for a read and a write, those. Rejects the others: the first
+   * deadline is that of the write, and with a few in each batch that are nearly late, all of a busy key would fail.
    */
-  #worthwhile(calls: readonly Waiting[]): readonly Waiting[] {
-    const enough = performance.now() + (this.#database.trips ?? TRIPS) * Math.min(...this.#trips);
-    const able = calls.filter(({ deadline }) => deadline.at > enough);
-    if (able.length === 0) return calls;
-    for (const { deadline, reject } of calls) if (deadline.at <= enough) reject(deadline.why ?? LITTLE_TIME);
-    return able;
+  #worthwhile(calls: readonly Waiting[]): Waiting[] {
+    const now = performance.now();
+    const left = inTime(calls, now, NOT_SENT);
+    const enough = now + (this.#database.trips ?? TRIPS) * Math.min(...this.#readTimes);
+    return left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: number): Promise<void> {
@@ -194,7 +192,7 @@ export class Swaps<Version> {
     for (let attempts = 1; ; attempts++) {
       let failure: unknown;
       try {
-        calls = this.#worthwhile(inTime(calls));
+        calls = this.#worthwhile(calls);
         // Every caller has been answered: what is taken now would be lost.
         if (calls.length === 0) return;
         const ends = await this.#attempt(ids, calls, until);
@@ -238,7 +236,7 @@ export class Swaps<Version> {
       const sent = performance.now();
       try {
         const entries = await database.read(some, until);
-        this.#trips = [this.#trips[1], performance.now() - sent];
+        this.#readTimes = [this.#readTimes[1], performance.now() - sent];
         for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
       } catch (error) {
         lost = { error };
