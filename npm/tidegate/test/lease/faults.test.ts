@@ -118,6 +118,37 @@ test("a refill that arrives after the deadline is spent by later requests", asyn
   for (let i = 0; i < 6; i++) expect(await limits.limit("hot")).toMatchObject({ ok: true });
 });
 
+test("a check that arrives after its deadline decides on later requests", async () => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  const plain = defineLimits({ hot: still(10) });
+  const sent: (() => void)[] = [];
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    decide: ({ op, count }: Call) => {
+      const decision = op === "take" ? plain.limit("hot", { count }) : plain.check("hot", { count });
+      return new Promise<Decision>((resolve) => sent.push(() => resolve(decision)));
+    },
+  };
+  const limits = defineLimits({ hot: still(10) }, { store: store as never, timeout: 20, log: false });
+  const first = limits.limit("hot");
+  await vi.advanceTimersByTimeAsync(0);
+  sent.shift()?.();
+  expect(await first).toMatchObject({ ok: true });
+  // Another process takes the rest; the state of the lease is too old to deny.
+  plain.limit("hot", { count: 9 });
+  await vi.advanceTimersByTimeAsync(1000);
+  const checked = limits.check("hot", { count: 5 });
+  await vi.advanceTimersByTimeAsync(30);
+  expect(await checked).toMatchObject({ ok: false, degraded: true });
+  sent.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  const denied = limits.limit("hot", { count: 5 });
+  await vi.advanceTimersByTimeAsync(30);
+  const { ok, degraded, remaining } = await denied;
+  expect([ok, degraded, remaining, sent.length]).toEqual([false, undefined, 0, 0]);
+});
+
 test("limitAll on leases that expire while it runs grants what it decided on", async () => {
   const truth = memory();
   const store = {

@@ -85,12 +85,12 @@ export class Leases {
   }
 
   /** Reads the store's state. */
-  async #look(lease: RefilledLease, now: number | undefined): Promise<Decision> {
+  #look(lease: RefilledLease, now: number | undefined): Promise<Decision> {
     const { limit, key } = lease;
     const mark = lease.mark();
-    const seen = await this.#store.resilient.attempt({ op: "check", limit, key, count: 0, reserve: false }, now);
-    lease.learn(seen, 0, mark);
-    return seen;
+    // Also after the deadline: a state that arrives late still decides on later requests.
+    const learn = (seen: Decision): void => lease.learn(seen, 0, mark);
+    return this.#store.resilient.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
   }
 
   /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
