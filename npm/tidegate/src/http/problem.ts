@@ -66,9 +66,8 @@ export function problem(
     const detail = `It asks for more than ${list(names)} can ever grant at once.`;
     return { type: "about:blank", title: TITLES[status] as string, detail, ...common };
   }
-  const { retryAt } = quotasOf(decided, options);
-  // The text names the limit's own wait; jitter only spreads the clients.
-  const { retryAfterSeconds } = quotasOf(decided, {});
+  // Jitter included: the text names the wait of `Retry-After`.
+  const { retryAt, retryAfterSeconds } = quotasOf(decided, options);
   const wait = retryAfterSeconds === undefined ? "" : ` Retry in ${retryAfterSeconds} s.`;
   const detail = `${list(names)} ${names.length === 1 ? "has" : "have"} too few tokens left.${wait}`;
   return {
