@@ -1,6 +1,5 @@
 import type { Decision } from "../limit/decision.ts";
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
-import { InputError } from "../limit/errors.ts";
+import { type Check, check, checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
 /** The media type of a {@link problem}. */
@@ -86,9 +85,7 @@ function checkOptions(options: unknown): void {
   checkObject("options", options, "an object, such as { never: 413 }");
   checkFields(options, OPTIONS, "a problem");
   const { never } = options as { never?: unknown };
-  if (never !== undefined && (typeof never !== "number" || TITLES[never] === undefined)) {
-    throw new InputError("never", "400, 413 or 422", never);
-  }
+  if (never !== undefined) check("never", never, NEVER);
 }
 
 const TYPES = "https://iana.org/assignments/http-problem-types";
@@ -96,5 +93,9 @@ const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
   413: "Content Too Large",
   422: "Unprocessable Content",
+};
+export const NEVER: Check = {
+  expects: "400, 413 or 422",
+  accepts: (never) => typeof never === "number" && TITLES[never] !== undefined,
 };
 const list = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(", ");

@@ -69,10 +69,10 @@ export class Admission<R> {
   }
 
   denial(): Pending<Denial> {
-    const { statusCode, message } = this.#gate.options;
-    const found = statusOf(this.#decided);
+    const { statusCode, never, message } = this.#gate.options;
+    const found = statusOf(this.#decided, { never });
     const status = found === 429 ? statusCode : found;
-    const details = problem(this.#decided, this.#spread()) as Problem;
+    const details = problem(this.#decided, { ...this.#spread(), never }) as Problem;
     const denial = {
       decision: this.decision,
       status,

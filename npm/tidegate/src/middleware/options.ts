@@ -1,6 +1,6 @@
 import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
-import type { Problem } from "../http/problem.ts";
+import { NEVER, type Problem } from "../http/problem.ts";
 import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
@@ -31,7 +31,7 @@ export interface Outcome<R> {
 /** What the response to a denied request has. */
 export interface Denial {
   readonly decision: RequestDecision;
-  /** `statusCode` (default 429); 503 where the store failed; 400 where no wait helps. */
+  /** `statusCode` (default 429); 503 where the store failed; `never` (default 400) where no wait helps. */
   readonly status: number;
   /** The rate-limit fields, which the adapter has already set. */
   readonly headers: Readonly<Record<string, string>>;
@@ -60,6 +60,8 @@ export interface GateOptions<R, D> {
   jitter?: number | Omit<JitterOptions, "key"> | undefined;
   /** The status of a denial that a wait helps: 400 to 599; default 429. */
   statusCode?: number | undefined;
+  /** The status of a denial that no wait helps: 400 (the default), 422, or 413 where the count is the size of the content. */
+  never?: 400 | 413 | 422 | undefined;
   /**
    * The body of a denied request in place of the problem+json: a text, an object sent as JSON, or a function that returns
    * either.
@@ -133,6 +135,7 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
     accepts: (jitter) => OBJECT.accepts(jitter) || FRACTION.accepts(jitter),
   },
   statusCode: integerFrom("an integer from 400 to 599", 400, 599),
+  never: NEVER,
   message: {
     expects: "a text, an object, or a function that returns one",
     accepts: (message) => OBJECT.accepts(message) || typeof message === "string" || typeof message === "function",
@@ -158,6 +161,7 @@ export interface CheckedOptions<R> {
   readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
   readonly jitter: Omit<JitterOptions, "key">;
   readonly statusCode: number;
+  readonly never: 400 | 413 | 422;
   readonly message: GateOptions<R, unknown>["message"];
   readonly settle: GateOptions<R, unknown>["settle"];
   readonly onDecision: GateOptions<R, unknown>["onDecision"];
@@ -180,6 +184,7 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   checkTable("a middleware", options, known);
   const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, message, denied } = options;
   const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;
+  const { never = 400 } = options;
   if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
@@ -187,7 +192,7 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   checkJitter({ ...spread, key: "" });
   const refunded = named(settle, skipSuccessfulRequests, skipFailedRequests);
   const hooks = { skip, message, settle: refunded, onDecision, onError };
-  return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode };
+  return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 
 /** `settle`, or the one that has a name of its own. */

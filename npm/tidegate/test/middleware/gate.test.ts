@@ -52,6 +52,7 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1, or { fraction, most }; got 2"],
     [{ name: "api", jitter: { most: -1 } }, '`most` must be a number of ms from 0, or a text such as "30s"; got -1'],
     [{ name: "api", statusCode: 200 }, "`statusCode` must be an integer from 400 to 599; got 200"],
+    [{ name: "api", never: 429 }, "`never` must be 400, 413 or 422; got 429"],
     [{ name: "api", message: 7 }, "`message` must be a text, an object, or a function that returns one; got 7"],
     [{ name: "api", message: "no", denied: () => {} }, "`message` must be absent beside `denied`"],
     [{ name: "api", skipFailedRequests: 1 }, "`skipFailedRequests` must be true or false; got 1"],

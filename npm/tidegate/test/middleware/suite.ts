@@ -118,10 +118,13 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect((await allow.get()).status).toBe(200);
     });
 
-    test("a count above what the limit ever grants gets 400 and no Retry-After", async () => {
-      const { get } = await start({ name: "api", count: 6 });
-      const { status, headers } = await get();
-      expect([status, headers.get("retry-after")]).toEqual([400, null]);
+    test("a count above what the limit ever grants gets 400, or the status chosen for it, and no Retry-After", async () => {
+      for (const never of [400, 413] as const) {
+        const { get } = await start({ name: "api", count: 6, ...(never === 400 ? {} : { never }) });
+        const answer = await get();
+        expect([answer.status, answer.headers.get("retry-after")]).toEqual([never, null]);
+        expect(((await answer.json()) as { status: number }).status).toBe(never);
+      }
     });
 
     test("a key of one's own, and one limit for all requests with false", async () => {
