@@ -34,7 +34,8 @@ export interface InlineRule<R> extends RuleOptions<R> {
 export interface NamedRule<R, N extends string> extends RuleOptions<R> {
   /** The limit's name; a function chooses one for each request, such as a plan's. */
   name: N | ((request: R) => Pending<N>);
-  config?: undefined;
+  /** A function that returns another limit for some requests, and `undefined` where the defined one holds. */
+  config?: ((request: R) => Pending<Config | undefined>) | undefined;
 }
 
 /** One limit on a request: which, whose, how many tokens. */
@@ -78,11 +79,17 @@ export function compile<R, N extends string>(
         follow(nameOf(request), (name) => {
           // Without the field where the limit has no key: the limiter refuses an undefined one.
           if (!extras) return key === undefined ? { name, count } : { name, key, count };
-          return follow(configOf(request), (config) => ({ name, count, reserve, config, ...keyed(key) }));
+          return follow(configOf(request), (config) => {
+            if (config === undefined && names?.includes(name as N) === false) throw noConfig(name);
+            return { name, count, reserve, config, ...keyed(key) };
+          });
         }),
       ),
     ) as Pending<LimitRequest<N>>;
 }
+
+const noConfig = (name: string): InputError =>
+  new InputError("config", `a limit, from the config function: none is defined as ${JSON.stringify(name)}`, undefined);
 
 function compileKey<R>(
   key: RuleOptions<R>["key"],

@@ -92,6 +92,17 @@ describe("a mistake in the options throws when the middleware is made", () => {
     expect(() => admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
   });
 
+  test("a config function that returns none leaves the defined limit; where none is defined, the request fails", () => {
+    const config = () => undefined;
+    const { admit } = gate(limits, { name: "api", key: "own", config });
+    expect(admit({}, {})).toMatchObject({ decision: { ok: true, limit: 5 } });
+    // @ts-expect-error: a limit that is not defined needs a config for each request
+    const none = gate(limits, { name: "plan", key: "own", config });
+    expect(() => none.admit({}, {})).toThrow(
+      '`config` must be a limit, from the config function: none is defined as "plan"; got undefined',
+    );
+  });
+
   test("a value that is no limiter throws", () => {
     expect(() => gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
   });
