@@ -94,6 +94,19 @@ export function checkTimeout(timeout: unknown): number | undefined {
   return msOf(check("timeout", timeout as Duration, durationFrom(1, LONGEST_TIMER)));
 }
 
+/** Fields of other limiters, and ours in their place. */
+export const FOREIGN: Readonly<Record<string, "period" | "rate" | "capacity">> = {
+  windowMs: "period",
+  timeWindow: "period",
+  duration: "period",
+  ttl: "period",
+  interval: "period",
+  max: "rate",
+  limit: "rate",
+  points: "rate",
+  burst: "capacity",
+};
+
 /** Reads a config's fields once, or names the one that is wrong. The engine checks the ranges. */
 export function readConfig(
   name: string,
@@ -101,6 +114,9 @@ export function readConfig(
 ): { policy: Policy; settings: { onStoreError: OnStoreError | undefined; timeout: number | undefined } } {
   checkObject("config", config, "an object with kind, rate and period");
   const read = { ...config } as Record<string, unknown>;
+  for (const field of Object.keys(read)) {
+    if (Object.hasOwn(FOREIGN, field)) throw new InputError(field, `absent: use \`${FOREIGN[field]}\``, read[field]);
+  }
   const kind = KINDS.find((known) => known === read["kind"]);
   if (kind === undefined) {
     const got = show(read["kind"]) + meant(read["kind"], KINDS, '"');
