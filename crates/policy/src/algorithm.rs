@@ -54,13 +54,13 @@ pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind>
 }
 
 /// The numbers that a config of this kind has.
-pub(crate) fn numbers(kind: Kind, tier: bool) -> Vec<(Field, &'static str)> {
-    let fits = |name| !(tier && SHARED.contains(&name)) && (name != "start" || kind == Kind::FixedWindow);
-    NUMBERS.into_iter().filter(|(_, name)| fits(name)).collect()
+pub(crate) fn numbers(kind: Kind, tier: bool) -> impl Iterator<Item = (Field, &'static str)> {
+    let fits = move |name| !(tier && SHARED.contains(&name)) && (name != "start" || kind == Kind::FixedWindow);
+    NUMBERS.into_iter().filter(move |(_, name)| fits(name))
 }
 
 pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
-    numbers(kind, tier).into_iter().map(|(_, name)| name).collect()
+    numbers(kind, tier).map(|(_, name)| name).collect()
 }
 
 /// A duration such as `15m` in ms; `None` where the text is not a duration.

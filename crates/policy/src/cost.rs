@@ -146,5 +146,7 @@ impl Cost {
 
 /// The fields of an `algorithm_config`: the numbers, and the cost's aliases.
 pub(crate) fn config_fields(kind: Kind) -> Vec<&'static str> {
-    names(kind, false).into_iter().chain(ALIASES).collect()
+    let mut fields = names(kind, false);
+    fields.extend(ALIASES);
+    fields
 }

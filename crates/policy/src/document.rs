@@ -138,7 +138,7 @@ struct Names {
 impl Names {
     /// Adds the name of a rule, or reports that another rule stores its state there. `rule` is `None` where it has mistakes.
     fn add(&mut self, name: String, rule: Option<&Rule>, report: &mut Report<'_>) {
-        let counts: Vec<String> = rule.into_iter().flat_map(|rule| rule.enforcement.counts(&name)).collect();
+        let counts = rule.map_or_else(Vec::new, |rule| rule.enforcement.counts(&name));
         if let Some(count) = counts.iter().find(|count| self.rules.contains(count)) {
             let expected = format!("absent beside the rule {}: the block counts under that name", quoted(count));
             report.add("block", expected, "an object".into(), None);

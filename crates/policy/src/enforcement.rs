@@ -76,8 +76,11 @@ impl Enforcement {
     }
 
     /// The names under which the block of the rule `name` counts; none without a block.
-    pub(crate) fn counts(&self, name: &str) -> impl Iterator<Item = String> {
-        self.block.iter().flat_map(move |_| COUNTS.map(|count| format!("{name}{count}")))
+    pub(crate) fn counts(&self, name: &str) -> Vec<String> {
+        if self.block.is_none() {
+            return Vec::new();
+        }
+        COUNTS.iter().map(|count| format!("{name}{count}")).collect()
     }
 }
 

@@ -50,7 +50,7 @@ fn number(field: Field, name: &str) -> Value {
 
 /// A config's numbers: each under one of its names; the rate with a period, or under a name that implies one.
 fn config(kind: Kind, tier: bool) -> Value {
-    let numbers = numbers(kind, tier);
+    let numbers: Vec<_> = numbers(kind, tier).collect();
     let mut properties: Map<String, Value> =
         numbers.iter().map(|(field, name)| ((*name).to_owned(), number(*field, name))).collect();
     if !tier {
