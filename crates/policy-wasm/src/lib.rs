@@ -7,7 +7,6 @@
 
 mod value;
 
-use serde::Serialize;
 use tidegate_policy::{Checked, Document};
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 
@@ -28,5 +27,5 @@ pub fn check(document: &JsValue, repeated: &JsValue) -> Result<JsValue, JsError>
         value::repeat(&mut tree, &path);
     }
     let checked = Checked::from(Document::read(&tree));
-    Ok(checked.serialize(&serde_wasm_bindgen::Serializer::new().serialize_maps_as_objects(true))?)
+    Ok(serde_wasm_bindgen::to_value(&checked)?)
 }

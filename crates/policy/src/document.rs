@@ -19,16 +19,17 @@ pub struct Document {
 /// The result of a check as plain data, for hosts that are not Rust: the rules, or the problems.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    #[serde(flatten)]
-    document: Document,
+    rules: Vec<Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<Rule>,
     problems: Vec<Problem>,
 }
 
 impl From<Result<Document, Problems>> for Checked {
     fn from(result: Result<Document, Problems>) -> Checked {
         match result {
-            Ok(document) => Checked { document, problems: Vec::new() },
-            Err(Problems(problems)) => Checked { document: Document::default(), problems },
+            Ok(Document { rules, fallback }) => Checked { rules, fallback, problems: Vec::new() },
+            Err(Problems(problems)) => Checked { rules: Vec::new(), fallback: None, problems },
         }
     }
 }
