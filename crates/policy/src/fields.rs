@@ -2,7 +2,7 @@
 
 use crate::nearest::nearest;
 use crate::problem::Report;
-use crate::tree::{Tree, quoted};
+use crate::tree::{SHOWN, Tree, quoted};
 
 /// Most fields of one object, more than the plans and conditions of any real document.
 pub const MAX_FIELDS: usize = 1000;
@@ -13,8 +13,10 @@ pub(crate) struct Fields<'a> {
     entries: Vec<(&'a str, &'a Tree)>,
 }
 
+/// A long name is in quotes, which cut it: each mistake repeats its path.
 fn join(path: &str, field: &str) -> String {
-    let plain = !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b));
+    let plain =
+        (1..=SHOWN).contains(&field.len()) && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b));
     match (path.is_empty(), plain) {
         (true, true) => field.into(),
         (false, true) => format!("{path}.{field}"),

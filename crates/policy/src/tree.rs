@@ -23,7 +23,7 @@ pub enum Tree {
 }
 
 /// Longest text that an error repeats, in characters.
-const SHOWN: usize = 80;
+pub(crate) const SHOWN: usize = 80;
 
 impl Tree {
     /// The value in a word or two, for the end of an error's sentence.

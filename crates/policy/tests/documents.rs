@@ -199,6 +199,21 @@ fn each_mistake_is_a_line_of_the_error() {
     assert_eq!(problems.to_string(), lines.join("\n"));
 }
 
+/// Otherwise a document of 1 MB would have messages of 1 GB.
+#[test]
+fn long_names_are_cut_in_paths_and_messages() {
+    let settings = |name: &str| {
+        let rule = r#""name": "api", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rps": 10 }"#;
+        let tiers = format!(r#"{{ "by": "jwt:plan", "settings": {{ "{name}": {{ "rps": 10, "other": 1 }} }} }}"#);
+        Document::parse(&format!(r#"{{ "rules": [{{ {rule}, "tiers": {tiers} }}] }}"#)).unwrap_err().0
+    };
+    let (longest, longer) = ("x".repeat(80), "x".repeat(10_000));
+    assert_eq!(settings(&longest)[0].path, format!("rules[0].tiers.settings.{longest}.other"));
+    let path = format!(r#"tiers.settings["{longest}…"].other"#);
+    assert_eq!(settings(&longer)[0].path, format!("rules[0].{path}"));
+    assert!(settings(&longer)[0].message.starts_with(&format!(r#"rule 0 "api": `{path}` must be absent"#)));
+}
+
 #[test]
 fn the_error_of_malformed_json_has_line_and_column() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
