@@ -94,19 +94,6 @@ export function checkTimeout(timeout: unknown): number | undefined {
   return msOf(check("timeout", timeout as Duration, durationFrom(1, LONGEST_TIMER)));
 }
 
-/** Fields of other limiters, and ours in their place. */
-export const FOREIGN: Readonly<Record<string, "period" | "rate" | "capacity">> = {
-  windowMs: "period",
-  timeWindow: "period",
-  duration: "period",
-  ttl: "period",
-  interval: "period",
-  max: "rate",
-  limit: "rate",
-  points: "rate",
-  burst: "capacity",
-};
-
 /** Reads a config's fields once, or names the one that is wrong. The engine checks the ranges. */
 export function readConfig(
   name: string,
@@ -114,17 +101,15 @@ export function readConfig(
 ): { policy: Policy; settings: { onStoreError: OnStoreError | undefined; timeout: number | undefined } } {
   checkObject("config", config, "an object with kind, rate and period");
   const read = { ...config } as Record<string, unknown>;
-  for (const field of Object.keys(read)) {
-    if (Object.hasOwn(FOREIGN, field)) throw new InputError(field, `absent: use \`${FOREIGN[field]}\``, read[field]);
-  }
   const kind = KINDS.find((known) => known === read["kind"]);
+  // Before the kind, so that a limit in the words of another limiter gets ours.
+  const legal: readonly string[] = ["kind", ...numbersFor(kind ?? "fixed window"), ...SETTINGS];
+  for (const field of Object.keys(read)) {
+    if (!legal.includes(field)) throw notAField(field, legal, `a ${kind ?? "limit"}`, read[field]);
+  }
   if (kind === undefined) {
     const got = show(read["kind"]) + meant(read["kind"], KINDS, '"');
     throw new InputError("kind", '"token bucket" or "fixed window"', read["kind"], got);
-  }
-  const legal: readonly string[] = ["kind", ...numbersFor(kind), ...SETTINGS];
-  for (const field of Object.keys(read)) {
-    if (!legal.includes(field)) throw notAField(field, legal, `a ${kind}`, read[field]);
   }
   const numbers: Partial<Record<PolicyField, Start>> = {};
   for (const field of numbersFor(kind)) {

@@ -1,13 +1,17 @@
-import { FOREIGN } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Options of other limiters, and ours in their place. */
 const OURS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    Object.entries(FOREIGN).map(([field, ours]) => [field, `the limit's \`${ours}\` in defineLimits`]),
-  ),
+  windowMs: "the limit's `period` in defineLimits",
+  timeWindow: "the limit's `period` in defineLimits",
+  duration: "the limit's `period` in defineLimits",
+  ttl: "the limit's `period` in defineLimits",
+  interval: "the limit's `period` in defineLimits",
+  max: "the limit's `rate` in defineLimits",
   limit: "the limit's `rate` in defineLimits, and `name` here",
+  points: "the limit's `rate` in defineLimits",
   rate: "the limit's `rate` in defineLimits, and `name` here",
+  burst: "the limit's `capacity` in defineLimits",
   keyGenerator: "`key`",
   keyPrefix: "the limit's `name`",
   getTracker: "`key`",
