@@ -49,7 +49,7 @@ test.each([["pg"], ["postgres"]])("tidegate migrate makes the schema with the pr
   for (let turn = 0; turn < 2; turn++) {
     expect(await tidegate([name], "migrate", "--store", url)).toMatchObject({
       code: 0,
-      stdout: "the schema tidegate has version 6\n",
+      stdout: "the schema tidegate has version 7\n",
       stderr: "",
     });
   }
@@ -116,7 +116,7 @@ test("version 2 serves calls that it knows, and refuses windows that begin at th
   await pool.query(
     migration()
       .replaceAll(/,\s+since int DEFAULT 2/g, "")
-      .replace("SELECT 6", "SELECT 2"),
+      .replace("SELECT 7", "SELECT 2"),
   );
   const store = postgres(pool);
   const own = new Limit("own", { kind: "fixed window", rate: 5, period: 60_000, start: "first request" });
@@ -135,7 +135,7 @@ test("version 2 serves calls that it knows, and refuses windows that begin at th
 test("version 3 serves calls that it knows, and refuses blocks until it is migrated", async () => {
   await fresh("third");
   const pool = fixture.pool({ database: "third" });
-  await pool.query(migration().replace("SELECT 6", "SELECT 3"));
+  await pool.query(migration().replace("SELECT 7", "SELECT 3"));
   // Version 3 lacks this function. Its `call_rows` would take a block for a charge.
   await pool.query("DROP FUNCTION tidegate.block_rows");
   const store = postgres(pool);
@@ -155,6 +155,6 @@ test("a schema that is newer than the package is left alone: the error says to u
   await fresh("newer");
   const pool = fixture.pool({ database: "newer" });
   await migrate(pool);
-  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 7'");
-  await expect(migrate(pool)).rejects.toThrow("the schema has version 7, and this package has 6: update the package");
+  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 8'");
+  await expect(migrate(pool)).rejects.toThrow("the schema has version 8, and this package has 7: update the package");
 });

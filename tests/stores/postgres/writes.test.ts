@@ -52,3 +52,32 @@ test("a denial or a check touches no row and begins no writing transaction", asy
   expect(await transactions()).toBe(next);
   expect(await fixture.rows("SELECT id FROM tidegate.states WHERE id IN ('free:none', 'other:k')")).toEqual([]);
 });
+
+test.each([
+  ["a trigger that skips new rows", "CREATE TRIGGER skip BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION skip()"],
+  ["a trigger that skips changes", "CREATE TRIGGER skip BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION skip()"],
+  [
+    "row-level security without a policy for changes",
+    `ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY sees ON t FOR SELECT USING (true);
+     CREATE POLICY inserts ON t FOR INSERT WITH CHECK (true)`,
+  ],
+])("%s: nothing is granted, and the error names both", async (what, obstacle) => {
+  const schema = what.replaceAll(" ", "_");
+  await fixture.store({ schema }).migrate();
+  const table = `"${schema}".states`;
+  const limit = stock("k", 10);
+  // Rows that exist: those without one are inserted.
+  const keys = what.includes("new") ? ["new", "other"] : ["k", "l"];
+  await fixture.rows(`CREATE OR REPLACE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+    INSERT INTO ${table} VALUES ('k:k', 9, 0), ('k:l', 9, 0);
+    DO $$ BEGIN CREATE ROLE limited LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+    GRANT USAGE ON SCHEMA "${schema}" TO limited; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO limited;
+    ${obstacle.replaceAll(" ON t ", ` ON ${table} `).replace("TABLE t ", `TABLE ${table} `)}`);
+  const store = fixture.store({ schema }, { user: "limited", statement_timeout: 5000 });
+  const error = { code: "TIDEGATE_STORE", message: expect.stringMatching(/a trigger .* row-level security/) };
+  await expect(store.decide(take(limit, keys[0]))).rejects.toMatchObject(error);
+  await expect(store.decide(take(limit, keys[0], 1, { reserve: true }))).rejects.toMatchObject(error);
+  await expect(store.decideAll(keys.map((key) => take(limit, key)))).rejects.toMatchObject(error);
+  const sql = `SELECT ok FROM "${schema}".decide('take', 'k', '${keys[0]}', 1e-9, ${2 ** 40}, 10)`;
+  await expect(fixture.pool({ user: "limited", statement_timeout: 5000 }).query(sql)).rejects.toThrow(/a trigger/);
+});

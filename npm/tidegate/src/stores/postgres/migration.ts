@@ -12,7 +12,7 @@ import table from "./schema/table.sql";
  * Processes of the version before keep working on a new schema, so that you can migrate first and deploy then: a function
  * whose arguments or reply change gets a new name, and the old one goes a version later.
  */
-export const VERSION = 6;
+export const VERSION = 7;
 
 /** Settings of {@link migration} and {@link migrate}. */
 export interface MigrationOptions {

@@ -8,6 +8,12 @@
 -- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
 -- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
 
+-- Raises an error where a row can be neither found nor written: else a call would be granted that nothing records.
+CREATE OR REPLACE FUNCTION tidegate.refuse_unwritten() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'tidegate: the table states did not take a row: a trigger on it, or row-level security, prevents that';
+END $$;
+
 -- The most common call: one take of "count" above 0, without reserve, on one row. Returns "now,value,ts" with what was
 -- written (",new" after it where there was no row), or "now,value,ts,denied" with what is stored where that denies or is not
 -- a state.
@@ -31,7 +37,8 @@ BEGIN
     RETURNING s.value, s.ts INTO v, t;
     IF FOUND THEN RETURN now || ',' || v || ',' || t; END IF;
   END IF;
-  LOOP
+  -- Other calls may insert and delete the row meanwhile, but not at every try.
+  FOR try IN 1 .. 100 LOOP
     SELECT s.value, s.ts INTO v, t FROM tidegate.states s WHERE s.id = key;
     IF NOT FOUND THEN
       v := capacity - count;
@@ -55,6 +62,7 @@ BEGIN
       IF FOUND THEN RETURN now || ',' || v || ',' || t; END IF;
     END IF;
   END LOOP;
+  PERFORM tidegate.refuse_unwritten();
 END $$;
 
 -- What a block for "ms" writes on a state ("v" NULL: none); NULL where one token is denied until its end anyway. It ends
@@ -157,6 +165,7 @@ DECLARE
   t float8[];
   -- The numbers of the last write to each row; NULL: none.
   spec_written int[];
+  written int;
   i int;
   k int;
   s int;
@@ -245,6 +254,8 @@ BEGIN
     UPDATE tidegate.states r SET value = v[i.n], ts = t[i.n],
       full_at = tidegate.full_at(rates[i.s], periods[i.s], capacities[i.s], NULLIF(starts[i.s], 'NaN'), v[i.n], t[i.n])
     FROM unnest(ids, spec_written) WITH ORDINALITY i(id, s, n) WHERE r.id = i.id AND i.s IS NOT NULL;
+    GET DIAGNOSTICS written = ROW_COUNT;
+    IF written <> cardinality(array_remove(spec_written, NULL)) THEN PERFORM tidegate.refuse_unwritten(); END IF;
     IF inserted IS NOT NULL THEN
       DELETE FROM tidegate.states r USING unnest(ids, spec_written) i(id, s)
       WHERE r.id = i.id AND i.id = ANY (inserted) AND i.s IS NULL;
