@@ -80,6 +80,21 @@ describe("a row that another transaction has locked", () => {
     expect((await calls(store, name, [], [...locked, ...others], 2)).size).toBe(0);
   });
 
+  test("a statement_timeout that is shorter than the wait for the lock: its calls fail as those on a locked row", async () => {
+    const store = fixture.store({}, { statement_timeout: 60 });
+    await store.decide(take(stock("impatient", 1e6), "a"));
+    const limits = defineLimits({ impatient: plenty }, { store });
+    await holding(row("impatient:a"), async () => {
+      for (let i = 0; i < 5; i++) {
+        const { cause } = await limits.limit("impatient", { key: "a" });
+        expect(cause).toMatchObject({
+          scope: "key",
+          message: expect.stringContaining("locked by another transaction"),
+        });
+      }
+    });
+  });
+
   test("a row that another transaction is inserting fails only its own calls", async () => {
     const store = fixture.store();
     const degraded = await holding("INSERT INTO tidegate.states VALUES ('inserted:a', 5, 1)", () =>

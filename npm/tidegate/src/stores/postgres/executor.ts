@@ -25,6 +25,8 @@ export interface QueueOptions {
 /** ms that a statement of several keys waits for a lock, at most, and the part of the time left that it waits. */
 export const LOCK_WAIT = 20;
 const LOCK_PART = 1 / 4;
+/** The session's own limit on a statement, `statement_timeout`, which may end before the wait for a lock does. */
+const STATEMENT_TIMEOUT = "57014";
 /** ms that a reply may take to come back. */
 const ROUND_TRIP = 5;
 /**
@@ -88,15 +90,16 @@ export class Executor {
         return;
       } catch (error) {
         const fault = faultOf(error, schema);
+        const undone = wait !== undefined && fault.code === STATEMENT_TIMEOUT ? "lock" : fault.undone;
         if (committed && fault.noProcedure) {
           this.#committed = false;
           this.#noProcedure = true;
-        } else if (fault.undone === undefined || transaction) {
+        } else if (undone === undefined || transaction) {
           await this.#failed(kind, requests, fault, error, wait);
           return;
-        } else if (fault.undone === "late") {
+        } else if (undone === "late") {
           late = true;
-        } else if (fault.undone === "lock") {
+        } else if (undone === "lock") {
           if (wait !== undefined) {
             const ids = requests.flatMap((pending) => pending.ids.filter((id) => this.#locked.has(id)));
             this.#locked.separate(requests, new Set(ids), error);
@@ -108,7 +111,7 @@ export class Executor {
         } else {
           const what = `concurrent transactions undid it until its deadline (${fault.code})`;
           for (const pending of requests) pending.failAtDeadline(what, error);
-          if (fault.undone === "conflict" && !this.#committed && !this.#noProcedure) this.#committed = true;
+          if (undone === "conflict" && !this.#committed && !this.#noProcedure) this.#committed = true;
           else if (!(await pause(tries, last))) for (const pending of requests) pending.fail(what, error, "key");
         }
       }
