@@ -31,7 +31,8 @@ import {
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
 import { checkFields, checkObject } from "../limit/checks.ts";
-import { isPromise, PLAIN, tagOf } from "../limit/realms.ts";
+import { follow } from "../limit/pending.ts";
+import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
@@ -253,9 +254,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   getValue(name: string, options: KeyOptions & { config: Config }): Answer<S, Value>;
   getValue(name: string, options?: KeyOptions): Answer<S, Value> {
     const { limit, key } = this.#target("getValue", name, options);
-    const state = this.#layered.getValue(limit, key, this.#time());
     const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit.policy, limit.start(key)) });
-    return (isPromise(state) ? state.then(read) : read(state)) as Answer<S, Value>;
+    return follow(this.#layered.getValue(limit, key, this.#time()), read) as Answer<S, Value>;
   }
 
   /**
@@ -292,8 +292,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const call: Call = { op, limit, key, count, reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
     if (throws !== true) return decided as Answer<S, Decision>;
-    const orThrow = (decision: Decision): Decision => grantedOrThrow(this.store, limit.name, decision);
-    return (isPromise(decided) ? decided.then(orThrow) : orThrow(decided)) as Answer<S, Decision>;
+    return follow(decided, (decision) => grantedOrThrow(this.store, limit.name, decision)) as Answer<S, Decision>;
   }
 
   #all(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
@@ -309,11 +308,10 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
     if (calls.length === given.length) return answer as Answer<S, AllDecision>;
-    const spread = (all: AllDecision): AllDecision => ({
+    return follow(answer, (all) => ({
       ...all,
       decisions: indexes.map((index) => all.decisions[index] as Decision),
-    });
-    return (isPromise(answer) ? answer.then(spread) : spread(answer)) as Answer<S, AllDecision>;
+    })) as Answer<S, AllDecision>;
   }
 
   #reset(operation: string, name: string, options: KeyOptions | undefined): Answer<S, void> {

@@ -3,7 +3,7 @@ import { headerIn } from "../http/client-ip.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 
 /**
  * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent, repeated or

@@ -8,7 +8,7 @@ import { InputError, isStoreError } from "../limit/errors.ts";
 import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
 import { keyed } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
-import { follow, type Pending, together } from "./pending.ts";
+import { follow, type Pending, together } from "../limit/pending.ts";
 
 /** Blocks a key that is denied again and again, for longer each time. */
 export interface EscalatingBlock {

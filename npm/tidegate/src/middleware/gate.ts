@@ -19,7 +19,7 @@ import {
   type Several,
 } from "./options.ts";
 import { type Blocker, escalated, escalation } from "./escalation.ts";
-import { follow, type Pending, together } from "./pending.ts";
+import { follow, type Pending, together } from "../limit/pending.ts";
 import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
 import { checkSelection, isSelection } from "./selection.ts";
 import { type Ledger, settleUp } from "../limiter/settlement.ts";

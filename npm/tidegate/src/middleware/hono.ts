@@ -10,7 +10,7 @@ import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./peer.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";

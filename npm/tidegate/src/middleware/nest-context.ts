@@ -4,7 +4,7 @@ import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { NodeExchange, NodeResponse } from "./node-response.ts";
 import type { Denial } from "./options.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 
 type ExceptionClass = new (body: string | Record<string, unknown>, status: number) => Error;
 

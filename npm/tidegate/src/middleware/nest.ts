@@ -24,7 +24,7 @@ import type { Store } from "../stores/contract.ts";
 import { type Gate, gate } from "./gate.ts";
 import { limitExchange } from "./node-response.ts";
 import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
-import { follow, type Pending } from "./pending.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 import { type Exchanged, exchanged } from "./nest-context.ts";
 
 export { throttlerStorage } from "./drop-in/throttler.ts";

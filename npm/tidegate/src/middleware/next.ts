@@ -9,7 +9,7 @@ import type { Store } from "../stores/contract.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import { checkHandler, optionsOf, type Denial, type Options } from "./options.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
 

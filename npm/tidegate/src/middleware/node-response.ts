@@ -4,7 +4,7 @@ import { show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
-import { follow, type Pending } from "./pending.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 
 /** What is read of a response of `node:http`. */
 export interface NodeResponse {

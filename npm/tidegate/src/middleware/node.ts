@@ -11,7 +11,7 @@ import type { Store } from "../stores/contract.ts";
 import { type Gate, gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
 

@@ -7,7 +7,7 @@ import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
 import type { Selection } from "./selection.ts";
 import { notALimiter } from "../limiter/options.ts";

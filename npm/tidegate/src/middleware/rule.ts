@@ -8,7 +8,7 @@ import { checkDefined, keyed } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign.ts";
-import { follow, type Pending } from "./pending.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 
 export interface RuleOptions<R> {
   /**

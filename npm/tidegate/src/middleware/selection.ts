@@ -1,7 +1,7 @@
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "../limit/pending.ts";
 
 /**
  * Selects the limits of a request, such as the policies of `tidegate/policies`. They are taken all or nothing; without one

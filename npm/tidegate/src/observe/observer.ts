@@ -1,5 +1,5 @@
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { isPromise } from "../limit/realms.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import {
@@ -86,12 +86,11 @@ export function observe<N extends string, S extends Store>(
   };
   /** Calls the limiter, and `report` with what it returns, now or later. */
   function call<R>(method: DecisionEvent["operation"], args: unknown[], report: (result: R) => void): unknown {
-    const reported = (result: R): R => {
+    const answer = (limiter[method] as (...args: unknown[]) => unknown).apply(limiter, args) as Pending<R>;
+    return follow(answer, (result) => {
       report(result);
       return result;
-    };
-    const result = (limiter[method] as (...args: unknown[]) => unknown).apply(limiter, args) as R | Promise<R>;
-    return isPromise(result) ? result.then(reported) : reported(result);
+    });
   }
   const one =
     (operation: "limit" | "check" | "give" | "charge") =>

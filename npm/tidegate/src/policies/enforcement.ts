@@ -18,7 +18,7 @@ import {
   checkRequests,
 } from "../limiter/options.ts";
 import { escalated, type Escalation, escalation } from "../middleware/escalation.ts";
-import { follow, type Pending, together } from "../middleware/pending.ts";
+import { follow, type Pending, together } from "../limit/pending.ts";
 import type { Store } from "../stores/contract.ts";
 import type { CheckedRule } from "./document.ts";
 

@@ -6,7 +6,7 @@ import { InputError, showObject } from "../limit/errors.ts";
 import type { Answer, Limiter, LimiterOptions, LimitRequest } from "../limiter/limiter.ts";
 import { checkRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
-import { follow, type Pending } from "../middleware/pending.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 import type { Selection } from "../middleware/selection.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { Store } from "../stores/contract.ts";

@@ -2,7 +2,7 @@ import { checkOptions } from "../../limiter/options.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";
 import { isPromise } from "../../limit/realms.ts";
-import { follow, type Pending } from "../pending.ts";
+import { follow, type Pending } from "../../limit/pending.ts";
 import { hitKey, wholePeriod } from "./algebra.ts";
 import { HitCounter, type Hits } from "./hits.ts";
 import type { HitOptions } from "./options.ts";

@@ -4,7 +4,7 @@ import { InputError } from "../../limit/errors.ts";
 import type { Decision } from "../../limit/decision.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store, SyncStore } from "../../stores/contract.ts";
-import { follow, type Pending } from "../pending.ts";
+import { follow, type Pending } from "../../limit/pending.ts";
 import { hitKey, wholePeriod, window } from "./algebra.ts";
 import { type CheckedHits, checkHits, hitLimiter, type HitOptions } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import { isPromise } from "../limit/realms.ts";
+import { isPromise } from "./realms.ts";
 
 /** A value, or the promise of one: the result of a user's hook, or of a store. */
 export type Pending<T> = T | PromiseLike<T>;
