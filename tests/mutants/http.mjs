@@ -246,7 +246,7 @@ export const HTTP = [
   one("middleware/client.ts", "addressKey(withoutPort(incoming.trusted)", "addressKey((incoming.trusted)", EXPRESS),
   one("middleware/gate.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
   one("middleware/options.ts", "if (known === SEVERAL) {", "if (false) {", GATE),
-  one("middleware/rule.ts", "callLimits.of(typeof name", "void (typeof name", GATE),
+  one("middleware/rule.ts", "callLimit(typeof name", "void (typeof name", GATE),
   one(
     "middleware/fetch-response.ts",
     "if (response.status < 200) return",

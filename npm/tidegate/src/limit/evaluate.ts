@@ -17,7 +17,7 @@ export interface EvaluateOptions {
 }
 
 const OPTIONS = fieldTable("now", "count", "reserve");
-const evaluators = /* @__PURE__ */ cached((name, config) => new Evaluator(name, config, algebra()));
+const evaluatorOf = /* @__PURE__ */ cached((name, config) => new Evaluator(name, config, algebra()));
 
 /** Reads a state's two numbers once, or names what is wrong with them. */
 function checkState(state: unknown): State | null {
@@ -43,7 +43,7 @@ function checkState(state: unknown): State | null {
  * Throws an `InputError` that names field, value and rule.
  */
 export function evaluate(state: State | null, config: Config, options: EvaluateOptions): Evaluation {
-  const limit = evaluators.of("evaluate", config);
+  const limit = evaluatorOf("evaluate", config);
   checkObject("options", options, "an object with now");
   checkFields(options, OPTIONS, "evaluate");
   const { now, count, reserve } = options;
@@ -61,7 +61,7 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
  * fresh key. Pass the `config` that `getValue` returned: it has the key's `start`.
  */
 export function project(state: State | null, config: Config, now: number): State {
-  const limit = evaluators.of("evaluate", config);
+  const limit = evaluatorOf("evaluate", config);
   const read = checkState(state);
   if (typeof now !== "number") throw numberError("now", now);
   return limit.project(read, now, startNumber(limit.policy.start ?? 0));

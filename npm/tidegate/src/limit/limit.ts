@@ -2,7 +2,7 @@ import { refusal } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { KINDS, NONE } from "../engine/generated/wire.ts";
 import { releasedWith } from "../engine/release.ts";
-import { type Cached, cached } from "./cached.ts";
+import { cached } from "./cached.ts";
 import { type Config, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation } from "./decision.ts";
 import { Evaluator } from "./evaluator.ts";
@@ -73,5 +73,18 @@ export class Limit extends Evaluator {
   }
 }
 
-/** The limits of configs that are passed with each call. */
-export const callLimits: Cached<Limit> = /* @__PURE__ */ cached((name, config) => new Limit(name, config));
+const cachedLimit = /* @__PURE__ */ cached((name, config) => new Limit(name, config));
+const prepared = /* @__PURE__ */ new WeakMap<Config, Limit>();
+
+/** The limit of a config that is passed with a call. */
+export function callLimit(name: string, config: Config): Limit {
+  const limit = prepared.get(config);
+  return limit?.name === name ? limit : cachedLimit(name, config);
+}
+
+/** A frozen copy of a config, whose limit of this name is found by the object, without a look at its fields. */
+export function prepare(name: string, config: Config): Config {
+  const frozen = Object.freeze({ ...config });
+  prepared.set(frozen, new Limit(name, frozen));
+  return frozen;
+}

@@ -38,7 +38,7 @@ import { OPS, RESERVE } from "../engine/generated/wire.ts";
 import { InputError, RateLimitError } from "../limit/errors.ts";
 import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
-import { callLimits, Limit } from "../limit/limit.ts";
+import { callLimit, Limit } from "../limit/limit.ts";
 import type { Layered, layers as Layers } from "./layers.ts";
 import type { Batch, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
@@ -81,7 +81,7 @@ class Limits {
 
   /** The limit of this name, or of the call's own config. */
   of(name: string, config: Config | undefined): Limit {
-    if (config !== undefined) return callLimits.of(name, config);
+    if (config !== undefined) return callLimit(name, config);
     if (name === this.#lastName) return this.#last as Limit;
     const limit = this.#limits.get(name);
     if (limit === undefined) throw unknownName(name, this.names);

@@ -2,7 +2,7 @@ import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
-import { callLimits } from "../limit/limit.ts";
+import { callLimit } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import { checkDefined, keyed } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
@@ -66,7 +66,7 @@ export function compile<R, N extends string>(
   if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
   // Throws for a wrong config now, not at the first request.
   if (config !== undefined && typeof config !== "function") {
-    callLimits.of(typeof name === "string" ? name : "config", config);
+    callLimit(typeof name === "string" ? name : "config", config);
   }
   const keyOf = compileKey(key, address);
   const counted = countOf(count);

@@ -1,6 +1,6 @@
 import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { callLimits } from "../limit/limit.ts";
+import { callLimit } from "../limit/limit.ts";
 import {
   type Answer,
   grantedOrThrow,
@@ -77,7 +77,7 @@ const silent = (options: LimitOptions): LimitOptions =>
 function checkTrial(request: LimitRequest<string>): void {
   checkRequest(request);
   const { name, count = 1, reserve, config } = request;
-  callLimits.of(name, config as Config);
+  callLimit(name, config as Config);
   checkFlag("reserve", reserve);
   checkCount(count);
   checkKey(request);

@@ -1,5 +1,5 @@
 import type { Config } from "../limit/config.ts";
-import { callLimits } from "../limit/limit.ts";
+import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/limiter.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
@@ -49,8 +49,7 @@ interface Choice {
 function choice(rule: CheckedRule, { config, grantable }: CheckedLimit): Choice {
   const { name, cost } = rule;
   const enforced = enforcing(rule);
-  const known = (trial: boolean): Config =>
-    enforced(callLimits.prepared(name, { ...config, ...withoutStore(rule) }), trial);
+  const known = (trial: boolean): Config => enforced(prepare(name, { ...config, ...withoutStore(rule) }), trial);
   const own = known(false);
   const configs = { config: own, trial: rule.block === undefined ? own : known(true) };
   const { stated, default: otherwise, min, max = grantable } = cost;

@@ -2,7 +2,7 @@
 import type { Config } from "../../limit/config.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError, isStoreError, messageOf, StoreError } from "../../limit/errors.ts";
-import { callLimits } from "../../limit/limit.ts";
+import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
 import { decide, getValue, type Shards } from "../spread.ts";
@@ -60,7 +60,7 @@ export function sent({ op, limit, key, count, reserve }: Call): WireCall {
 }
 
 export function received({ op, name, config, key, count, reserve }: WireCall): Call {
-  return { op, limit: callLimits.of(name, config), key, count, reserve };
+  return { op, limit: callLimit(name, config), key, count, reserve };
 }
 
 export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecision {
@@ -87,9 +87,7 @@ export function sender(callObject: (object: string, request: Request) => Promise
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {
       const { what, identity, scope } = reply.failure;
-      const own = request.calls.map(({ name, config, key }) =>
-        callLimits.of(name, config).identity(key, request.shard),
-      );
+      const own = request.calls.map(({ name, config, key }) => callLimit(name, config).identity(key, request.shard));
       throw new StoreError(what, {
         store: NAME,
         operation: request.operation,
