@@ -1,13 +1,11 @@
 import { LONGEST_TIMER } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
-import { nextChange, type View, viewAt, type Wish } from "./view.ts";
+import { nextChange, type Shown, type View, viewAt } from "./view.ts";
 
 /** A component's limit and request. */
-export interface Watched {
+export interface Watched extends Shown {
   readonly from: RemoteLimits;
   readonly name: string;
-  readonly wish: Wish;
-  readonly tick: number;
   readonly initial: ServerState | undefined;
 }
 
@@ -28,10 +26,9 @@ export class ViewObserver {
 
   constructor(watched: Watched) {
     this.#watched = watched;
-    const { wish, tick, initial } = watched;
-    const clocks = { here: (at: number): number => at };
-    this.#first = viewAt(initial?.now ?? 0, { state: initial, error: undefined, wish, tick, clocks });
-    this.#view = watched.from.state(watched.name) === undefined ? this.#first : this.#look();
+    const { from, name, initial } = watched;
+    this.#first = viewAt(initial?.now ?? 0, initial, watched, undefined, (at) => at);
+    this.#view = from.state(name) === undefined ? this.#first : this.#look();
   }
 
   readonly view = (): View => this.#view;
@@ -73,9 +70,9 @@ export class ViewObserver {
   }
 
   #look(): View {
-    const { from, name, wish, tick, initial } = this.#watched;
+    const { from, name, initial } = this.#watched;
     const state = from.state(name) ?? initial;
-    return viewAt(from.now(), { state, error: from.error(name), wish, tick, clocks: from });
+    return viewAt(from.now(), state, this.#watched, from.error(name), (at) => from.here(at));
   }
 
   readonly #update = (): void => {
@@ -92,9 +89,9 @@ export class ViewObserver {
   #schedule(): void {
     clearTimeout(this.#timer);
     this.#known = this.#fields.size;
-    const { from, name, wish, tick } = this.#watched;
+    const { from, name } = this.#watched;
     const now = from.now();
-    const next = nextChange(now, { state: from.state(name), wish, tick, fields: this.#fields });
+    const next = nextChange(now, from.state(name), this.#watched, this.#fields);
     if (next === Number.POSITIVE_INFINITY || this.#changed === undefined) return;
     this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_TIMER));
   }

@@ -27,10 +27,11 @@ export interface Wish {
   readonly reserve: boolean;
 }
 
-/** The server's clock, and conversion of its instants to this machine's. */
-export interface Clocks {
-  now(): number;
-  here(at: number): number;
+/** What a component shows. */
+export interface Shown {
+  readonly wish: Wish;
+  /** How often waits and values change, ms. */
+  readonly tick: number;
 }
 
 /** The decision on a request, at an instant of the server's clock. */
@@ -38,7 +39,7 @@ export const decide = ({ value, ts, config }: ServerState, { count, reserve }: W
   evaluate({ value, ts }, config, { now, count, reserve }).decision;
 
 /** The state before any request. */
-const shown = (state: ServerState, now: number): Decision => decide(state, { count: 0, reserve: false }, now);
+const look = (state: ServerState, now: number): Decision => decide(state, { count: 0, reserve: false }, now);
 
 const NOTHING: View = {
   ok: undefined,
@@ -49,34 +50,28 @@ const NOTHING: View = {
   error: undefined,
 };
 
-/** The view at an instant of the server's clock. */
+/** The view at an instant of the server's clock; `here` converts such an instant to this machine's. */
 export function viewAt(
   now: number,
-  {
-    state,
-    error,
-    wish,
-    tick,
-    clocks,
-  }: { state: ServerState | undefined; error: unknown; wish: Wish; tick: number; clocks: Pick<Clocks, "here"> },
+  state: ServerState | undefined,
+  { wish, tick }: Shown,
+  error: unknown,
+  here: (at: number) => number,
 ): View {
   if (state === undefined) return { ...NOTHING, error };
   const { ok, retryAt } = decide(state, wish, now);
-  const { value, remaining } = shown(state, now);
+  const { value, remaining } = look(state, now);
   if (retryAt === undefined) return { ...NOTHING, ok, value, remaining, error };
   const retryAfter = Math.ceil((retryAt - now) / tick) * tick;
-  return { ok, value, remaining, retryAt: clocks.here(retryAt), retryAfter, error };
+  return { ok, value, remaining, retryAt: here(retryAt), retryAfter, error };
 }
 
 /** The next instant of the server's clock at which one of these fields changes; infinite where none does. */
 export function nextChange(
   now: number,
-  {
-    state,
-    wish,
-    tick,
-    fields,
-  }: { state: ServerState | undefined; wish: Wish; tick: number; fields: ReadonlySet<keyof View> },
+  state: ServerState | undefined,
+  { wish, tick }: Shown,
+  fields: ReadonlySet<keyof View>,
 ): number {
   let next = Number.POSITIVE_INFINITY;
   if (state === undefined) return next;
@@ -84,7 +79,7 @@ export function nextChange(
     if (at !== undefined && at > now && at < next) next = at;
   };
   const { retryAt } = decide(state, wish, now);
-  const { remaining, resetAt } = shown(state, now);
+  const { remaining, resetAt } = look(state, now);
   if (retryAt !== undefined) {
     if (fields.has("ok") || fields.has("retryAt") || fields.has("retryAfter")) sooner(retryAt);
     // Rounded up, it is one tick less from exactly that instant on.
