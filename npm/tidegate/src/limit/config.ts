@@ -98,7 +98,7 @@ export function checkTimeout(timeout: unknown): number | undefined {
 export function readConfig(
   name: string,
   config: unknown,
-): { policy: Policy; settings: { onStoreError: OnStoreError | undefined; timeout: number | undefined } } {
+): { policy: Policy; onStoreError: OnStoreError | undefined; timeout: number | undefined } {
   checkObject("config", config, "an object with kind, rate and period");
   const read = { ...config } as Record<string, unknown>;
   const kind = KINDS.find((known) => known === read["kind"]);
@@ -121,8 +121,7 @@ export function readConfig(
   }
   const { rate, capacity = rate, shards = 1 } = numbers;
   const policy = Object.freeze({ name, kind, ...numbers, capacity, shards } as Policy);
-  const settings = { onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
-  return { policy, settings };
+  return { policy, onStoreError: checkOnStoreError(read["onStoreError"]), timeout: checkTimeout(read["timeout"]) };
 }
 
 /** A number as the engine checks it, which takes NaN for an absent one, and an infinite start for the first request. */

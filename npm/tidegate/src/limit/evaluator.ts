@@ -47,10 +47,10 @@ export class Evaluator {
   /** Checks name and config; throws an `InputError` that names field, value and rule. */
   constructor(name: string, config: Config, algebra: Calls) {
     this.name = checkName(name);
-    const { policy, settings } = readConfig(name, config);
+    const { policy, onStoreError, timeout } = readConfig(name, config);
     this.policy = policy;
-    this.onStoreError = settings.onStoreError;
-    this.timeout = settings.timeout;
+    this.onStoreError = onStoreError;
+    this.timeout = timeout;
     this.#algebra = algebra;
     // The engine checks the ranges at each call.
     this.evaluate(null, LOOK, 0);
@@ -86,17 +86,12 @@ export class Evaluator {
 
   /** The state as it is at `now`: pure. */
   project(state: State | null, now: number, start: number): State {
-    const { value, ts } = this.look(state, now, { start });
+    const { value, ts } = this.evaluate(state, LOOK, now, { start }).decision;
     return { value, ts };
   }
 
   /** First ms (epoch) from `now` on at which the state is full: from then on a store may drop it. */
   fullAt(state: State | null, now: number, at: { start: number; shard?: boolean } = { start: 0 }): number {
-    return this.look(state, now, at).resetAt;
-  }
-
-  /** The decision on a check of no tokens. */
-  protected look(state: State | null, now: number, at: { start: number; shard?: boolean }): Decision {
-    return this.evaluate(state, LOOK, now, at).decision;
+    return this.evaluate(state, LOOK, now, at).decision.resetAt;
   }
 }
