@@ -62,13 +62,16 @@ async function lists(service: Served, url: string): Promise<void> {
   ]);
   expect(rows[0]).toMatchObject({ limit: 3, retryAfter: expect.closeTo(54_000_000, -6) });
   expect(rows[2]).toMatchObject({ retryAt: denied.retryAt });
+  // Where a call is granted too, the tokens are those of now, not those that it would leave.
+  expect(rows[3].value).toBeCloseTo(1, 0);
+  expect(rows[4].value).toBeCloseTo(2, 0);
   // What is listed as denied is what the command of one key reports.
   const one = JSON.parse((await tidegate(["get", "api", "203.0.113.3", "--json", ...on])).out);
   expect([rows[0].retryAt, rows[0].resetAt]).toEqual([one.retryAt, one.resetAt]);
 
   expect((await listed("api", "--rows", "1", ...on)).rows).toMatchObject([{ key: "203.0.113.3" }]);
   expect(await listed("all", "--count", "3", ...on)).toMatchObject({ keys: 1, denied: 1 });
-  expect((await listed("all", "--count", "4", ...on)).rows).toMatchObject([{ ok: false }]);
+  expect((await listed("all", "--count", "4", ...on)).rows).toMatchObject([{ ok: false, value: expect.closeTo(1, 0) }]);
   expect((await listed("plans", ...on)).rows).toMatchObject([{ name: "plans", key: "k", ok: false }]);
   const { code, out } = await tidegate(["top", "both", ...on]);
   expect([code, out.replace(/^limit.*\n/m, "")]).toEqual([

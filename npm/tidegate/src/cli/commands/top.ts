@@ -69,7 +69,7 @@ interface Row {
   readonly name: string;
   /** As requests have it; absent for a limit that all share. */
   readonly key: string | undefined;
-  /** Tokens; negative while tokens are owed. */
+  /** Tokens at `now`; negative while tokens are owed. */
   readonly value: number;
   /** The capacity. */
   readonly limit: number;
@@ -119,10 +119,12 @@ async function listOf(pages: Pages, listing: Listing, now: number): Promise<List
       const listed = limits.get(name);
       if (listed === undefined) continue;
       const { limit, limitKeys } = listed;
-      const { decision } = limit.evaluate(state, call, now, { start: limit.start(key) });
-      const { ok, value, retryAt, retryAfter, resetAt } = decision;
+      const start = { start: limit.start(key) };
+      const { ok, retryAt, retryAfter } = limit.evaluate(state, call, now, start).decision;
+      // Of no tokens, since that of a call that is granted has the tokens that it would leave.
+      const { value, limit: capacity, resetAt } = limit.evaluate(state, { ...call, count: 0 }, now, start).decision;
       const shown = key === undefined || limitKeys === undefined ? key : textOf(key);
-      const row = { name, key: shown, value, limit: decision.limit, ok, retryAt, retryAfter, resetAt };
+      const row = { name, key: shown, value, limit: capacity, ok, retryAt, retryAfter, resetAt };
       first.set(limit.identity(key), row);
       keys += 1;
       if (!ok) denied += 1;
