@@ -5,7 +5,7 @@ import { fractionOf } from "./hash.ts";
 
 /** Settings of {@link jitter}. */
 export interface JitterOptions {
-  /** The client's identity: the same identity gets the same jitter, so that a second request does not shorten the wait. */
+  /** The client's identity: the same one gets the same part of each wait, so that asking again draws no smaller one. */
   key: string;
   /** The most that is added, as a fraction of the wait: 0 to 1; default 0.5. */
   fraction?: number | undefined;
@@ -31,7 +31,7 @@ export const MAX_JITTER_MS = 30_000;
 
 /**
  * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to
- * `fraction` of the wait later, and at most `most` ms. Never earlier than `retryAt`, and the same for the same identity and time.
+ * `fraction` of the wait later, and at most `most` ms. Never earlier than `retryAt`, and the same for the same decision and key.
  *
  * ```ts
  * const at = jitter(decision, { key: userId });
