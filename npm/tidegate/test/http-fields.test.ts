@@ -9,7 +9,6 @@ import {
   evaluate,
   HOUR,
   isInputError,
-  jitter,
   MINUTE,
   SECOND,
 } from "../src/index.ts";
@@ -185,14 +184,6 @@ describe("rateLimitHeaders", () => {
     const fields = rateLimitHeaders(denied, options);
     expect(rateLimitHeaders(denied, options)).toEqual(fields);
     expect(fields["X-RateLimit-Reset"]).toBe(String(Math.ceil((problem(denied, options)?.retryAt as number) / 1000)));
-  });
-
-  test("a client that asks again gets the same part of the wait that is left", () => {
-    const added = (retryAfter: number) => (jitter({ retryAt: 1e12, retryAfter }, { key: "ann" }) as number) - 1e12;
-    expect(added(60_000)).toBeGreaterThan(0);
-    for (const left of [60_000, 30_000, 7_000, 0]) {
-      expect(Math.abs(added(left) - (added(60_000) * left) / 60_000)).toBeLessThanOrEqual(1);
-    }
   });
 
   test("without the store nothing is made up: only the policy, and 503", () => {
