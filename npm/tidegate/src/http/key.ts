@@ -10,7 +10,7 @@ const HASHED = "sha256:";
  * text with that prefix is hashed too, so that no client can send the key of another.
  *
  * ```ts
- * limits.limit("api", { key: boundedKey(request.headers.get("x-api-key") ?? "") });
+ * limits.limit("api", { key: boundedKey(session.user) });
  * ```
  */
 export function boundedKey(key: string): string {
