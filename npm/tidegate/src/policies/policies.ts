@@ -108,7 +108,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   /**
    * Replaces the document, from the next request on. A document with mistakes throws a {@link PolicyError}, and the old one
    * stays in force. State is stored by the rule's name and key, so limits keep it: a lowered capacity caps it, a raised one
-   * fills at the new rate. With another `shards`, limits start full.
+   * fills at the new rate. On stores where each shard is a row of its own, limits with another `shards` start full.
    */
   reload(document: string | PolicyDocument | object): void {
     this.#rules = this.#read(document);
