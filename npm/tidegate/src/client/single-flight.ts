@@ -4,7 +4,7 @@ import type { ArgumentsOf } from "./options.ts";
 
 /** Settings of {@link singleFlight}. */
 export interface SingleFlightOptions<A extends readonly unknown[]> {
-  /** The identity of a call. Default: its arguments, which must then be primitive values. */
+  /** The identity of a call. Default: its arguments, which must then be primitive values, and no symbols. */
   key?: ((...args: A) => string) | undefined;
 }
 
@@ -29,8 +29,8 @@ function keyOf(args: readonly unknown[]): string {
  * const [a, b] = await Promise.all([load("7"), load("7")]); // one request
  * ```
  *
- * Calls with different `this` are different. Rejects with an `InputError` where an argument is an object and there is no
- * `key`.
+ * Calls with different `this` are different. Rejects with an `InputError` where an argument is an object, a function or a
+ * symbol and there is no `key`.
  */
 export function singleFlight<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
