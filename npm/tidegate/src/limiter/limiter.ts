@@ -204,8 +204,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   }
 
   /**
-   * Takes from several limits in one atomic step: from all or from none. Requests on one limit and key are one request
-   * for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
+   * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on one limit and key are one
+   * request for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
   limitAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
