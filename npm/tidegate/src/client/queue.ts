@@ -305,7 +305,9 @@ export class Queues {
     if (this.#queues.size < KEPT) return;
     let visited = 0;
     for (const [key, queue] of this.#queues) {
-      if (queue.isIdle) this.#queues.delete(key);
+      this.#queues.delete(key);
+      // As the newest: else all visits would be to the same queues, where these have calls that do not end.
+      if (!queue.isIdle) this.#queues.set(key, queue);
       if (++visited === 10) return;
     }
   }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { throttle } from "../../src/client/index.ts";
+import { Queues } from "../../src/client/queue.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
@@ -58,3 +59,20 @@ test("a hundred thousand queued calls cost the same each: one store call, and on
   // Half of them ran, one per ms: one timer each, never two at a time.
   expect(counted).toEqual({ taken: CALLS, given: 1, looked: 1, timers: CALLS / 2, most: 1 });
 });
+
+test.each([0, 100])(
+  "queues of idle keys are dropped beyond 1000, beside %i keys whose calls never end",
+  async (hanging) => {
+    let made = 0;
+    const queues = new Queues(() => {
+      made++;
+      return { clock: fakeClock(START), maxQueued: 1 };
+    });
+    const call = { count: 1, priority: 5 };
+    for (let i = 0; i < hanging; i++) void queues.get(`hangs ${i}`).run(call, () => new Promise(() => undefined));
+    for (let i = 0; i < 5000; i++) await queues.get(`idle ${i}`).run(call, () => undefined);
+    for (let i = 0; i < 4000; i++) queues.get(`idle ${i}`);
+    expect(made).toBe(hanging + 5000 + 4000);
+    for (let i = 0; i < hanging; i++) expect(queues.get(`hangs ${i}`).running).toBe(1);
+  },
+);
