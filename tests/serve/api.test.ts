@@ -177,6 +177,13 @@ describe("a mistake in a request", () => {
     expect(body.detail).toContain(`\`count\` must be ${COUNT}; got ${got}. `);
   });
 
+  test("a value that is nested too deeply to be shown is a mistake, too", async () => {
+    const deep = (levels: number): string =>
+      `{"name":"api","key":"192.0.2.1","count":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    const { status, body } = await service.post("/v1/decide", deep(30_000));
+    expect([status, body.field, body.value]).toEqual([400, "count", "a value nested too deeply…"]);
+  });
+
   test("takes no tokens", async () => {
     const key = address();
     await service.post("/v1/decide-all", { limits: [{ name: "api", key, count: 3 }, { name: "no" }] });

@@ -50,9 +50,14 @@ export function problem(c: Context, status: ProblemStatus, detail: string, more:
   return c.body(body, status, { "Content-Type": PROBLEM_JSON });
 }
 
-/** A value in at most 200 characters of JSON. */
+/** A value in at most 200 characters of JSON. `JSON.parse` reads more levels than `JSON.stringify` writes. */
 function shown(value: unknown): string {
-  const text = typeof value === "number" ? String(value) : (JSON.stringify(value, infinite) ?? "nothing");
+  let text: string;
+  try {
+    text = typeof value === "number" ? String(value) : (JSON.stringify(value, infinite) ?? "nothing");
+  } catch {
+    return "a value nested too deeply…";
+  }
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
