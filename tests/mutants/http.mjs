@@ -45,8 +45,8 @@ export const HTTP = [
   one("http/quota.ts", "if (a.denied !== b.denied) return a.denied;", "", FIELDS),
   one(
     "http/problem.ts",
-    "const { retryAfterSeconds } = quotasOf(decided, {});",
-    "const { retryAfterSeconds } = quotasOf(decided, options);",
+    "const { retryAt, retryAfterSeconds } = quotasOf(decided, options);",
+    "const { retryAt, retryAfterSeconds } = quotasOf(decided, {});",
     GATE,
     FIELDS,
   ),
@@ -197,7 +197,7 @@ export const HTTP = [
   one("limiter/settlement.ts", "Object.hasOwn(Object(worth), name) ? worth[name] : undefined", "worth[name]", GATE),
   one("middleware/rule.ts", "boundedKey(found)", "found", GATE, EXPRESS),
   one("middleware/rule.ts", 'typeof found === "string" && found !== ""', 'typeof found === "string"', GATE, EXPRESS),
-  one("middleware/rule.ts", "({ name, count, reserve, config,", "({ name, count, config,", GATE, EXPRESS),
+  one("middleware/rule.ts", "{ name, count, reserve, config,", "{ name, count, config,", GATE, EXPRESS),
   one(
     "middleware/rule.ts",
     "if (key === false) return () => undefined;",
