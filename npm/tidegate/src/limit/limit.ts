@@ -79,7 +79,7 @@ const prepared = /* @__PURE__ */ new WeakMap<Config, Limit>();
 /** The limit of a config that is passed with a call. */
 export function callLimit(name: string, config: Config): Limit {
   const limit = prepared.get(config);
-  return limit?.name === name ? limit : cachedLimit(name, config);
+  return limit !== undefined && limit.name === name ? limit : cachedLimit(name, config);
 }
 
 /** A frozen copy of a config, whose limit of this name is found by the object, without a look at its fields. */
