@@ -68,6 +68,13 @@ test("the file of the package, and what --print prints, are the migration", asyn
   expect((await tidegate([], "migrate", "--print")).stdout).toBe(migration());
 });
 
+test("the migration may follow a comment without a line feed, as where it is appended to the file of drizzle-kit", async () => {
+  await fresh("appended");
+  const pool = fixture.pool({ database: "appended" });
+  await pool.query(`-- Custom SQL migration file, put your code below! --${migration()}`);
+  expect((await postgres(pool).decide(take(limit, "k"))).ok).toBe(true);
+});
+
 test("store.migrate() makes the schema that the store is on, and may be called again", async () => {
   await fresh("by_store");
   const store = postgres(fixture.pool({ database: "by_store" }), { schema: "limits" });

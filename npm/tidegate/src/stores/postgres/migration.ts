@@ -71,7 +71,9 @@ export function migration(options: MigrationOptions = {}): string {
   const literal = `E'${schema.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
   // One statement: it is carried out as a whole or not at all, by any client. The lock is for two that start together;
   // some servers that speak PostgreSQL's protocol have none.
-  return `DO ${outer}
+  // The first line may be appended to a comment that a tool began the file with, without a line feed (drizzle-kit).
+  return `-- Version ${VERSION} of the schema of tidegate.
+DO ${outer}
 DECLARE
   present int;
 BEGIN
