@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { clients as serviceClients } from "../../../tidegate-serve/src/clients.ts";
+import { clients } from "../../src/cli/clients.ts";
 import { masked } from "../../src/cli/store.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -30,3 +32,14 @@ test.each([
   expect(code).toBeGreaterThan(0);
   expect(out + err).not.toContain("s3cret");
 });
+
+test("a client of a server that is down leaves no timer, which would keep the process running", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  await expect(clients.redis("redis://127.0.0.1:1")).rejects.toThrow("connect ECONNREFUSED");
+  await (await serviceClients.redis("redis://127.0.0.1:1")).close();
+  // Those of connections that end now.
+  await vi.advanceTimersByTimeAsync(1);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+afterEach(() => void vi.useRealTimers());
