@@ -10,7 +10,9 @@ export function argumentError(error: unknown, help: string): UsageError {
   const { message } = error as Error;
   const [sentence = ""] = message.split(/\. |\.?\n/);
   const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
-  const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
+  const isWord = /^Unknown option '-[^-]/.test(message) && message.includes("positional");
+  const word = isWord ? ": a word that starts with a dash goes last, after --" : "";
+  const remedy = option === undefined ? word : `: write ${option}=… where the value starts with a dash`;
   return new UsageError(`${sentence}${remedy}; see ${help}`);
 }
 

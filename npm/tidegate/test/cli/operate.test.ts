@@ -120,6 +120,8 @@ describe("a mistake exits with 2, before the store is opened", () => {
     ],
     [["block", "api", "k", ...ON], "block needs --for, how long; such as --for 15m"],
     [["block", "api", "k", ...ON, "--for", "0"], "`for` must be"],
+    [["block", "api", "k", ...ON, "--for", "15"], "--for 15 would be 15 ms: write the unit, as in 15s, 15m or 15ms"],
+    [["get", "api", "-dash", ...ON], "Unknown option '-d': a word that starts with a dash goes last, after --; see"],
     [["reset", "api", "k", ...ON, "--count", "1"], "Unknown option '--count'; see tidegate help reset"],
     [["reset", "api", "k", ...ON, "--schema", "x"], "--schema is of PostgreSQL, postgres://…; got --store redis://"],
   ])("%j", async (argv, sentence) => {
@@ -134,4 +136,10 @@ test("a server that does not answer: exit code 1, and the client's error", async
   const { code, out, err } = await tidegate(["get", "api", "k", ...ON], { "p.json": POLICY });
   expect([code, out]).toEqual([1, ""]);
   expect(err).toMatch(/^tidegate: redis: connect of "redis:\/\/127\.0\.0\.1:1" failed: .*ECONNREFUSED/);
+});
+
+test("a key that starts with a dash goes after --, and a block of 15 ms has its unit", async () => {
+  const get = await tidegate(["get", "api", ...ON, "--", "-dash"], { "p.json": POLICY });
+  const block = await tidegate(["block", "api", "k", ...ON, "--for", "15ms"], { "p.json": POLICY });
+  for (const { code, err } of [get, block]) expect([code, err]).toEqual([1, expect.stringContaining("ECONNREFUSED")]);
 });

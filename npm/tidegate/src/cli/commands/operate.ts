@@ -20,6 +20,8 @@ import { folderOf, openStore, sharedStore } from "../store.ts";
 
 /** How long a call waits for the store, ms: a person waits, and no request of a client. */
 const TIMEOUT = 10_000;
+/** The shortest block that a number without a unit is, ms. */
+const SHORTEST = 1000;
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -65,7 +67,7 @@ const OPERATIONS: readonly Operation[] = [
     name: "block",
     summary: "deny every call of one key for a time",
     does: "Denies every call of one key for a time. A block is debt: give pays it, and unblock ends it.",
-    own: ["for", "how long: ms, or a text such as 15m"],
+    own: ["for", "how long: a text such as 15m, or ms from 1000"],
     run: async (limits, name, target, length) => ofStore(await limits.block(name, { ...target, for: length })),
   },
   {
@@ -89,7 +91,8 @@ ${name === "get" ? "It changes nothing." : "Then it prints the state of the key.
 
   <limit>                  the name of the limit, or of the document's rule
   <key>                    whose limit: the value of each of the rule's limit_keys, in order; for a
-                           limit without a document the key itself. None for one that all share${ownLine}
+                           limit without a document the key itself. None for one that all share.
+                           One that starts with a dash goes last, after --${ownLine}
   --store <url>            redis://…, rediss://…, postgres://… or file:<folder>, the app's own
   --key <json>             the key as JSON in place of <key>: a text, or an array in which null is a
                            part that requests lack
@@ -157,6 +160,10 @@ function ownNumber(args: Arguments, { name, own }: Operation): number {
   if (own?.[0] !== "for") return number(args, "count") ?? 1;
   const length = duration(args, "for");
   if (length === undefined) throw new UsageError(`${name} needs --for, how long; such as --for 15m`);
+  const written = text(args, "for");
+  // 15 is meant as minutes or seconds, and a block of 15 ms would look as if it worked.
+  if (length >= 1 && length < SHORTEST && Number(written) === length)
+    throw new UsageError(`--for ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
   return length;
 }
 
