@@ -95,7 +95,6 @@ export const STORES = [
   steps("Math.max(...sound.map", "Math.min(...sound.map"),
   steps("Math.max(capacity - value, 0)", "(capacity - value)"),
   steps("(shard === undefined ? 1 : limit.policy.shards)", "1"),
-  steps('error instanceof NotAState || error instanceof KeyError ? "key" : "store"', '"store"'),
   steps("new Promise((resolve) => resolve(connect()))", "Promise.resolve(connect())"),
   combined("!ok && defined.length < times.length", "false"),
   combined("Math.max(...defined)", "Math.min(...defined)"),

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
 import { type AsyncStore, decode, Limit, type SyncStore, transactional } from "../src/stores/index.ts";
-import { KeyError } from "../src/stores/turns.ts";
+import { KeyError } from "../src/stores/failure.ts";
 import { behind } from "./behind.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
@@ -99,6 +99,23 @@ test("an error about one key is a response of its node: the count of failures re
   const limits = defineLimits(configs, { store, log: false });
   for (let i = 0; i < 9; i++) expect((await limits.limit("one", { key: "k" })).degraded).toBe(true);
   expect((await limits.limit("one", { key: "k" })).degraded).toBeUndefined();
+});
+
+test("bytes that a store of one's own cannot decode fail their key alone", async () => {
+  const fine = noded(() => FINE);
+  const store: AsyncStore = {
+    ...fine,
+    async decide(call, now) {
+      if (call.key === "a corrupt one") decode(new Uint8Array(3));
+      return fine.decide(call, now);
+    },
+  };
+  const limits = defineLimits(configs, { store, log: false });
+  for (let i = 0; i < 10; i++) {
+    const { cause } = await limits.limit("one", { key: "a corrupt one" });
+    expect(cause).toMatchObject({ name: "StoreError", scope: "key" });
+  }
+  expect((await limits.limit("one", { key: "a" })).degraded).toBeUndefined();
 });
 
 test("a store receives the deadline of each call: the limit's own timeout from now", async () => {

@@ -2,10 +2,10 @@
 import { OP, OPS, RESERVE } from "../engine/generated/wire.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Decision, State } from "../limit/decision.ts";
-import { isInputError, isStoreError, messageOf, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
+import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
-import { KeyError } from "../stores/turns.ts";
+import { failure, type KeyError } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
@@ -129,13 +129,9 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
   ): Promise<T> {
     /** Counts and logs what the node failed with. */
     const instead = (error: unknown, node: string): T => {
-      const isOurs = isInputError(error) || isStoreError(error);
-      const scope = error instanceof KeyError ? "key" : "store";
-      const failure = isOurs
-        ? error
-        : new StoreError(messageOf(error), { ...detailsOf(operation, targets), cause: error, scope });
-      failed(outages, node, failure, fallback.insteadOf(targets));
-      return without(failure);
+      const cause = failure(error, store.name, operation, identitiesOf(targets));
+      failed(outages, node, cause, fallback.insteadOf(targets));
+      return without(cause);
     };
     const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
       const timeout = Math.min(...targets.map(timeoutOf));

@@ -11,7 +11,8 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
-import { connectedBy, failure, storeOf } from "./steps.ts";
+import { failure } from "./failure.ts";
+import { connectedBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
 import { type Change, Swaps, type Write } from "./swap.ts";
 

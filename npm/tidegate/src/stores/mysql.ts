@@ -8,7 +8,7 @@ import { generalizedUtf8 } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type TableOptions, tableStore } from "./table.ts";
-import { KeyError } from "./turns.ts";
+import { KeyError } from "./failure.ts";
 
 /** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
 export interface PromiseMysql {

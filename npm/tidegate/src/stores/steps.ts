@@ -2,14 +2,14 @@
 import { MAX_SKEW_MS } from "../engine/generated/bounds.ts";
 import { NotAState } from "../limit/codec.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { isInputError, isStoreError, messageOf, show, StoreError } from "../limit/errors.ts";
+import { show } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { combined } from "../limit/combined.ts";
 import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import { failure } from "./failure.ts";
 import type { Step } from "./spread.ts";
-import { KeyError } from "./turns.ts";
 
 /** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
 export interface Transaction {
@@ -208,13 +208,6 @@ export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise
     connecting ??= new Promise((resolve) => resolve(connect())).then(ended, ended);
     return hasEnded ? undefined : connecting;
   };
-}
-
-/** The error that a caller of a store gets: one of ours as it is, any other as the cause of a `StoreError`. */
-export function failure(error: unknown, store: string, operation: string, identity: string): unknown {
-  if (isInputError(error) || isStoreError(error)) return error;
-  const scope = error instanceof NotAState || error instanceof KeyError ? "key" : "store";
-  return new StoreError(messageOf(error), { store, operation, identity, cause: error, scope });
 }
 
 /**

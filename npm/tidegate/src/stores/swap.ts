@@ -8,7 +8,8 @@ import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
-import { KeyError, LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
+import { KeyError } from "./failure.ts";
+import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
 export interface Entry<Version> {

@@ -3,6 +3,7 @@
  * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
  */
 import type { Deadline } from "./contract.ts";
+import { KeyError } from "./failure.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
 export class Turns {
@@ -38,17 +39,6 @@ interface Turn {
 }
 
 const ignore = (): void => {};
-
-/** A failure of one limit and key, which does not affect others. */
-export class KeyError extends Error {
-  /** `answered`: whether the store answered the call, and therefore works. */
-  constructor(
-    message: string,
-    readonly answered: boolean,
-  ) {
-    super(message);
-  }
-}
 
 /** Of a call that this process was too busy to send: no failure of the server, to which nothing was sent. */
 export const tooBusy = (): KeyError =>
