@@ -6,7 +6,7 @@ import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
 import { rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
-import { suite } from "./rows.ts";
+import { refused, suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
 
@@ -88,6 +88,30 @@ describe("express-rate-limit", () => {
       const spread = await statuses(rateLimit(limits, { name: "api" }), 1);
       expect(Number(spread.last.headers.get("Retry-After"))).toBeGreaterThanOrEqual(10);
       expect(Number(spread.last.headers.get("Retry-After"))).toBeLessThanOrEqual(15);
+    },
+    "the fields, without an option": async () => {
+      const names = ({ last }: { last: Response }) => [...last.headers.keys()].filter((name) => /rate/.test(name));
+      const there = await statuses(expressRateLimit({ windowMs: MINUTE, limit: 2, validate: false }), 1);
+      expect(names(there)).toEqual(["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]);
+      const here = await statuses(rateLimit(defineLimits({ api: six }), { name: "api" }), 1);
+      expect(names(here)).toEqual(["ratelimit", "ratelimit-policy"]);
+    },
+    "the reset of older fields, of a denial": async () => {
+      const there = await statuses(expressRateLimit({ ...settings, validate: false }), 3);
+      expect(Number(there.last.headers.get("RateLimit-Reset"))).toBeGreaterThan(30);
+      const limits = defineLimits({ api: six }, { now: () => 0 });
+      const here = await statuses(rateLimit(limits, { name: "api", headers: { fields: "draft-6" } }), 7);
+      expect(here.last.headers.get("RateLimit-Reset")).toBe(here.last.headers.get("Retry-After"));
+    },
+    "the body of a denial": async () => {
+      const there = await statuses(expressRateLimit({ ...settings, validate: false }), 3);
+      expect(await there.last.text()).toBe("Too many requests, please try again later.");
+      const here = await statuses(rateLimit(defineLimits({ api: six }), { name: "api" }), 7);
+      expect(here.last.headers.get("Content-Type")).toBe("application/problem+json");
+    },
+    "a limit of 0": async () => {
+      expect((await statuses(expressRateLimit({ ...settings, limit: 0, validate: false }), 1)).statuses).toEqual([429]);
+      expect(refused(() => defineLimits({ api: { ...six, rate: 0 } }))).toBe(true);
     },
   });
 });

@@ -1,0 +1,87 @@
+/** @nestjs/throttler behaves as the site's page says. */
+import "reflect-metadata";
+import { Controller, type DynamicModule, Get, Module, type Provider } from "@nestjs/common";
+import { APP_GUARD, NestFactory } from "@nestjs/core";
+import { ThrottlerGuard, ThrottlerModule, type ThrottlerModuleOptions } from "@nestjs/throttler";
+import { describe, expect } from "vitest";
+import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { RateLimitModule } from "../../../npm/tidegate/src/middleware/nest.ts";
+import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
+import { suite } from "./rows.ts";
+
+const two = { kind: "token bucket", rate: 2, period: MINUTE } as const;
+
+class Routes {
+  one() {
+    return "one";
+  }
+  two() {
+    return "two";
+  }
+}
+Controller()(Routes);
+for (const name of ["one", "two"] as const) {
+  Get(name)(Routes.prototype, name, Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor);
+}
+
+describe("@nestjs/throttler", () => {
+  async function responses(imports: DynamicModule, providers: Provider[], paths: string[]): Promise<Response[]> {
+    class App {}
+    Module({ imports: [imports], providers, controllers: [Routes] })(App);
+    const app = await NestFactory.create(App, { logger: false });
+    try {
+      await app.listen(0, "127.0.0.1");
+      const all = [];
+      for (const path of paths) all.push(await fetch(`${await app.getUrl()}/${path}`));
+      return all;
+    } finally {
+      await app.close();
+    }
+  }
+  const there = (paths: string[], options: ThrottlerModuleOptions = [{ ttl: MINUTE, limit: 2 }]) =>
+    responses(ThrottlerModule.forRoot(options), [{ provide: APP_GUARD, useClass: ThrottlerGuard }], paths);
+  const here = (paths: string[], limiter = defineLimits({ api: two }, { now: () => 1e12 })) =>
+    responses(RateLimitModule.forRoot({ limiter, name: "api" }), [], paths);
+  const statuses = (all: Response[]) => all.map(({ status }) => status);
+  const fields = ({ headers }: Response) => [...headers.keys()].filter((name) => /rate|retry/.test(name));
+  const paths = ["one", "one", "one", "two"];
+
+  suite("nestjs-throttler", {
+    "a limit on two routes": async () => {
+      expect(statuses(await there(paths))).toEqual([200, 200, 429, 200]);
+      expect(statuses(await here(paths))).toEqual([200, 200, 429, 429]);
+    },
+    "the fields, without an option": async () => {
+      const [granted, , denied] = (await there(paths)) as [Response, Response, Response];
+      expect(fields(granted)).toEqual(["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]);
+      expect(granted.headers.get("X-RateLimit-Reset")).toBe("60");
+      expect(fields(denied)).toEqual(["retry-after"]);
+      const both = [
+        { name: "short", ttl: MINUTE, limit: 1 },
+        { name: "long", ttl: MINUTE, limit: 9 },
+      ];
+      expect(fields((await there(["one", "one"], both))[1] as Response)).toEqual(["retry-after-short"]);
+      const [allowed, , refused] = (await here(paths)) as [Response, Response, Response];
+      expect(fields(allowed)).toEqual(["ratelimit", "ratelimit-policy"]);
+      expect(fields(refused)).toEqual(["ratelimit", "ratelimit-policy", "retry-after"]);
+    },
+    "the body of a denial": async () => {
+      const message = "ThrottlerException: Too Many Requests";
+      expect(await (await there(paths))[2]?.json()).toEqual({ statusCode: 429, message });
+      expect((await here(paths))[2]?.headers.get("Content-Type")).toMatch("application/problem+json");
+    },
+    "`Retry-After`": async () => {
+      expect((await there(paths))[2]?.headers.get("Retry-After")).toBe("60");
+      const wait = Number((await here(paths))[2]?.headers.get("Retry-After"));
+      expect(wait).toBeGreaterThanOrEqual(30);
+      expect(wait).toBeLessThanOrEqual(45);
+    },
+    "a storage that fails": async () => {
+      const down = () => Promise.reject(new Error("connection refused"));
+      const throttlers = [{ ttl: MINUTE, limit: 2 }];
+      expect(statuses(await there(["one"], { throttlers, storage: { increment: down } }))).toEqual([500]);
+      const store = transactional({ name: "down", transaction: down });
+      expect(statuses(await here(["one"], defineLimits({ api: two }, { store }) as never))).toEqual([503]);
+    },
+  });
+});
