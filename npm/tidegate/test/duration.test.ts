@@ -3,11 +3,14 @@ import { createFetch, throttle } from "../src/client/index.ts";
 import { defineLimits } from "../src/index.ts";
 import { type Duration, inMs } from "../src/limit/duration.ts";
 import { jitter } from "../src/limit/jitter.ts";
+import { Limit } from "../src/limit/limit.ts";
 import { adaptiveRate } from "../src/limiter/adaptive.ts";
 import { spend } from "../src/limiter/budget.ts";
 import { rateLimit } from "../src/middleware/express.ts";
 import { definePolicies } from "../src/policies/index.ts";
+import { file } from "../src/stores/file.ts";
 import { type AsyncStore, transactional } from "../src/stores/index.ts";
+import { memcached } from "../src/stores/memcached.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 
 test.each([
@@ -108,6 +111,12 @@ test("waits of queued calls and of a fetch as texts", async () => {
   expect((await createFetch({ ...options, deadline: "1m" })("http://b/")).status).toBe(429);
 });
 
+const cache = { gets() {}, add() {}, cas() {}, del() {} };
+test("a step on Memcached as a text", async () => {
+  const store = memcached(cache, { stepTimeout: "20ms" });
+  await expect(store.getValue(new Limit("api", bucket), "k", 0)).rejects.toThrow("no answer within 20 ms");
+});
+
 const text = (duration: string) => duration as Duration;
 
 test.each<[string, () => unknown]>([
@@ -120,6 +129,8 @@ test.each<[string, () => unknown]>([
   ["latency", () => adaptiveRate({ floor: 1, ceiling: 2, period: "1s", latency: text("fast") })],
   ["maxWait", () => throttle(() => 0, bucket, { maxWait: text("1y") })],
   ["deadline", () => createFetch({ deadline: text("soon") })],
+  ["sync", () => file("x", { sync: text("often") })],
+  ["stepTimeout", () => memcached(cache, { stepTimeout: text("0s") })],
 ])("a text that is no duration is an error that names `%s` and shows one", (field, call) => {
   expect(call).toThrow(new RegExp(`^\`${field}\` must be .* of ms .*, or a text such as "\\d+m?s?"; got "`));
 });

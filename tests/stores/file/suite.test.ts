@@ -93,7 +93,7 @@ describe("a folder", () => {
     const store = opened(path, { maxKeys: 77, sync: "always" });
     expect(opened(path).stats().maxKeys).toBe(77);
     expect(() => file(path, { maxKeys: 78 })).toThrow("it is open with `maxKeys` 77, and 78 was requested");
-    expect(() => file(path, { sync: 5 })).toThrow("it is open with `sync` always, and every 5 ms was requested");
+    expect(() => file(path, { sync: "5s" })).toThrow("it is open with `sync` always, and every 5000 ms was requested");
     const limits = defineLimits({ one: bucket }, { store });
     expect(limits.limit("one").ok).toBe(true);
   });
@@ -103,7 +103,10 @@ describe("a folder", () => {
     [[7], "`path` must be the path of a folder"],
     [[new URL("https://example.com/")], "`path` must be the path of a folder"],
     [["x", { maxKeys: 0 }], "`maxKeys` must be an integer from 1 to 16777216; got 0"],
-    [["x", { sync: 0 }], '`sync` must be "always", or an integer of ms from 1 to 2147483647; got 0'],
+    [
+      ["x", { sync: 0 }],
+      '`sync` must be "always", or an integer of ms from 1 to 2147483647, or a text such as "30s"; got 0',
+    ],
     [["x", { sync: "never" }], '`sync` must be "always", or'],
     [["x", { size: 1 }], "size"],
     [["x", null], "`options` must be an object with any of maxKeys, sync, or left out; got null"],

@@ -4,17 +4,20 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { integerFrom } from "../limit/checks.ts";
+import { durationFrom, msOf } from "../limit/checks.ts";
+import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
 import { InputError, messageOf, show, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
 
-const SYNC_MOST = 2 ** 31 - 1;
-const SYNC = integerFrom(`"always", or an integer of ms from 1 to ${SYNC_MOST}`, 1, SYNC_MOST);
+const TIME = durationFrom(1, LONGEST_TIMER, true);
 const OPTIONS = {
   maxKeys: MAX_KEYS,
-  sync: { ...SYNC, accepts: (sync: unknown) => sync === "always" || SYNC.accepts(sync) },
+  sync: {
+    expects: `"always", or ${TIME.expects}`,
+    accepts: (sync: unknown) => sync === "always" || TIME.accepts(sync),
+  },
 };
 
 /** What a folder holds, and what this process has dropped from it. */
@@ -33,10 +36,10 @@ export interface FileOptions {
   maxKeys?: number | undefined;
   /**
    * What a power cut, or a crash of the system, may take away: at most the grants of the last so many ms, an integer
-   * from 1 to 2^31 - 1; default 1000. `"always"` syncs each write before it is answered: nothing is lost, and a call that writes
-   * takes as long as the disk. A process that is killed loses nothing, whatever this setting.
+   * from 1 to 2^31 - 1, or of a text such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
+   * is lost, and a call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */
-  sync?: number | "always" | undefined;
+  sync?: Duration | "always" | undefined;
 }
 
 /** State in a folder that all threads and processes of a machine share. Its calls return synchronously. */
@@ -119,7 +122,7 @@ export function file(path: string | URL, options: FileOptions = {}, source: Addo
   checkStoreOptions("file", options, OPTIONS);
   const { maxKeys = 0, sync = -1 } = options;
   const found = loadAddon(source);
-  if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : sync);
+  if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : msOf(sync));
   const causes = found.causes.map(({ message }) => message).join("; caused by: ");
   throw new StoreError(
     `tidegate's addon did not load: ${causes}; ${remedyOf(source, found.causes)}, or use a store that a server shares`,

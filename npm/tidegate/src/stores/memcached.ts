@@ -4,8 +4,8 @@
  * @module
  */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkTable, integerFrom } from "../limit/checks.ts";
-import { LONGEST_TIMER } from "../limit/duration.ts";
+import { checkTable, durationFrom, msOf } from "../limit/checks.ts";
+import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
@@ -26,10 +26,10 @@ export interface MemcachedOptions {
    */
   prefix?: string | undefined;
   /**
-   * Most ms of one step on a state, its attempts included: an integer from 1 to 2147483647; default 1000. A step also
-   * ends when the `timeout` of every call in it has passed, and then takes nothing.
+   * Most ms of one step on a state, its attempts included: an integer from 1 to 2147483647, or a text such as `"1s"`;
+   * default 1000. A step also ends when the `timeout` of every call in it has passed, and then takes nothing.
    */
-  stepTimeout?: number | undefined;
+  stepTimeout?: Duration | undefined;
 }
 
 const NAME = "memcached";
@@ -38,7 +38,7 @@ const OPTIONS = {
     expects: "1 to 64 characters of A-Z a-z 0-9 _ . -",
     accepts: (prefix: unknown) => typeof prefix === "string" && /^[\w.-]{1,64}$/.test(prefix),
   },
-  stepTimeout: integerFrom(`an integer of ms from 1 to ${LONGEST_TIMER}`, 1, LONGEST_TIMER),
+  stepTimeout: durationFrom(1, LONGEST_TIMER, true),
 };
 
 /**
@@ -71,7 +71,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
 
   const swaps = new Swaps<string | undefined>({
     name: NAME,
-    stepTimeout,
+    stepTimeout: msOf(stepTimeout),
     // Every step is on one identity.
     async read([id]) {
       const found = await connection.find(keyOf(prefix, id as string));
