@@ -20,7 +20,7 @@ export interface Decision {
   limit: number;
   /**
    * Denied: the first ms (epoch) at which the same request would be granted, exactly: denied one ms before. Reserved:
-   * the first ms at which it is paid for. Absent where granted now, or where no wait helps.
+   * the first ms at which it is paid for. Absent where granted now, where no wait helps, and where the store failed.
    */
   retryAt: number | undefined;
   /** The same as a wait, in ms from `now`. */

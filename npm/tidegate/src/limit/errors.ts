@@ -121,7 +121,7 @@ export class RateLimitError extends Error {
   readonly kind = "RateLimited";
   /** The limit's name. */
   readonly limit: string;
-  /** Epoch ms from which the same request is granted; absent where no wait helps. */
+  /** Epoch ms from which the same request is granted; absent where no wait helps, and where the store failed. */
   readonly retryAt: number | undefined;
   /** The same as a wait in ms. */
   readonly retryAfter: number | undefined;
