@@ -39,6 +39,8 @@ const OPTIONS = {
   // Other packages' declarations; ours are checked below, by their names.
   skipLibCheck: true,
   noEmit: true,
+  // As in a package of a monorepo: what an app exports must have a type that a declaration can name.
+  declaration: true,
 };
 
 /** What tsc reports of an app. */

@@ -47,6 +47,7 @@ function compile(file: string, how: object): void {
       verbatimModuleSyntax: false,
       skipLibCheck: false,
       noEmit: true,
+      declaration: true,
     },
     files: [file],
   };
@@ -59,6 +60,16 @@ describe("the declarations", () => {
   test.each(WAYS)("compile strictly from $file with $moduleResolution ($module)", ({ file, ...how }) => {
     user.write(file, PROGRAM);
     compile(file, how);
+  });
+
+  test("name each type that an app's own declarations need", () => {
+    user.write(
+      "methods.ts",
+      `import { defineLimits, MINUTE } from "tidegate";
+      const limits = defineLimits({ send: { kind: "token bucket", rate: 2, period: MINUTE } });
+      export const { limit, check, give, charge, block, unblock, limitAll, checkAll, limitMany, reset, getValue } = limits;`,
+    );
+    compile("methods.ts", { module: "esnext", moduleResolution: "bundler" });
   });
 
   test("take any function as the `fetch` that sends, where the host's has properties, as Bun's `preconnect`", () => {

@@ -24,6 +24,8 @@ export {
   type BlockOptions,
   type CallOptions,
   defineLimits,
+  type InlineRequest,
+  type KeyOptions,
   type Limiter,
   type LimiterOptions,
   type LimitOptions,

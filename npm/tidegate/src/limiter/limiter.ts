@@ -48,6 +48,7 @@ export type {
   Answer,
   BlockOptions,
   CallOptions,
+  InlineRequest,
   Keyed,
   KeyOptions,
   LimiterOptions,

@@ -11,7 +11,7 @@ import { gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 
-export { expressRateLimitStore } from "./drop-in/hits.ts";
+export { expressRateLimitStore, type HitStore, type LocalHitStore } from "./drop-in/hits.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare global {

@@ -14,7 +14,7 @@ import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./nod
 import { slot } from "./slot.ts";
 import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
-export { fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
+export { type FastifyHitStore, fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "fastify" {

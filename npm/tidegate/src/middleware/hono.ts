@@ -14,7 +14,7 @@ import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
-export { honoRateLimiterStore } from "./drop-in/hits.ts";
+export { type HitStore, honoRateLimiterStore, type LocalHitStore } from "./drop-in/hits.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "hono" {

@@ -27,7 +27,7 @@ import { type Denial, type Options, overridden, type RequestDecision } from "./o
 import { follow, type Pending } from "../limit/pending.ts";
 import { type Exchanged, exchanged } from "./nest-context.ts";
 
-export { throttlerStorage } from "./drop-in/throttler.ts";
+export { type ThrottlerStorage, throttlerStorage } from "./drop-in/throttler.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 /** Returns the exception for a denied request; the fields are set. */
