@@ -91,31 +91,18 @@ describe("a corrupt state", () => {
   });
 });
 
-test("an error about one key is a response of its node: the count of failures restarts", async () => {
-  const details = { store: "noded", operation: "take", identity: "one:k" };
-  const [down, corrupt] = [refused, new StoreError("corrupt state", { ...details, scope: "key" })];
-  const failures: unknown[] = [down, down, down, down, corrupt, down, down, down, down, FINE];
+test.each([
+  ["of one key", () => thrown(new StoreError("corrupt", { store: "noded", operation: "take", scope: "key" }))],
+  ["that `decode` throws", () => decode(new Uint8Array(3))],
+])("an error %s is a response of its node: the count of failures restarts", async (_, fail) => {
+  const corrupt = await Promise.resolve()
+    .then(fail)
+    .catch((error: unknown) => error);
+  const failures: unknown[] = [refused, refused, refused, refused, corrupt, refused, refused, refused, refused, FINE];
   const store = noded(() => failures.shift());
   const limits = defineLimits(configs, { store, log: false });
   for (let i = 0; i < 9; i++) expect((await limits.limit("one", { key: "k" })).degraded).toBe(true);
   expect((await limits.limit("one", { key: "k" })).degraded).toBeUndefined();
-});
-
-test("bytes that a store of one's own cannot decode fail their key alone", async () => {
-  const fine = noded(() => FINE);
-  const store: AsyncStore = {
-    ...fine,
-    async decide(call, now) {
-      if (call.key === "a corrupt one") decode(new Uint8Array(3));
-      return fine.decide(call, now);
-    },
-  };
-  const limits = defineLimits(configs, { store, log: false });
-  for (let i = 0; i < 10; i++) {
-    const { cause } = await limits.limit("one", { key: "a corrupt one" });
-    expect(cause).toMatchObject({ name: "StoreError", scope: "key" });
-  }
-  expect((await limits.limit("one", { key: "a" })).degraded).toBeUndefined();
 });
 
 test("a store receives the deadline of each call: the limit's own timeout from now", async () => {
