@@ -6,8 +6,8 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use tidegate_core::check_now;
 
-/// `10/Oct/2000:13:55:36 -0700`
-const COMMON: &str = "%d/%b/%Y:%H:%M:%S %z";
+/// `10/Oct/2000:13:55:36 -0700`, and with a fraction of the second, as HAProxy has it.
+const COMMON: &str = "%d/%b/%Y:%H:%M:%S%.f %z";
 /// `2000-10-10 13:55:36 -0700`, as Ruby writes it.
 const SPACED: &str = "%Y-%m-%d %H:%M:%S%.f %z";
 /// Numbers below these are seconds, ms and microseconds since the epoch; beyond the last, nanoseconds. As seconds, the
@@ -80,6 +80,7 @@ mod tests {
     fn the_same_instant_is_read_from_every_way_to_write_it() {
         let ways = [
             "10/Oct/2000:13:55:36 -0700",
+            "10/Oct/2000:20:55:36.000 +0000",
             "971211336",
             "971211336.000",
             "971211336000",

@@ -203,6 +203,17 @@ fn a_file_of_another_known_format_has_an_error_with_the_command_that_converts_it
         (b"#Software: Microsoft Internet Information Services 10.0\n#Fields: date time c-ip\n".to_vec(), "awk '"),
         (b"https 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
         (b"h2 2023-11-14T22:13:20.1Z app/a/1 10.0.0.1:4711 10.0.0.9:80 0.1\n".to_vec(), "print $2"),
+        (
+            b"Nov 14 22:13:20 lb haproxy[7]: 10.0.0.1:4711 [14/Nov/2023:22:13:20.655] in app/a 1/0/3/6/9 200\n"
+                .to_vec(),
+            "+0000",
+        ),
+        (b"10.0.0.1:4711 [14/Nov/2023:22:13:20.655] in app/a 1/0/3/6/9 200 2 - -\n".to_vec(), "HAProxy"),
+        (
+            b"[2023-11-14T22:13:20.310Z] \"GET / HTTP/2\" 204 - 1 0 2 1 \"10.0.0.1\" \"x\" \"y\" \"z\" \"-\"\n"
+                .to_vec(),
+            "Envoy",
+        ),
         (b"[{\"time\":0,\"ip\":\"a\"},\n{\"time\":1,\"ip\":\"a\"}]\n".to_vec(), "jq -c '.[]'"),
         (b"{\n  \"time\": 0\n}\n".to_vec(), "jq -c ."),
         (b"[\n  {\n    \"time\": 0\n  }\n]\n".to_vec(), "jq -c '.[]'"),

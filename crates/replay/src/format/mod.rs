@@ -118,6 +118,13 @@ const W3C: &str = "a W3C extended log; make CSV of it before: awk 'BEGIN { print
 !/^#/ { print $at[\"date\"] \"T\" $at[\"time\"] \"Z,\" $at[\"c-ip\"] }' <file> | tidegate-replay -";
 const ALB: &str = "a log of an AWS load balancer; make CSV of it before: \
 awk 'BEGIN { print \"time,ip\" } { print $2 \",\" $4 }' <file> | tidegate-replay -";
+/// `%ci:%cp [%tr]`, behind whatever syslog writes.
+const HAPROXY: &str = "a text log of HAProxy; make CSV of it before: awk 'BEGIN { print \"time,ip\" } \
+{ for (i = 2; i <= NF; i++) if ($i ~ /^\\[[0-9]+\\/[A-Z]/) \
+{ print substr($i, 2, length($i) - 2) \" +0000,\" $(i - 1); break } }' <file> | tidegate-replay -";
+/// In Istio's format there is one more text before the client's addresses, the failure of the upstream.
+const ENVOY: &str = "a text log of Envoy; make CSV of it before: awk -F'\"' 'BEGIN { print \"time,ip\" } \
+{ split(NF > 14 ? $6 : $4, ip, \",\"); print substr($1, 2, index($1, \"]\") - 2) \",\" ip[1] }' <file> | tidegate-replay -";
 const JSON_ARRAY: &str = "a JSON array; write each element on a line before: jq -c '.[]' <file> | tidegate-replay -";
 const UTF_16: &str = "UTF-16; convert it to UTF-8 before: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
 
@@ -145,6 +152,21 @@ pub(crate) fn detect(
             }
         }
     }
-    let remedy = OTHERS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, remedy)| *remedy);
+    let known = OTHERS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, remedy)| *remedy);
+    let remedy = known.or_else(|| proxy(first));
     Err(Error::Format { file: file.to_owned(), line: shown(first), tried, remedy })
+}
+
+/// What to do with a line of a proxy's own text format, which is known by its time.
+fn proxy(line: &[u8]) -> Option<&'static str> {
+    let time = line.split(|c| *c == b' ').find(|word| word.starts_with(b"["))?;
+    let is = |pattern: &[u8]| {
+        time.len() == pattern.len()
+            && time.iter().zip(pattern).all(|(c, p)| c == p || *p == b'_' && c.is_ascii_alphanumeric())
+    };
+    // HAProxy has ms and no offset in the format of web servers.
+    if is(b"[__/___/____:__:__:__.___]") {
+        return Some(HAPROXY);
+    }
+    (line.starts_with(b"[") && is(b"[____-__-__T__:__:__.___Z]")).then_some(ENVOY)
 }
