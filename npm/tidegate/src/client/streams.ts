@@ -146,9 +146,34 @@ function streamOf<I, O>(
   { close }: { close(reason: unknown): void },
   transform: (chunk: I, controller: TransformStreamDefaultController<O>) => Promise<void>,
 ): TransformStream<I, O> {
+  let output: TransformStreamDefaultController<O>;
   // TypeScript's Transformer lacks `cancel`.
-  const transformer: Transformer<I, O> & { cancel(reason: unknown): void } = { transform, cancel: close };
-  return new TransformStream<I, O>(transformer);
+  const transformer: Transformer<I, O> & { cancel(reason: unknown): void } = {
+    start(controller) {
+      output = controller;
+    },
+    transform,
+    cancel: close,
+  };
+  const stream = new TransformStream<I, O>(transformer);
+  // An abort of the stream's own writable end waits for the chunk under way, and so for its tokens: only a sink of one's own
+  // has a signal.
+  const writer = stream.writable.getWriter();
+  const writable = new WritableStream<I>({
+    start(controller) {
+      writer.closed.catch((reason) => controller.error(reason));
+      // Older browsers have no signal.
+      const signal = controller.signal as AbortSignal | undefined;
+      signal?.addEventListener("abort", () => {
+        output.error(signal.reason);
+        close(signal.reason);
+      });
+    },
+    write: (chunk) => writer.write(chunk),
+    close: () => writer.close(),
+    abort: (reason) => writer.abort(reason),
+  });
+  return Object.defineProperty(stream, "writable", { value: writable });
 }
 
 /**

@@ -178,6 +178,32 @@ test("a web stream whose reader cancels leaves no timer", async () => {
   expect([await written, clock.timers]).toEqual(["cancelled", 0]);
 });
 
+test.each([
+  ["waits for its tokens", true],
+  ["waits for a reader", false],
+])("a writer that aborts ends a web stream at once, while a chunk %s", async (_, reads) => {
+  const clock = fakeClock(START);
+  const { readable, writable } = limitStream({ bytesPerSecond: 1, burst: 1, clock });
+  const writer = writable.getWriter();
+  const written = writer.write(new Uint8Array(1000)).catch((error: unknown) => error);
+  const reader = readable.getReader();
+  if (reads) await reader.read();
+  await clock.pass(0);
+  expect(clock.timers).toBe(reads ? 1 : 0);
+  await writer.abort("enough");
+  expect([await written, await reader.read().catch((error: unknown) => error)]).toEqual(["enough", "enough"]);
+  await clock.pass(0);
+  expect(clock.timers).toBe(0);
+});
+
+test("a reader that cancels while nothing is written ends the source of the pipe", async () => {
+  const reason = await new Promise((cancel) => {
+    const source = new ReadableStream<Uint8Array>({ cancel });
+    void source.pipeThrough(limitStream({ bytesPerSecond: 1 })).cancel("enough");
+  });
+  expect(reason).toBe("enough");
+});
+
 test("an abort at the end of a pipe ends it while a chunk waits, and leaves no timer", async () => {
   const clock = fakeClock(START);
   const source = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(1000)) });
