@@ -2,7 +2,7 @@ import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
 import { isBytes, tagOf } from "../limit/realms.ts";
 import { SECOND } from "../limit/duration.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, isRateLimitError } from "../limit/errors.ts";
 import { CLOCK, type Clock, systemClock } from "./clock.ts";
 import { DEFAULT_PRIORITY } from "./options.ts";
 import { Queue } from "./queue.ts";
@@ -13,8 +13,9 @@ export interface StreamLimitOptions<N extends string = string> {
   /** The rate: above 0, up to 2^40 bytes per second. Not with `limit`. */
   bytesPerSecond?: number | undefined;
   /**
-   * Most bytes that pass together after a pause: from 1, up to 2^40; default a tenth of a second's. Larger chunks are
-   * split into pieces of this size, which are views of the chunk, not copies.
+   * Most bytes that pass together after a pause: from 1, up to 2^40; default a tenth of a second's, and with `limit` 65,536:
+   * at most its capacity and `maxReserved` together. Larger chunks are split into pieces of this size, which are views of the
+   * chunk, not copies.
    */
   burst?: number | undefined;
   /** A limit whose tokens are bytes, in place of `bytesPerSecond`: several streams, or a fleet, share it. */
@@ -42,6 +43,7 @@ export interface ObjectLimitOptions<T, N extends string = string> {
 
 /** The burst of a shared limit, whose capacity is unknown here. */
 const SHARED_BURST = 65_536;
+const RULE = "at most the capacity of `limit` and its `maxReserved` together";
 const OPTIONS: Readonly<Record<string, Check>> = {
   bytesPerSecond: numberFrom(`a number of bytes above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT),
   burst: numberFrom(`a number of bytes from 1 and up to ${MAX_COUNT}`, 1, MAX_COUNT),
@@ -107,7 +109,10 @@ export function bytesGate(options: StreamLimitOptions): BytesGate {
       const bytes = bytesOf(chunk);
       for (let at = 0; at < bytes.byteLength; at += size) {
         const piece = bytes.subarray(at, at + size);
-        await take(piece.byteLength);
+        await take(piece.byteLength).catch((error: unknown) => {
+          const never = isRateLimitError(error) && error.retryAt === undefined;
+          throw never ? new InputError("burst", RULE, piece.byteLength) : error;
+        });
         yield piece;
       }
     },

@@ -116,6 +116,17 @@ describe.each([
     for (const one of out) expect(one).toBeGreaterThan(30_000);
   });
 
+  test("a burst that a shared limit can never grant fails with the field to set", async () => {
+    const clock = fakeClock(START);
+    const line = { kind: "token bucket", rate: 10_000, period: SECOND, maxReserved: 0 } as const;
+    const limiter = defineLimits({ line }, { now: clock.now });
+    const flow = run({ limit: { limiter, name: "line" }, clock }, () => new Uint8Array(80_000));
+    await pass(clock, 100);
+    expect(String(flow.error)).toBe(
+      "InputError: `burst` must be at most the capacity of `limit` and its `maxReserved` together; got 65536",
+    );
+  });
+
   test("a chunk that is not bytes fails with an InputError", async () => {
     const clock = fakeClock(START);
     const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
