@@ -20,7 +20,8 @@ async function decided(lease: RefilledLease): Promise<void> {
 export class Leases {
   readonly name: string;
   readonly sync = false;
-  readonly #store: Lender;
+  readonly #store: ResilientStore;
+  readonly #lender: Lender;
   readonly #lending: Lending;
   readonly #named = new Map<string, Map<string | undefined, RefilledLease>>();
   /** The same leases, those checked longest ago first. */
@@ -30,7 +31,8 @@ export class Leases {
 
   constructor(store: ResilientStore, lending: Lending, time: () => number | undefined, during: Lender["during"]) {
     this.name = store.name;
-    this.#store = { resilient: store, time, during };
+    this.#store = store;
+    this.#lender = { resilient: store, time, during };
     this.#lending = lending;
   }
 
@@ -49,24 +51,24 @@ export class Leases {
     if (op === "take" && !reserve) return this.take(limit, key, count, now);
     const lease = this.#find(limit, key);
     if (op === "block") return this.#block(lease, call, now);
-    if (lease === undefined || lease.limit !== limit) return this.#store.resilient.decide(call, now);
+    if (lease === undefined || lease.limit !== limit) return this.#store.decide(call, now);
     if (op === "check" && !reserve) return this.#check(lease, call, now);
     if (op === "give" || op === "charge") {
       const sent = lease.mark();
-      const decision = await this.#store.resilient.decide(call, now);
+      const decision = await this.#store.decide(call, now);
       const mark = op === "give" ? lease.returned(sent) : sent;
       if (decision.degraded !== true && lease.hasState) lease.learn(decision, 0, mark);
       return decision;
     }
     // A reservation depends on all tokens, so they return to the store first.
     await this.#settle([lease]);
-    return this.#store.resilient.decide(call, now);
+    return this.#store.decide(call, now);
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
   async #block(lease: RefilledLease | undefined, call: Call, now: number | undefined): Promise<Decision> {
     if (lease !== undefined) await this.#settle([lease]);
-    const decision = await this.#store.resilient.decide(call, now);
+    const decision = await this.#store.decide(call, now);
     // Tokens that were leased meanwhile are lost, for the same reason.
     this.#drop(this.#find(call.limit, call.key));
     return decision;
@@ -80,7 +82,7 @@ export class Leases {
       return lease.would(call.count, now ?? seen.now);
     } catch (error) {
       if (isInputError(error)) throw error;
-      return this.#store.resilient.without(call, now, error);
+      return this.#store.without(call, now, error);
     }
   }
 
@@ -90,7 +92,7 @@ export class Leases {
     const mark = lease.mark();
     // Also after the deadline: a state that arrives late still decides on later requests.
     const learn = (seen: Decision): void => lease.learn(seen, 0, mark);
-    return this.#store.resilient.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
+    return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
   }
 
   /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
@@ -99,7 +101,7 @@ export class Leases {
     const decided = this.#onLeases(leases, calls, now);
     if (decided !== undefined) return decided;
     await this.#settle(leases);
-    return this.#store.resilient.decideAll(calls, now);
+    return this.#store.decideAll(calls, now);
   }
 
   #onLeases(
@@ -128,7 +130,7 @@ export class Leases {
   async reset(limit: Limit, key: string | undefined): Promise<void> {
     this.#drop(this.#find(limit, key));
     try {
-      await this.#store.resilient.reset(limit, key);
+      await this.#store.reset(limit, key);
     } finally {
       // A refill in flight may report the state from before.
       this.#drop(this.#find(limit, key));
@@ -139,7 +141,7 @@ export class Leases {
   async getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
     const lease = this.#find(limit, key);
     if (lease === undefined || lease.limit !== limit || !lease.hasState) {
-      return this.#store.resilient.getValue(limit, key, now);
+      return this.#store.getValue(limit, key, now);
     }
     const seen = await this.#look(lease, now);
     const { value, ts } = lease.would(0, now ?? seen.now);
@@ -158,7 +160,7 @@ export class Leases {
         this.#drop(lease);
         if (lease.refilling !== undefined) {
           await new Promise<void>((resolve) => {
-            const cancel = this.#store.resilient.atDeadline("give", lease, () => resolve());
+            const cancel = this.#store.atDeadline("give", lease, () => resolve());
             void decided(lease).then(resolve).then(cancel);
           });
         }
@@ -170,11 +172,11 @@ export class Leases {
   async #giveBack(lease: RefilledLease): Promise<void> {
     if (!lease.hasState) return;
     const { limit, key } = lease;
-    const count = lease.empty(lease.now(this.#store.time()));
+    const count = lease.empty(lease.now(this.#lender.time()));
     if (count <= 0) return;
     // Where the store fails, the limit refills in time.
     const give: Call = { op: "give", limit, key, count, reserve: false };
-    await this.#store.resilient.attempt(give, this.#store.time()).catch(() => {});
+    await this.#store.attempt(give, this.#lender.time()).catch(() => {});
   }
 
   #lease(limit: Limit, key: string | undefined): RefilledLease {
@@ -183,7 +185,7 @@ export class Leases {
     if (last?.limit === limit && last.key === key) return last;
     const found = this.#find(limit, key);
     this.#last =
-      found?.limit === limit ? found : this.#replace(found, new RefilledLease(limit, key, this.#lending, this.#store));
+      found?.limit === limit ? found : this.#replace(found, new RefilledLease(limit, key, this.#lending, this.#lender));
     return this.#last;
   }
 
@@ -210,12 +212,12 @@ export class Leases {
     this.#all.delete(lease);
     this.#all.add(lease);
     if (lease.refilling !== undefined) return;
-    const idle = lease.now(this.#store.time()) - lease.usedAt >= this.#lending.expiry / 2;
+    const idle = lease.now(this.#lender.time()) - lease.usedAt >= this.#lending.expiry / 2;
     if (idle || this.#all.size > this.#lending.maxKeys) this.#inBackground(lease);
   }
 
   #inBackground(lease: RefilledLease): void {
-    this.#store.during(this.#settle([lease]));
+    this.#lender.during(this.#settle([lease]));
   }
 
   #drop(lease: RefilledLease | undefined): void {
