@@ -1,8 +1,10 @@
 /** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
-import { type ClientSession, type MongoClient, MongoServerError } from "mongodb";
+import { connect, createServer } from "node:net";
+import { type ClientSession, MongoClient, MongoServerError } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
+import { freePort } from "../../support/ports.ts";
 import { MongoServer } from "./server.ts";
 
 let server: MongoServer;
@@ -166,6 +168,27 @@ test("each command carries the time that is left of the call's deadline", async 
     expect(ms).toBeLessThanOrEqual(5000);
   }
   await client.close();
+});
+
+test("a client whose first connection fails connects again once the server is up", async () => {
+  const port = await freePort();
+  const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
+    serverSelectionTimeoutMS: 100,
+  });
+  const limits = limitsOn("later", client);
+  expect((await limits.limit("login", { key: "k" })).cause).toMatchObject({
+    message: expect.stringContaining("ECONNREFUSED"),
+  });
+  const proxy = createServer((socket) => {
+    const { hostname, port: to } = new URL(server.url);
+    const through = connect(Number(to), hostname);
+    socket.on("error", () => through.destroy()).pipe(through);
+    through.on("error", () => socket.destroy()).pipe(socket);
+  });
+  await new Promise<void>((resolve) => proxy.listen(port, "127.0.0.1", resolve));
+  await expect.poll(() => limits.check("login", { key: "k" }), { timeout: 60_000 }).toMatchObject({ ok: true });
+  await client.close();
+  await new Promise((resolve) => proxy.close(resolve));
 });
 
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {

@@ -75,13 +75,24 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   /** The collection with its index, created once; a failure is not kept. */
   function ready(): Promise<Collection<Row>> {
     const rows = driver.db(database).collection<Row>(collection, { ...SAFE, raw: false });
-    created ??= rows.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 }).then(
-      () => rows,
-      (error: unknown) => {
-        created = undefined;
-        throw error;
-      },
-    );
+    const index = () => rows.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 });
+    // After a first connection that failed, the driver refuses every operation until `connect` is called. A client that
+    // was closed, which has no topology, stays closed.
+    const connected = async (error: unknown) => {
+      const { topology } = driver as { topology?: unknown };
+      if (topology === undefined || Object(error).name !== "MongoTopologyClosedError") throw error;
+      await driver.connect();
+      return index();
+    };
+    created ??= index()
+      .catch(connected)
+      .then(
+        () => rows,
+        (error: unknown) => {
+          created = undefined;
+          throw error;
+        },
+      );
     return created;
   }
 
