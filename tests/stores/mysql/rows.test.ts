@@ -200,10 +200,16 @@ test("Drizzle's $client is a client, and its database an error that says so", as
 });
 
 test("a client without promises, and what is no client, are refused", async () => {
-  for (const bad of [undefined, null, 1, {}, { query: 1 }]) {
+  // The last two are as Sequelize and TypeORM's DataSource.
+  const query = () => Promise.resolve([[]]);
+  const orms = [
+    { query, getQueryInterface: query },
+    { query, createQueryRunner: query },
+  ];
+  for (const bad of [undefined, null, 1, {}, { query: 1 }, ...orms]) {
     expect(() => mysql(bad as never)).toThrow("`client` must be a pool or a connection of mysql2 or mariadb");
   }
-  // The second is a client that returns rows without fields, such as TypeORM's DataSource.
+  // The second is a client that returns rows without fields, as mariadb's does without `metaAsArray`.
   for (const result of [{}, Promise.resolve([[1, 5000, null]])]) {
     const store = mysql({ query: () => result as never });
     const { cause } = await defineLimits(limits, { timeout: 60_000, store, log: false }).limit("login");

@@ -162,8 +162,10 @@ const FORM = {
 
 /** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
 function queryOf(client: MysqlLike): Query {
-  const { promise, query } = Object(client) as Record<string, unknown>;
-  if (typeof promise !== "function" && typeof query !== "function") {
+  const { promise, query, getQueryInterface, createQueryRunner } = Object(client) as Record<string, unknown>;
+  // `query` of Sequelize and TypeORM takes other arguments.
+  const isOrm = getQueryInterface !== undefined || createQueryRunner !== undefined;
+  if (isOrm || (typeof promise !== "function" && typeof query !== "function")) {
     throw notAClient("a pool or a connection of mysql2 or mariadb", client);
   }
   const promised = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
