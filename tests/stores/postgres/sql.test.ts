@@ -171,6 +171,13 @@ test("(decide(...)).* is an error that names what to write, and takes nothing", 
   expect(row?.["value"]).toBeCloseTo(8, 1);
 });
 
+test("a session with standard_conforming_strings off calls decide too", async () => {
+  const pool = fixture.pool({ max: 1, options: "-c standard_conforming_strings=off" });
+  const call = "tidegate.decide('take', 'old', 'k', 1, 1099511627776, 10)";
+  expect((await pool.query(`SELECT ok FROM ${call}`)).rows).toEqual([{ ok: true }]);
+  await expect(pool.query(`SELECT ( ${call} ).*`)).rejects.toMatchObject({ code: "0A000" });
+});
+
 test("block and unblock in SQL", async () => {
   const at = 1_763_640_000_000;
   const take = (now: number) =>

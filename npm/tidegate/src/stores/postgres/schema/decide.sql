@@ -130,7 +130,8 @@ BEGIN
     RAISE EXCEPTION '"key" must be 1 to 1024 bytes in UTF-8, or NULL for the limit as a whole; got % bytes',
       octet_length(convert_to(key, 'UTF8')) USING ERRCODE = '22023';
   END IF;
-  IF current_query() ~* 'decide\s*\([^;]*\)\s*\)\.\*' THEN
+  -- Without backslashes, which mean nothing where standard_conforming_strings is off.
+  IF current_query() ~* 'decide[[:space:]]*[(][^;]*[)][[:space:]]*[)][.][*]' THEN
     RAISE EXCEPTION 'tidegate: (decide(...)).* calls decide once for each of its five columns, and would take five times'
       USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM decide(...), with its schema, and with LATERAL where it needs a row.';
   END IF;
