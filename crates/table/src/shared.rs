@@ -12,8 +12,8 @@ use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
 /// A [`Table`](crate::Table) that all threads share. A call on one key locks one segment of the table; a call on
-/// several keys locks their segments in ascending order, so there is no deadlock. While threads add states
-/// concurrently, the table may exceed `max_keys` by the states that they are adding.
+/// several keys locks their segments in ascending order, so there is no deadlock. Where the segment of a
+/// new state is empty, none is dropped for it: a table of many segments may exceed `max_keys` by one for each.
 #[derive(Debug)]
 pub struct SharedTable {
     segments: Vec<Mutex<Segment>>,
@@ -86,7 +86,8 @@ impl SharedTable {
     /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is
     /// dropped.
     fn insert(&self, segment: &mut Segment, entry: Entry, now: f64) {
-        if self.keys.load(Relaxed) >= self.max_keys
+        // Counted first: of threads that add states concurrently, each sees those of the others.
+        if self.keys.fetch_add(1, Relaxed) >= self.max_keys
             && let Some(was_full) = segment.drop_fullest(now)
         {
             self.keys.fetch_sub(1, Relaxed);
@@ -94,7 +95,6 @@ impl SharedTable {
         }
         let dropped = segment.insert(entry, now);
         self.expired.fetch_add(u64::from(dropped), Relaxed);
-        self.keys.fetch_add(1, Relaxed);
         self.keys.fetch_sub(dropped as usize, Relaxed);
     }
 

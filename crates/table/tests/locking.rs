@@ -102,3 +102,24 @@ fn the_count_of_keys_equals_the_states_held_while_threads_evict() {
         assert!((1..=4).contains(&stats.keys), "{stats:?}");
     });
 }
+
+/// Threads that find room for one state, and each add one: in a segment of their own, which its lock does not order.
+#[test]
+fn concurrent_new_states_do_not_exceed_the_bound() {
+    const MAX: usize = 2048;
+    check_random(
+        || {
+            let table = Arc::new(SharedTable::new(MAX, [1, 2]));
+            let one = limit(&table, "one", 4.0);
+            for i in 1..MAX {
+                table.decide(&one, Some(&i.to_le_bytes()), Call::at(0.0));
+            }
+            on_three(&table, |table, i| {
+                let key = (MAX + i).to_le_bytes();
+                u64::from(table.decide(&limit(table, "one", 4.0), Some(&key), Call::at(0.0)).ok)
+            });
+            assert!(table.stats().keys <= MAX, "{} keys", table.stats().keys);
+        },
+        ORDERS / 10,
+    );
+}
