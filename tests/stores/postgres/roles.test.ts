@@ -42,3 +42,18 @@ test("a role without the GRANTs: the error names what it may not do", async () =
     cause: { code: "42501" },
   });
 });
+
+test("a table with row-level security: the error names it, where rows cannot be written and where they are hidden", async () => {
+  await fixture.rows(`CREATE ROLE tenant LOGIN; GRANT USAGE ON SCHEMA tidegate TO tenant;
+    GRANT EXECUTE ON ALL ROUTINES IN SCHEMA tidegate TO tenant;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON tidegate.states TO tenant;
+    INSERT INTO tidegate.states VALUES ('role:hidden', 5, 1); ALTER TABLE tidegate.states ENABLE ROW LEVEL SECURITY`);
+  const store = fixture.store({}, { user: "tenant" });
+  const limit = stock("role", 10);
+  const rule = /row-level security policy .*; .* no row-level security$/;
+  await expect(store.decide(take(limit, "k"))).rejects.toThrow(rule);
+  await fixture.rows("CREATE POLICY add ON tidegate.states FOR INSERT WITH CHECK (true)");
+  await expect(store.decide(take(limit, "hidden"))).rejects.toThrow(rule);
+  await fixture.rows("DROP POLICY add ON tidegate.states; ALTER TABLE tidegate.states DISABLE ROW LEVEL SECURITY");
+  expect((await store.decide(take(limit, "k"))).ok).toBe(true);
+});

@@ -18,7 +18,13 @@ const NO_PROCEDURE = new Set(["2D000", "0A000", "42601", "42809"]);
 const NO_PREPARE = "behind a pooler in transaction mode, set the option prepare: false";
 const PRIMARY = "connect to the primary, in sessions that may write";
 /** What to do about an error of the set-up, by its code. */
-const REMEDIES: Readonly<Record<string, string>> = { "42P05": NO_PREPARE, "26000": NO_PREPARE, "25006": PRIMARY };
+const REMEDIES: Readonly<Record<string, string>> = {
+  "42P05": NO_PREPARE,
+  "26000": NO_PREPARE,
+  "25006": PRIMARY,
+  "42501": "the role needs the GRANTs of the guide, and the table no row-level security",
+  "57014": "set the role's statement_timeout above the limiter's timeout",
+};
 
 /** The meaning of a failed statement. */
 export interface Fault {
