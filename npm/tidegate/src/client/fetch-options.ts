@@ -32,6 +32,11 @@ export interface FetchOptions<N extends string = string> {
   retries?: number | undefined;
   /** Whether a request may be sent twice; default by method, or where it has an `Idempotency-Key`. */
   idempotent?: ((url: URL, init: Init | undefined) => boolean) | undefined;
+  /**
+   * Whether a response is a denial, which is retried and holds back the requests of its key; `undefined` where the default
+   * decides. For a server that denies by another status, such as 529, or a 503 that no retry helps. It must not read the body.
+   */
+  retry?: ((response: Response) => boolean | undefined) | undefined;
   /** Longest wait for one retry, ms or a text such as `"1m"`; a response that requires more is returned. Default 60,000. */
   maxWait?: Duration | undefined;
   /**
@@ -63,6 +68,7 @@ const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
   count: orFunction(TOKENS),
   retries: integerFrom("an integer from 0", 0),
   idempotent: FUNCTION,
+  retry: FUNCTION,
   deadline: SHARED.maxWait,
   jitter: FRACTION,
   slowBelow: FRACTION,

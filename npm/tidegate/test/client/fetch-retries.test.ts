@@ -90,3 +90,20 @@ test.each<[string, Record<string, string>]>([
   expect((await answered).status).toBe(200);
   expect(times).toEqual([0, 1000, 3000, 7000]);
 });
+
+test("`retry` chooses the responses that are retried, and leaves the others to the default", async () => {
+  const clock = fakeClock(1_772_366_400_000);
+  const statuses = [529, 429, 503];
+  const send = async (): Promise<Response> => new Response("", { status: statuses.shift() ?? 200 });
+  const retry = ({ status }: Response): boolean | undefined => (status === 429 ? undefined : status === 529);
+  const answered = createFetch({ clock, jitter: 0, fetch: send, retry })(URL_);
+  await clock.pass(10 * SECOND);
+  expect((await answered).status).toBe(503);
+  expect(statuses).toEqual([]);
+});
+
+test("a `retry` that returns a promise fails the request, with its name", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({ clock, fetch: send, retry: (async () => true) as never });
+  await expect(fetch(URL_)).rejects.toThrow("`retry` must be true or false; got a promise");
+});
