@@ -88,7 +88,7 @@ export class Admission<R> {
   }
 
   /** Corrects what was taken to what the request was worth. Never rejects: the response is gone. */
-  async settle(end: Pick<Outcome<R>, "status" | "aborted" | "error">): Promise<void> {
+  async settle(end: Pick<Outcome<R>, "status" | "aborted" | "error" | "result">): Promise<void> {
     const { options, ledger, report } = this.#gate;
     if (options.settle === undefined || !this.decision.ok) return;
     try {

@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Store } from "../stores/contract.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
-import { checkHandler, optionsOf, type Denial, type Options } from "./options.ts";
+import { checkHandler, optionsOf, type Denial, type Options, type Outcome } from "./options.ts";
 import type { Pending } from "../limit/pending.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
@@ -99,13 +99,14 @@ export function rateLimitAction<N extends string, S extends Store, A extends unk
       const denial = await admission.denial();
       return denied === undefined ? ({ rateLimited: denial.problem } as D) : denied(call, denial);
     }
-    const end = (status: number, error?: unknown): void => void admission.settle({ status, aborted: false, error });
+    const end = (outcome: Pick<Outcome<ActionCall<A>>, "status" | "error" | "result">): void =>
+      void admission.settle({ aborted: false, ...outcome });
     try {
-      const value = await action(...args);
-      end(200);
-      return value;
+      const result = await action(...args);
+      end({ status: 200, result });
+      return result;
     } catch (error) {
-      end(statusOfThrown(error), error);
+      end({ status: statusOfThrown(error), error });
       throw error;
     }
   };

@@ -24,6 +24,8 @@ export interface Outcome<R> {
   readonly aborted: boolean;
   /** What the handler threw, where the framework reports it. */
   readonly error?: unknown;
+  /** What a server action of Next.js returned. */
+  readonly result?: unknown;
   /** The decision that allowed it. */
   readonly decision: RequestDecision;
 }
