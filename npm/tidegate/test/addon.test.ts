@@ -40,6 +40,13 @@ test("a URL of another class is one: in jsdom, the page's is not that of Node.js
   expect(() => open(foreign("http://localhost/a"))).toThrow("got http://localhost/a");
 });
 
+test("the C library is looked up once, however many folders are opened", () => {
+  here();
+  const report = vi.spyOn(process.report, "getReport");
+  here();
+  expect(report).not.toHaveBeenCalled();
+});
+
 test("in a bundle for pages, which lacks node:module, the cause is that and not undefined", () => {
   vi.spyOn(modules, "createRequire").mockImplementation(() => {
     throw new TypeError("createRequire is not a function");

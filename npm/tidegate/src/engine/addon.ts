@@ -91,6 +91,9 @@ function load(id: string): unknown {
   throw first ?? none;
 }
 
+/** Once in a process: the report takes some ms. */
+let hasMusl: boolean | undefined;
+
 /** This process's. */
 export function here(): AddonSource {
   const { platform, arch } = process;
@@ -101,7 +104,8 @@ export function here(): AddonSource {
     if (addon?.version?.() === VERSION) loaded[LOADED] = addon;
     return addon;
   };
-  return { platform, arch, musl: platform === "linux" && isMusl(), require };
+  if (platform === "linux") hasMusl ??= isMusl();
+  return { platform, arch, musl: hasMusl === true, require };
 }
 
 /** Whether this process's C library is musl: only glibc reports its version. Without a report, glibc is assumed. */
