@@ -45,7 +45,7 @@ impl FileError {
     }
 
     pub(crate) fn removed(path: &Path) -> FileError {
-        let what = "it was removed while this process has it open, and shares nothing with others; close it, and open it again";
+        let what = "it was removed or renamed while this process has it open, and shares nothing with others; close it, and open it again";
         FileError::new(path, what)
     }
 

@@ -14,7 +14,7 @@ use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::sleep;
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for another process that is checking the folder, or a thread that makes its last snapshot.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The lock that all processes share which have the folder open.
+const OWNER: &str = "owner.lock";
 /// Room for about 1,000 concurrent reads.
 const LOCK_BYTES: u64 = 1 << 16;
 const READERS: u32 = 1000;
@@ -34,16 +36,21 @@ pub(crate) struct Opened {
     pub(crate) owner: Arc<File>,
 }
 
-/// Whether the folder was removed while it is open. What others make in its place is another folder.
+/// Whether the folder was removed or renamed while it is open. What others make in its place is another folder.
 #[cfg(unix)]
-pub(crate) fn is_removed(owner: &File) -> bool {
+pub(crate) fn is_removed(folder: &Path, owner: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
-    owner.metadata().is_ok_and(|lock| lock.nlink() == 0)
+    let file = |found: fs::Metadata| (found.dev(), found.ino());
+    match (fs::metadata(folder.join(OWNER)), owner.metadata()) {
+        (Ok(there), Ok(held)) => file(there) != file(held),
+        (Err(error), _) => error.kind() == ErrorKind::NotFound,
+        (Ok(_), Err(_)) => false,
+    }
 }
 
-/// Windows removes no file that is open.
+/// Windows removes and renames no file that is open.
 #[cfg(not(unix))]
-pub(crate) fn is_removed(_: &File) -> bool {
+pub(crate) fn is_removed(_: &Path, _: &File) -> bool {
     false
 }
 
@@ -82,7 +89,7 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
     let mut registry = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(store) = registry.get(&folder).and_then(Weak::upgrade) {
         agree(&folder, options, store.settings())?;
-        if is_removed(store.owner()) {
+        if is_removed(&folder, store.owner()) {
             return Err(FileError::removed(&folder));
         }
         return Ok(store);
@@ -107,7 +114,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
         }
         sleep(Duration::from_millis(1));
     }
-    let owner = lock_file(folder, "owner.lock")?;
+    let owner = lock_file(folder, OWNER)?;
     let alone = tried(folder, owner.try_lock())?;
     let (env, rows, settings) = if alone { first(folder, wanted)? } else { join(folder, wanted)? };
     // LMDB created files under this process's umask.

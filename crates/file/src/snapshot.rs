@@ -170,7 +170,7 @@ impl Keeper {
                 let now = env.info().last_txn_id;
                 // Another process may have made one: later writes are younger than a tick.
                 if now != kept && (last || is_due(age(&folder), tick)) {
-                    let removed = is_removed(&owner);
+                    let removed = is_removed(&folder, &owner);
                     let made = if removed { Err(FileError::removed(&folder)) } else { make(&folder, &env) };
                     if matches!(made, Ok(true)) {
                         kept = now;

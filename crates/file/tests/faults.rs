@@ -354,10 +354,30 @@ fn a_folder_that_was_removed_while_it_is_open_opens_once_it_is_closed() {
     fs::remove_dir_all(&folder.0).expect("our own folder");
     for _ in 0..2 {
         let error = folder.open_with(Options::default()).expect_err("no folder");
-        assert!(error.contains("it was removed while this process has it open"), "{error}");
+        assert!(error.contains("it was removed or renamed while this process has it open"), "{error}");
     }
     drop((limit, store));
     let store = folder.open();
     assert_eq!(granted(&store, &bucket(&store, 3.0), "key", 4), 3);
     assert!(std::sync::Arc::ptr_eq(&store, &folder.open()));
+}
+
+/// The process that has it open writes its snapshots by the path.
+#[cfg(unix)]
+#[test]
+fn what_is_made_in_place_of_a_folder_that_was_renamed_gets_no_snapshot_of_it() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 3.0);
+    assert_eq!(granted(&store, &limit, "key", 1), 1);
+    let renamed = Temporary::new();
+    fs::rename(&folder.0, &renamed.0).expect("our own folder");
+    fs::create_dir(&folder.0).expect("in its place");
+    for name in ["owner.lock", "snapshot.mdb"] {
+        fs::write(folder.0.join(name), "another's").expect("our own folder");
+    }
+    let error = folder.open_with(Options::default()).expect_err("another folder");
+    assert!(error.contains("it was removed or renamed while"), "{error}");
+    drop((limit, store));
+    assert_eq!(fs::read(folder.0.join("snapshot.mdb")).expect("another's"), b"another's");
 }
