@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isInputError } from "tidegate";
-import { argumentError, durationOf, UsageError } from "tidegate/cli";
+import { argumentError, durationOf, LONGEST_TIMER, UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
@@ -65,13 +65,10 @@ function integer(name: string, written: string, least: number, most: number): nu
   throw new UsageError(`--${name} must be an integer from ${least} to ${most}; got ${JSON.stringify(written)}`);
 }
 
-/** The longest delay of a timer, ms: one that is longer fires immediately. */
-const LONGEST = 2 ** 31 - 1;
-
 /** The ms of a time that a timer can wait. */
 function milliseconds(name: string, written: string): number {
   const ms = durationOf(name, written);
-  if (ms >= 1 && ms <= LONGEST) return ms;
+  if (ms >= 1 && ms <= LONGEST_TIMER) return ms;
   throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
 

@@ -4,6 +4,7 @@
  *
  * @module
  */
+export { LONGEST_TIMER } from "../limit/duration.ts";
 export { messagesOf } from "./messages.ts";
 export { reportUnwritable } from "./output.ts";
 export {
