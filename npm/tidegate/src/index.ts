@@ -19,19 +19,18 @@ export { type EvaluateOptions, evaluate, project } from "./limit/evaluate.ts";
 export { type JitterOptions, jitter } from "./limit/jitter.ts";
 export type { LeaseOptions } from "./limiter/lease/options.ts";
 export type { Evaluation, Limit } from "./limit/limit.ts";
-export {
-  type Answer,
-  type BlockOptions,
-  type CallOptions,
-  defineLimits,
-  type InlineRequest,
-  type KeyOptions,
-  type Limiter,
-  type LimiterOptions,
-  type LimitOptions,
-  type LimitRequest,
-  type Value,
-} from "./limiter/limiter.ts";
+export { defineLimits, type Limiter } from "./limiter/limiter.ts";
+export type {
+  Answer,
+  BlockOptions,
+  CallOptions,
+  InlineRequest,
+  KeyOptions,
+  LimiterOptions,
+  LimitOptions,
+  LimitRequest,
+  Value,
+} from "./limiter/options.ts";
 export type { Log } from "./limiter/outages.ts";
 export type { Resilience } from "./limiter/resilience.ts";
 export { type MemoryOptions, type MemoryStats, MemoryStore, memory } from "./stores/memory.ts";

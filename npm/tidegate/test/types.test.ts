@@ -2,7 +2,7 @@
 import { expect, expectTypeOf, test } from "vitest";
 import { createFetch, limitObjectStream, limitStream, throttle } from "../src/client/index.ts";
 import { limitNodeObjectStream, limitNodeStream } from "../src/client/node.ts";
-import type { LimitOptions } from "../src/limiter/limiter.ts";
+import type { LimitOptions } from "../src/limiter/options.ts";
 import {
   type AllDecision,
   type Decision,

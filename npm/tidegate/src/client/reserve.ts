@@ -5,7 +5,7 @@ import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { inMs } from "../limit/duration.ts";
 import { Evaluator } from "../limit/evaluator.ts";
-import type { Value } from "../limiter/limiter.ts";
+import type { Value } from "../limiter/options.ts";
 import type { Clock } from "./clock.ts";
 import { configOf, Slots } from "./slots.ts";
 import type { Source } from "./source.ts";

@@ -5,8 +5,16 @@ import type { Decision, Op, State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { configOf, Evaluator } from "../limit/evaluator.ts";
 import { fractionOf } from "../limit/hash.ts";
-import type { Value } from "../limiter/limiter.ts";
-import { checkCount, checkDefined, checkKey, checkLimiter, checkNow, type Keyed, keyed } from "../limiter/options.ts";
+import {
+  checkCount,
+  checkDefined,
+  checkKey,
+  checkLimiter,
+  checkNow,
+  type Keyed,
+  keyed,
+  type Value,
+} from "../limiter/options.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */
 export type LimitOf<N extends string = string> = Keyed & {

@@ -44,19 +44,6 @@ import type { Batch, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
-export type {
-  Answer,
-  BlockOptions,
-  CallOptions,
-  InlineRequest,
-  Keyed,
-  KeyOptions,
-  LimiterOptions,
-  LimitOptions,
-  LimitRequest,
-  Value,
-} from "./options.ts";
-
 /** The limits of a limiter, by name. */
 class Limits {
   readonly names: readonly string[];

@@ -1,8 +1,7 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import type { CallOptions, LimitRequest } from "./limiter.ts";
-import { keyed } from "./options.ts";
+import { type CallOptions, keyed, type LimitRequest } from "./options.ts";
 
 /** Tokens that a request was worth in the end: of each of its limits, or by name. */
 export type Worth = number | Readonly<Record<string, number>> | undefined;

@@ -5,8 +5,7 @@ import { isPromise } from "../limit/realms.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
-import type { BlockOptions, CallOptions, KeyOptions, LimitRequest } from "../limiter/limiter.ts";
-import { keyed } from "../limiter/options.ts";
+import { type BlockOptions, type CallOptions, keyed, type KeyOptions, type LimitRequest } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";
 

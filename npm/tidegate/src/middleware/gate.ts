@@ -3,8 +3,8 @@ import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.t
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { RetryOptions } from "../http/quota.ts";
-import type { Limiter, LimitRequest } from "../limiter/limiter.ts";
-import { MAX_REQUESTS } from "../limiter/options.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import { type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
 import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";

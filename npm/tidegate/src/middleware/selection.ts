@@ -1,5 +1,5 @@
 import { InputError } from "../limit/errors.ts";
-import type { LimitRequest } from "../limiter/limiter.ts";
+import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "../limit/pending.ts";
 

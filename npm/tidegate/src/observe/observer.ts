@@ -2,14 +2,8 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
-import {
-  type BlockOptions,
-  grantedOrThrow,
-  type Limiter,
-  type LimitOptions,
-  type LimitRequest,
-} from "../limiter/limiter.ts";
-import { checkLimiter } from "../limiter/options.ts";
+import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
+import { type BlockOptions, checkLimiter, type LimitOptions, type LimitRequest } from "../limiter/options.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */

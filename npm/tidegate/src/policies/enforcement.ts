@@ -1,21 +1,18 @@
 import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { callLimit } from "../limit/limit.ts";
+import { grantedOrThrow, Limiter } from "../limiter/limiter.ts";
 import {
   type Answer,
-  grantedOrThrow,
-  Limiter,
-  type LimiterOptions,
-  type LimitOptions,
-  type LimitRequest,
-} from "../limiter/limiter.ts";
-import {
   checkCount,
   checkFlag,
   checkKey,
   checkLimiterOptions,
   checkRequest,
   checkRequests,
+  type LimiterOptions,
+  type LimitOptions,
+  type LimitRequest,
 } from "../limiter/options.ts";
 import { escalated, type Escalation, escalation } from "../middleware/escalation.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../limit/config.ts";
 import { prepare } from "../limit/limit.ts";
-import type { LimitRequest } from "../limiter/limiter.ts";
+import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";

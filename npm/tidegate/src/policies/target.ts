@@ -2,7 +2,7 @@ import { addressKey } from "../http/address.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError, show } from "../limit/errors.ts";
-import type { LimitRequest } from "../limiter/limiter.ts";
+import type { LimitRequest } from "../limiter/options.ts";
 import { policyKey } from "./key.ts";
 
 /** The values of a rule's `limit_keys`, in order: `null` for one that the request lacks; a string is the only value. */

@@ -1,14 +1,7 @@
 import type { Config } from "../limit/config.ts";
 import type { Decision } from "../limit/decision.ts";
-import {
-  type BlockOptions,
-  type CallOptions,
-  defineLimits,
-  type Keyed,
-  type Limiter,
-  type LimitOptions,
-  type Value,
-} from "../limiter/limiter.ts";
+import { defineLimits, type Limiter } from "../limiter/limiter.ts";
+import type { BlockOptions, CallOptions, Keyed, LimitOptions, Value } from "../limiter/options.ts";
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 

@@ -1,5 +1,5 @@
 /** Nodes, a store and the network between them, on one clock that a test moves. */
-import type { LimitOptions } from "../../src/limiter/limiter.ts";
+import type { LimitOptions } from "../../src/limiter/options.ts";
 import { type Config, defineLimits, type Decision, type LeaseOptions, memory } from "../../src/index.ts";
 import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
