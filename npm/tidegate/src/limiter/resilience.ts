@@ -117,6 +117,19 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     }
   }
 
+  /** Ends when the client has connected, or has had its time for that; absent where no call waits for it. */
+  function connection(): Promise<unknown> | undefined {
+    const { connecting } = store;
+    if (connecting === undefined) return undefined;
+    connectBy ??= steadyNow() + LONGEST_CONNECT;
+    const wait = connectBy - steadyNow();
+    if (wait <= 0) return undefined;
+    return new Promise((resolve, reject) => {
+      const cancel = afterWaiting(wait, () => resolve(undefined));
+      void connecting.then(resolve, reject).then(cancel);
+    });
+  }
+
   /**
    * Runs an operation within its deadline. Rejects with the caller's own InputError; any other error ends in what
    * `without` returns or throws. One promise and one timer, because it runs for each call.
@@ -174,15 +187,8 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
       store.during?.(ended);
     };
-    const { connecting } = store;
-    if (connecting === undefined) return new Promise(start);
-    connectBy ??= steadyNow() + LONGEST_CONNECT;
-    const wait = connectBy - steadyNow();
-    if (wait <= 0) return new Promise(start);
-    const connected = new Promise<unknown>((resolve, reject) => {
-      const cancel = afterWaiting(wait, () => resolve(undefined));
-      void connecting.then(resolve, reject).then(cancel);
-    });
+    const connected = connection();
+    if (connected === undefined) return new Promise(start);
     return connected.then(
       () => new Promise(start),
       (error) => instead(error, nodeOf(targets)),
