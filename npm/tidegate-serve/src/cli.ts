@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { isInputError } from "tidegate";
+import { isInputError, type OnStoreError } from "tidegate";
 import { argumentError, durationOf, LONGEST_TIMER, UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
@@ -72,7 +72,7 @@ function milliseconds(name: string, written: string): number {
   throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
 
-function onStoreErrorOf(written: string): Settings["onStoreError"] {
+function onStoreErrorOf(written: string): OnStoreError {
   if (written === "deny" || written === "allow") return written;
   const local = Number(written);
   if (written.trim() !== "" && local > 0 && local <= 1) return { local };

@@ -1,6 +1,13 @@
 /** The policies in force: read from a file, and read again while the service runs. */
 import { readFileSync, statSync } from "node:fs";
-import { type Config, isInputError, type Limiter, type LimitOptions, type LimitRequest } from "tidegate";
+import {
+  type Config,
+  isInputError,
+  type Limiter,
+  type LimitOptions,
+  type LimitRequest,
+  type OnStoreError,
+} from "tidegate";
 import { addressKey } from "tidegate/http";
 import { type DecisionEvent, observe } from "tidegate/observe";
 import { definePolicies, type Policies, PolicyError, policyTarget } from "tidegate/policies";
@@ -35,7 +42,7 @@ function versionOf(path: string): string {
 
 export interface PolicySettings {
   readonly store: Store;
-  readonly onStoreError: "deny" | "allow" | { readonly local: number };
+  readonly onStoreError: OnStoreError;
   /** ms. */
   readonly timeout: number | undefined;
   readonly log: Log;

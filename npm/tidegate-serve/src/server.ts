@@ -3,7 +3,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, Server as Listener } from "node:net";
-import type { Limiter } from "tidegate";
+import type { Limiter, OnStoreError } from "tidegate";
 import type { Policies } from "tidegate/policies";
 import type { Store } from "tidegate/store";
 import { openStore, UsageError } from "tidegate/cli";
@@ -23,7 +23,7 @@ export interface Settings {
   readonly migrate: boolean;
   readonly host: string;
   readonly port: number;
-  readonly onStoreError: "deny" | "allow" | { readonly local: number };
+  readonly onStoreError: OnStoreError;
   /** How long a decision waits for the store, ms; default 250. */
   readonly timeout: number | undefined;
   readonly adminToken: string | undefined;
