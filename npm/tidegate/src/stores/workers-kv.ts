@@ -6,21 +6,13 @@
 import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
 import { checkTable, FLAG, STRING } from "../limit/checks.ts";
-import { decode, encode } from "../limit/codec.ts";
-import type { Decision, State } from "../limit/decision.ts";
-import { InputError, messageOf, showBinding, StoreError } from "../limit/errors.ts";
-import { sha256 } from "../http/sha256.ts";
+import { InputError, showBinding } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call } from "./contract.ts";
-import { wellFormed } from "./record.ts";
 import { combined } from "../limit/combined.ts";
+import type { AsyncStore } from "./contract.ts";
+import { type Cached, change, type KvNamespaceLike, NAME, States } from "./workers-kv/states.ts";
 
-/** What is used of a KV namespace, by shape. */
-export interface KvNamespaceLike {
-  get(key: string, type: "arrayBuffer"): Promise<ArrayBuffer | null>;
-  put(key: string, value: ArrayBuffer | ArrayBufferView, options: { expirationTtl: number }): Promise<void>;
-  delete(key: string): Promise<void>;
-}
+export type { KvNamespaceLike } from "./workers-kv/states.ts";
 
 /** Settings of {@link workersKv}. */
 export interface WorkersKvOptions {
@@ -35,36 +27,7 @@ export interface ApproximateStore extends AsyncStore {
   readonly approximate: true;
 }
 
-/** What this isolate has cached of a state. */
-interface Cached {
-  readonly limit: Limit;
-  readonly key: string | undefined;
-  state: State | null;
-  /** When it was last read from KV, and written to it; ms on this isolate's clock. */
-  readAt: number;
-  writtenAt: number;
-  /** Whether the last change is still to be written to KV. */
-  isAhead: boolean;
-  /** The last write, which may be under way. */
-  writing?: Promise<void>;
-}
-
 const OPTIONS = { prefix: STRING, approximate: FLAG };
-const NAME = "workers-kv";
-/** KV takes one write a second for a key. */
-const WRITE_EVERY = 1000;
-/** How KV rejects more of them, such as those of several isolates: "KV PUT failed: 429 Too Many Requests". */
-const TOO_OFTEN = /\b429\b/;
-/** Ms for which KV itself may serve a cached value: a second read within them returns nothing new. */
-const READ_EVERY = 60_000;
-/** The shortest time, in seconds, that KV keeps an entry. */
-const LEAST_TTL = 60;
-/** A year, in seconds: the longest time that an entry is kept. */
-const MOST_TTL = 31_536_000;
-const MAX_KEY_BYTES = 512;
-const MAX_CACHED = 10_000;
-/** How many states are looked at for one that can be evicted. */
-const MAX_VISITED = 10;
 
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
@@ -91,18 +54,11 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   }
   checkTable("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
-  const cached = new Map<string, Cached>();
+  const states = new States(namespace, prefix);
 
-  /** KV's keys have 512 bytes at most; a longer one becomes its hash. */
-  function keyOf(id: string): string {
-    const key = prefix + wellFormed(id);
-    if (new TextEncoder().encode(key).length <= MAX_KEY_BYTES) return key;
-    return `${prefix}#${sha256(new TextEncoder().encode(wellFormed(id)))}`;
-  }
-
-  function refuse({ limit }: { limit: Limit }, reserve: boolean): void {
-    if (limit.policy.shards !== 1) {
-      throw new InputError("shards", "1 on Workers KV, where no key is contended for", limit.policy.shards);
+  function refuse({ policy: { shards } }: Limit, reserve: boolean): void {
+    if (shards !== 1) {
+      throw new InputError("shards", "1 on Workers KV, where no key is contended for", shards);
     }
     if (reserve && !approximate) {
       throw new InputError(
@@ -113,99 +69,6 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     }
   }
 
-  /** The state as cached by this isolate, which reads it again after a minute. */
-  async function look(limit: Limit, key: string | undefined, now: number): Promise<Cached> {
-    const id = limit.identity(key);
-    const before = cached.get(id);
-    if (before !== undefined && Math.abs(Date.now() - before.readAt) < READ_EVERY) return before;
-    const bytes = await namespace.get(keyOf(id), "arrayBuffer");
-    let stored: State | null;
-    try {
-      stored = bytes === null ? null : decode(new Uint8Array(bytes));
-    } catch (cause) {
-      const details = { store: NAME, operation: "read", identity: id, cause, scope: "key" } as const;
-      throw new StoreError((cause as Error).message, details);
-    }
-    const own = cached.get(id);
-    if (own === undefined) {
-      const made = add({ limit, key, state: stored });
-      await evict(now);
-      return made;
-    }
-    // Another call has read meanwhile, or a reset has overtaken this one, whose state is then out of date.
-    if (own !== before) return own;
-    // Other locations took some, and so did this one: the lower value counts.
-    const start = limit.start(key);
-    if (limit.project(stored, now, start).value < limit.project(own.state, now, start).value) own.state = stored;
-    own.readAt = Date.now();
-    return own;
-  }
-
-  function add(state: Pick<Cached, "limit" | "key" | "state">): Cached {
-    const made = { ...state, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
-    cached.set(state.limit.identity(state.key), made);
-    return made;
-  }
-
-  /** The cached state to decide on: `found`, unless it was reset or evicted since it was found. */
-  function current(found: Cached): Cached {
-    const id = found.limit.identity(found.key);
-    const own = cached.get(id) ?? found;
-    cached.set(id, own);
-    return own;
-  }
-
-  /**
-   * Makes room. Grants that KV does not have yet are evicted only once they are written: a client would get its tokens back
-   * by a flood of other keys.
-   */
-  async function evict(now: number): Promise<void> {
-    if (cached.size <= MAX_CACHED) return;
-    let visited = 0;
-    for (const [id, at] of cached) {
-      cached.delete(id);
-      if (!at.isAhead) return;
-      // To the end of the order.
-      cached.set(id, at);
-      if (++visited === MAX_VISITED) break;
-    }
-    const [id, oldest] = cached.entries().next().value as [string, Cached];
-    // Where KV refuses this write too, memory is bounded all the same.
-    await put(oldest, now).catch(() => undefined);
-    const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
-    if (isOver && cached.get(id) === oldest) cached.delete(id);
-  }
-
-  /** Writes to KV, at most once a second. */
-  async function write(at: Cached, now: number): Promise<void> {
-    if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await put(at, now);
-  }
-
-  async function put(at: Cached, now: number): Promise<void> {
-    const { limit, key, state } = at;
-    at.isAhead = false;
-    at.writtenAt = Date.now();
-    if (state === null) return;
-    const fullAt = limit.fullAt(state, now, { start: limit.start(key) });
-    const expirationTtl = Math.min(LEAST_TTL + Math.ceil(Math.max(fullAt - now, 0) / 1000), MOST_TTL);
-    try {
-      at.writing = namespace.put(keyOf(limit.identity(key)), encode(state), { expirationTtl });
-      await at.writing;
-    } catch (error) {
-      at.isAhead = true;
-      // What this isolate has cached decides, whether or not others can read it yet.
-      if (!TOO_OFTEN.test(messageOf(error))) throw error;
-    }
-  }
-
-  /** No `await` in here: within this isolate a step is atomic. */
-  function change(call: Call, at: Cached, now: number): Decision {
-    const { decision, state } = call.limit.evaluate(at.state, call, now, { start: call.limit.start(call.key) });
-    if (state !== at.state) at.isAhead = true;
-    at.state = state;
-    return decision;
-  }
-
   return {
     name: NAME,
     sync: false,
@@ -214,10 +77,10 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     during,
     approximate: true,
     async decide(call, now = Date.now()) {
-      refuse(call, call.reserve);
-      const at = current(await look(call.limit, call.key, now));
+      refuse(call.limit, call.reserve);
+      const at = states.current(await states.look(call.limit, call.key, now));
       const decision = change(call, at, now);
-      await write(at, now);
+      await states.write(at, now);
       return decision;
     },
     async decideAll(calls, now = Date.now()) {
@@ -228,38 +91,23 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
           calls,
         );
       }
-      for (const call of calls) refuse(call, call.reserve);
-      const found = await Promise.all(calls.map((call) => look(call.limit, call.key, now)));
-      const all = found.map(current);
+      for (const call of calls) refuse(call.limit, call.reserve);
+      const found = await Promise.all(calls.map((call) => states.look(call.limit, call.key, now)));
+      const all = found.map((one) => states.current(one));
       const checks = calls.map((call, i) => change({ ...call, op: "check" }, all[i] as Cached, now));
       const answer = combined(checks, now);
       if (!answer.ok || calls[0]?.op === "check") return answer;
       for (const [i, call] of calls.entries()) change(call, all[i] as Cached, now);
-      await Promise.all(all.map((at) => write(at, now)));
+      await Promise.all(all.map((at) => states.write(at, now)));
       return answer;
     },
     async reset(limit, key) {
-      refuse({ limit }, false);
-      const id = limit.identity(key);
-      const before = cached.get(id);
-      // First, so that no call that is decided meanwhile writes the old state.
-      const after = add({ limit, key, state: null });
-      try {
-        // A write that arrives after the deletion would undo it.
-        await before?.writing?.catch(() => undefined);
-        await namespace.delete(keyOf(id));
-      } catch (error) {
-        if (cached.get(id) === after && before !== undefined) cached.set(id, before);
-        throw error;
-      }
-      // KV may go on serving the old one for a minute, and has lost what was granted and written meanwhile.
-      after.readAt = Date.now();
-      after.isAhead = after.state !== null;
-      await evict(after.readAt);
+      refuse(limit, false);
+      await states.reset(limit, key);
     },
     async getValue(limit, key, now = Date.now()) {
-      refuse({ limit }, false);
-      return limit.project((await look(limit, key, now)).state, now, limit.start(key));
+      refuse(limit, false);
+      return limit.project((await states.look(limit, key, now)).state, now, limit.start(key));
     },
   };
 }
