@@ -3,7 +3,6 @@ import { type Context, Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
 import { isStoreError } from "tidegate";
-import type { Mounted } from "./console.ts";
 import { behind, type Env, type Handler } from "./context.ts";
 import { forwardAuth, type Proxies, routed } from "./forward-auth.ts";
 import type { Log } from "./log.ts";
@@ -24,8 +23,6 @@ export interface Service {
   readonly bodyLimit: number;
   /** The token of the administrator; without one these routes do not exist. */
   readonly adminToken: string | undefined;
-  /** The console; without one its route does not exist. */
-  readonly console: Mounted | undefined;
   /** The proxies of forward auth; without them its routes do not exist. */
   readonly proxies: Proxies | undefined;
   readonly logRequests: boolean;
@@ -129,7 +126,8 @@ async function storeProblem({ file }: Service): Promise<string | undefined> {
 }
 
 export function appOf(service: Service): Hono<Env> {
-  const { file, metrics, version, adminToken, proxies, console: mounted } = service;
+  const { file, metrics, version, adminToken, proxies } = service;
+  const { console: mounted } = file;
   const app = new Hono<Env>({ getPath: routed });
   const on = (method: "get" | "post" | "all", path: string, handle: Handler): void => {
     app[method](path, measured(service, path, handle));

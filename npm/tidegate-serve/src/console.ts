@@ -4,10 +4,12 @@ import { UsageError } from "tidegate/cli";
 import { keysOfPolicies, type Policies } from "tidegate/policies";
 import type { Store } from "tidegate/store";
 import type { Console } from "tidegate-console";
-import type { Facts } from "./policies.ts";
 
 /** The limiter with counts, and the page. */
 export type Mounted = Console<string, Store>;
+
+/** Makes the console of policies. */
+export type MakeConsole = <R>(policies: Policies<R, Store>) => Mounted;
 
 const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -22,7 +24,7 @@ function isAuthorized(header: string | null, token: string): boolean {
 }
 
 /** What makes the console of policies. Throws a {@link UsageError} where the package is not installed. */
-export async function consoleOf(token: string): Promise<(policies: Policies<Facts, Store>) => Mounted> {
+export async function consoleOf(token: string): Promise<MakeConsole> {
   let loaded: typeof import("tidegate-console");
   try {
     loaded = await import("tidegate-console");

@@ -13,6 +13,7 @@ import { type DecisionEvent, observe } from "tidegate/observe";
 import { definePolicies, type Policies, PolicyError, policyTarget } from "tidegate/policies";
 import type { Store } from "tidegate/store";
 import type { z } from "zod";
+import type { MakeConsole, Mounted } from "./console.ts";
 import type { Log } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import { RequestError } from "./problem.ts";
@@ -46,8 +47,8 @@ export interface PolicySettings {
   /** ms. */
   readonly timeout: number | undefined;
   readonly log: Log;
-  /** The limiter with counts for the console; default the policies' own. */
-  readonly counted?: ((policies: Policies<Facts, Store>) => Limiter<string, Store>) | undefined;
+  /** Makes the console, where there is one. */
+  readonly makeConsole: MakeConsole | undefined;
   /** Called with each decision. */
   readonly observer: (event: DecisionEvent) => void;
   /** Called with each reload, and whether the new policies are in force. */
@@ -62,7 +63,8 @@ export const mistakesIn = (error: unknown): readonly string[] | undefined =>
 export class PolicyFile {
   readonly path: string;
   readonly policies: Policies<Facts, Store>;
-  /** The policies' limiter, observed. */
+  readonly console: Mounted | undefined;
+  /** The policies' limiter, or the console's, which counts; observed. */
   readonly limiter: Limiter<string, Store>;
   readonly #settings: PolicySettings;
   /** The version of the file that was read last, also where it had mistakes. */
@@ -70,7 +72,7 @@ export class PolicyFile {
 
   /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
-    const { store, onStoreError, timeout, log, observer, counted = ({ limiter }) => limiter } = settings;
+    const { store, onStoreError, timeout, log, observer, makeConsole } = settings;
     this.path = path;
     this.#settings = settings;
     this.#seen = versionOf(path);
@@ -84,7 +86,8 @@ export class PolicyFile {
         info: (message) => log.info("store answers", { message }),
       },
     });
-    this.limiter = observe(counted(this.policies), observer);
+    this.console = makeConsole?.(this.policies);
+    this.limiter = observe(this.console?.limits ?? this.policies.limiter, observer);
   }
 
   /** Reads the file again. With a mistake in it, the old policies stay in force, and the mistakes are logged. */

@@ -3,17 +3,16 @@ import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, Server as Listener } from "node:net";
-import type { Limiter, OnStoreError } from "tidegate";
-import type { Policies } from "tidegate/policies";
-import type { Store } from "tidegate/store";
+import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clients } from "./clients.ts";
-import type { Mounted } from "./console.ts";
+import type { MakeConsole } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
+import type { GrpcServer } from "./grpc.ts";
 import type { Log } from "./log.ts";
 import { metricsOf, openTelemetry } from "./metrics.ts";
-import { type Facts, PolicyFile } from "./policies.ts";
+import { PolicyFile } from "./policies.ts";
 
 /** Settings of {@link serve}, checked. */
 export interface Settings {
@@ -81,6 +80,16 @@ async function drain(server: Server, within: number): Promise<boolean> {
   return !late;
 }
 
+/** What makes the console; `undefined` where there is none. */
+async function consoleIn({ console, adminToken }: Settings): Promise<MakeConsole | undefined> {
+  if (!console || adminToken === undefined) return undefined;
+  return (await import("./console.ts")).consoleOf(adminToken);
+}
+
+async function grpcIn({ grpcPort, host }: Settings, file: PolicyFile): Promise<GrpcServer | undefined> {
+  return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, host, grpcPort);
+}
+
 /**
  * Starts the service. Throws a {@link UsageError} for a wrong setting, and a `PolicyError` where the policies have mistakes;
  * then nothing is left open.
@@ -93,38 +102,18 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const metrics = metricsOf(opened.stats, openTelemetry(version));
     const { onStoreError, timeout } = settings;
     const { observer, reloaded } = metrics;
-    const { adminToken } = settings;
-    const makeConsole =
-      settings.console && adminToken !== undefined
-        ? await (await import("./console.ts")).consoleOf(adminToken)
-        : undefined;
-    let mounted: Mounted | undefined;
-    const counted = (policies: Policies<Facts, Store>): Limiter<string, Store> => {
-      mounted = makeConsole?.(policies);
-      return mounted?.limits ?? policies.limiter;
-    };
-    const file = new PolicyFile(settings.policies, {
-      store: opened.store,
-      onStoreError,
-      timeout,
-      log,
-      counted,
-      observer,
-      reloaded,
-    });
-    const app = appOf({ ...settings, console: mounted, file, metrics, log, accepting: () => !stopping });
+    const makeConsole = await consoleIn(settings);
+    const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded };
+    const file = new PolicyFile(settings.policies, parts);
+    const app = appOf({ ...settings, file, metrics, log, accepting: () => !stopping });
     const serverOptions = { maxHeaderSize: settings.headerLimit };
     // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
     const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
     const { port } = await listen(server, settings);
-    const { grpcPort } = settings;
-    const grpc =
-      grpcPort === undefined
-        ? undefined
-        : await (await import("./grpc.ts")).serveGrpc(file, host, grpcPort).catch((error) => {
-            server.close();
-            throw error;
-          });
+    const grpc = await grpcIn(settings, file).catch((error) => {
+      server.close();
+      throw error;
+    });
     const unwatch = file.watch();
     const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
     log.info("started", {
@@ -143,7 +132,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
         if (stopping) return;
         stopping = true;
         // A page would keep its connection for as long as it is open.
-        mounted?.close();
+        file.console?.close();
         const draining = Promise.all([drain(server, shutdownTimeout), grpc?.close(shutdownTimeout)]);
         log.info("stopping", { reason });
         unwatch();
