@@ -33,9 +33,9 @@ import type { Pages } from "../stored-keys.ts";
 const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [options]
        tidegate top <limit> --store <url> --rate <tokens> --period <time> [options]
 
-Lists the keys that are denied a call for longest, then those with the least tokens, and lists them
-again every 2 s until Ctrl-C. It changes nothing. It reads every key that the store holds of the
-limits: with millions of them, give --every a longer time.
+Lists the keys that are denied a call for longest, then those with the smallest part of their
+capacity left, and lists them again every 2 s until Ctrl-C. It changes nothing. It reads every key
+that the store holds of the limits: with millions of them, give --every a longer time.
 
   <limit>                  the name of the limit, or of the document's rule; default every rule
                            without tiers
