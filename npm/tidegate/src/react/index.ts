@@ -1,10 +1,10 @@
-"use client";
-
 /**
  * A hook for React 18 and 19 that shows a server's limit: it counts down by itself, without requests to the server.
  *
  * @module
  */
+"use client";
+
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
