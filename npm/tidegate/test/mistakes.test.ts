@@ -291,3 +291,7 @@ describe("a function that is not part of the limiter", () => {
     ],
   ]);
 });
+
+test("a limiter in Vue's reactive() or ref() stays itself: they make a proxy, through which a call throws, of what has the tag 'Object'", () => {
+  expect(Object.prototype.toString.call(limits)).toBe("[object Limiter]");
+});

@@ -125,6 +125,11 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     if ("decideFast" in layered.store) this.#fast = layered.store as unknown as Fast;
   }
 
+  /** Vue makes no proxy of what is no plain object: a proxy lacks the private fields, so every call through it would throw. */
+  get [Symbol.toStringTag](): string {
+    return "Limiter";
+  }
+
   /**
    * Takes `count` tokens, or returns when they can be taken. A denial takes nothing and writes nothing.
    *
