@@ -17,6 +17,9 @@ interface Beside {
   getClientAddress?: (() => unknown) | undefined;
   /** Astro: the context, whose getter throws where the adapter has no address. */
   clientAddress?: unknown;
+  /** Netlify: the context. The parameters of a route such as `/:ip` have no object `geo`. */
+  ip?: unknown;
+  geo?: unknown;
   /** Qwik City: the event. */
   clientConn?: { ip?: unknown } | undefined;
   /** h3 2: the event; @whatwg-node/server, as GraphQL Yoga: the request of `node:http`. */
@@ -30,15 +33,15 @@ interface Beside {
 /** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
 export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pick<Incoming, "address" | "socket"> {
   const found = Object(beside) as Beside;
-  const { remoteAddr, requestIP, server, getClientAddress, clientConn, req, node, incoming } = found;
+  const { remoteAddr, requestIP, server, getClientAddress, geo, clientConn, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
   if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
   // These two throw where an adapter has no address: a limit with a key does not read it.
   if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
   if ("clientAddress" in found) return late(() => found.clientAddress);
-  // srvx: TanStack Start, Nitro 3
-  const ip = clientConn?.ip ?? req?.ip ?? request.ip;
+  // The request's own is of srvx: TanStack Start, Nitro 3.
+  const ip = (typeof geo === "object" ? found.ip : undefined) ?? clientConn?.ip ?? req?.ip ?? request.ip;
   if (typeof ip === "string") return { address: ip };
   // The socket itself: its address is absent where the client has left, or on a Unix socket.
   return { socket: (incoming ?? node?.req ?? req)?.socket };

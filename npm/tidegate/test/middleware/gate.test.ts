@@ -182,6 +182,18 @@ test("Deno's and Bun's hosts report the address, each in its way", async () => {
   expect(await status({ requestIP: () => ({ address: "192.0.2.2", family: "IPv4", port: 1 }) })).toBe(200);
 });
 
+test("Netlify passes a context that has the address; the parameters of a route may have one that the client chose", async () => {
+  const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _context: unknown) => new Response("hello"));
+  const status = async (context: unknown) => (await handler(new Request("http://a/"), context)).status;
+  const geo = { city: "Oslo" };
+  expect(await status({ ip: "192.0.2.1", geo })).toBe(200);
+  expect(await status({ ip: "192.0.2.1", geo })).toBe(429);
+  expect(await status({ ip: "192.0.2.2", geo })).toBe(200);
+  await expect(status({ ip: "192.0.2.3" })).rejects.toThrow("`key` must be given");
+  await expect(status({ ip: "192.0.2.3", geo: "Oslo" })).rejects.toThrow("`key` must be given");
+});
+
 test("SvelteKit, Astro, Qwik and h3 pass an object that has the address", async () => {
   const one = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const handler = rateLimitFetch(one, { name: "api" }, (_request: Request, _event: unknown) => new Response("hello"));
