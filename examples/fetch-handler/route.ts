@@ -7,8 +7,9 @@ const limits = defineLimits({
   api: { kind: "token bucket", rate: 1, period: 10 * SECOND, capacity: 3 },
 });
 
-/** The user, from what you have verified: a session, a token. */
-const userOf = (request: Request): string => request.headers.get("authorization") ?? "anonymous";
+/** Your sessions. All requests without one share a key: an unverified header would be a new client for each text. */
+const users = new Map([["Bearer session-of-ada", "ada"]]);
+const userOf = (request: Request): string => users.get(request.headers.get("authorization") ?? "") ?? "anonymous";
 
 export const GET = rateLimit(limits, { name: "api", key: userOf }, (request) =>
   Response.json({ message: "hello", remaining: decisionOf(request)?.remaining }),

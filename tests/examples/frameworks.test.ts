@@ -52,12 +52,12 @@ describe("examples/fetch-handler", () => {
   afterAll(() => server?.stop());
 
   test("limits each user, and the handler reads the decision", async () => {
-    const first = await fetch(server.url, { headers: { authorization: "one" } });
+    const first = await fetch(server.url, { headers: { authorization: "made up" } });
     expect([first.status, await first.json()]).toEqual([200, { message: "hello", remaining: 2 }]);
-    const answers = await thrice(server.url, { authorization: "one" });
+    const answers = await thrice(server.url, { authorization: "made up, too" });
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
     await denied(answers[2]);
-    expect((await fetch(server.url, { headers: { authorization: "two" } })).status).toBe(200);
+    expect((await fetch(server.url, { headers: { authorization: "Bearer session-of-ada" } })).status).toBe(200);
     expect((await fetch(server.url, { method: "POST" })).status).toBe(405);
   });
 });
