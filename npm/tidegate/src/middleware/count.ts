@@ -69,13 +69,16 @@ export const headerOf =
   ({ headers }: Incoming): string | undefined =>
     headerIn(headers, name);
 
-/** A query parameter's text; `undefined` where it is repeated. */
+/** The texts of a query parameter, in order. */
+export function queryValues(name: string, { url = "" }: Incoming): string[] {
+  const at = url.indexOf("?");
+  return at < 0 ? [] : new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);
+}
+
+/** Reads a query parameter's text; `undefined` where it is repeated. */
 export function queryOf(name: string): (incoming: Incoming) => string | undefined {
   return (incoming) => {
-    const url = incoming.url ?? "";
-    const at = url.indexOf("?");
-    if (at < 0) return undefined;
-    const values = new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);
+    const values = queryValues(name, incoming);
     return values.length === 1 ? values[0] : undefined;
   };
 }

@@ -55,7 +55,10 @@ export interface PolicyRule {
   limit_keys: readonly DescriptorText[];
   algorithm: "token_bucket" | "fixed_window";
   algorithm_config: AlgorithmConfig;
-  /** Values that must all be equal for the rule to apply; numbers and booleans are compared as text. */
+  /**
+   * Values that must all be equal for the rule to apply; numbers and booleans are compared as text. Of a repeated parameter of
+   * the query one value is enough.
+   */
   match?: Readonly<Partial<Record<DescriptorText, string | number | boolean>>>;
   cost?: RuleCost;
   /** Limits by plan in place of the rule's, on the same state: a client that changes plans keeps it. */

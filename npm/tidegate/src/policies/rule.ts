@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
-import { headerOf, queryOf, statedCount } from "../middleware/count.ts";
+import { headerOf, queryOf, queryValues, statedCount } from "../middleware/count.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
 import { enforcing, withoutStore } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
@@ -32,6 +32,13 @@ function reader({ source, name }: Descriptor): (parts: RequestParts) => string |
   if (source === "jwt") return claimOf(name);
   const read = source === "header" ? headerOf(name) : queryOf(name);
   return ({ incoming }) => read(incoming);
+}
+
+/** Whether a request has this value. Of a repeated parameter each counts: repeating it must not avoid the rule. */
+function matcher({ at, equals }: CheckedRule["matches"][number]): (parts: RequestParts) => boolean {
+  if (at.source === "query") return ({ incoming }) => queryValues(at.name, incoming).includes(equals);
+  const read = reader(at);
+  return (parts) => read(parts) === equals;
 }
 
 /** The `limit_keys` of a checked rule, as its document has them. */
@@ -78,7 +85,7 @@ export interface CompiledRule {
 
 export function compileRule(rule: CheckedRule, tried: boolean = rule.shadow): CompiledRule {
   const { name, reserve } = rule;
-  const matches = rule.matches.map(({ at, equals }) => ({ read: reader(at), equals }));
+  const matches = rule.matches.map(matcher);
   const keys = rule.keys.map(reader);
   const own = choice(rule, rule.limit);
   const tiers = new Map(rule.tiers?.settings.map((tier) => [tier.name, choice(rule, tier.limit)]));
@@ -99,7 +106,7 @@ export function compileRule(rule: CheckedRule, tried: boolean = rule.shadow): Co
     claims: descriptors.find(({ source }) => source === "jwt"),
     config: (tier) => chosen(tier).config,
     requestOf(parts) {
-      for (const { read, equals } of matches) if (read(parts) !== equals) return undefined;
+      if (!matches.every((isMatch) => isMatch(parts))) return undefined;
       const { config, trial, cost } = chosen(tierOf(parts));
       const key = policyKey(...keys.map((read) => read(parts)));
       const request = { name, count: cost(parts.incoming), config: parts.trial ? trial : config, reserve };

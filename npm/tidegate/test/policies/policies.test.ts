@@ -74,12 +74,18 @@ describe("which rules", () => {
       { claims: undefined },
       { headers: {} },
       { headers: { "x-a": ["", ""] } },
-      { url: "/?v=1&v=1" },
+      { url: "/?v=2&v=3" },
       { url: undefined },
       { address: "192.0.2.2" },
     ]) {
       expect(took({ ...right, ...other }), JSON.stringify(other)).toBeUndefined();
     }
+  });
+
+  test("a repeated parameter avoids no rule: one of its values is enough, since handlers read the first or the last", () => {
+    const { took } = start({ rules: [rule({ match: { "query:v": "1" } })] });
+    const urls = ["/?v=1", "/?v=1&v=1", "/?v=1&v=2", "/?v=2&v=1#?v=2", "/?%76=%31&v="];
+    expect(urls.map((url) => took({ url }))).toEqual([9, 8, 7, 6, 5].map((left) => [`api ${left}`]));
   });
 
   test("the fallback applies only if no rule matches", () => {
