@@ -195,6 +195,16 @@ describe("forward auth", () => {
     expect(statuses).toEqual([200, 200, 200, 429]);
   });
 
+  test("a client's many headers do not push out those of the proxy, which avoided the rules that read these", async () => {
+    await using service = await serving({ rules: RULES.rules.slice(2) }, ["--trust-proxy", "1"]);
+    const many = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`a${i}`, ""]));
+    // Caddy and Traefik send headers by their names.
+    const headers = { ...many, "x-api-key": "k", "x-forwarded-for": "192.0.2.1", "x-forwarded-method": "POST" };
+    const statuses = [];
+    for (let i = 0; i < 3; i++) statuses.push(await at(service, "/v1/forward-auth", headers));
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
   test("--client-header reads a platform's header in place of X-Forwarded-For", async () => {
     await using service = await serving(RULES, ["--trust-proxy", "127.0.0.0/8", "--client-header", "CF-Connecting-IP"]);
     const headers = { "cf-connecting-ip": "192.0.2.9", "x-forwarded-for": "198.51.100.9" };

@@ -109,6 +109,8 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const serverOptions = { maxHeaderSize: settings.headerLimit };
     // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
     const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
+    // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
+    server.maxHeadersCount = 0;
     const { port } = await listen(server, settings);
     const grpc = await grpcIn(settings, file).catch((error) => {
       server.close();
