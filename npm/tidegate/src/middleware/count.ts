@@ -6,8 +6,9 @@ import type { Incoming } from "./client.ts";
 import type { Pending } from "../limit/pending.ts";
 
 /**
- * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent, repeated or
- * no plain decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay.
+ * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent or no plain
+ * decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay. Of a repeated
+ * parameter the largest counts; a repeated header is no number.
  */
 export interface StatedCount {
   /** The header's name, such as `"x-count"`. Either this or `query`. */
@@ -55,11 +56,18 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
       throw new InputError(`count.${field}`, `a number of tokens from ${least} to ${most}`, value);
     }
   }
-  const read = header === undefined ? queryOf(name) : headerOf(name.toLowerCase());
+  const counted = (text: string | undefined): number =>
+    text === undefined || text.length > 100 || !NUMBER.test(text)
+      ? otherwise
+      : Math.min(Math.max(Number(text), min), max);
+  if (header !== undefined) {
+    const read = headerOf(name.toLowerCase());
+    return (incoming) => counted(read(incoming));
+  }
+  // Handlers read the first value or the last.
   return (incoming) => {
-    const text = read(incoming);
-    if (text === undefined || text.length > 100 || !NUMBER.test(text)) return otherwise;
-    return Math.min(Math.max(Number(text), min), max);
+    const counts = queryValues(name, incoming).map(counted);
+    return counts.length === 0 ? otherwise : Math.max(...counts);
   };
 }
 

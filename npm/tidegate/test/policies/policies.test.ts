@@ -188,7 +188,7 @@ describe("how much", () => {
     const { took } = start({ rules: [rule({ cost: { source: "query:n" }, tiers })] });
     expect(took({ url: "/?n=9999", headers: { "x-api-key": "a" } })).toEqual(["api 0"]);
     expect(took({ url: "/?n=9999", headers: { "x-api-key": "b" }, claims: { plan: "pro" } })).toEqual(["api 0"]);
-    expect(took({ url: "/?n=4&n=1", headers: { "x-api-key": "c" } })).toEqual(["api 9"]);
+    expect(took({ url: "/?n=4&n=1", headers: { "x-api-key": "c" } })).toEqual(["api 6"]);
   });
 
   test("a reservation goes below zero, down to the maximum debt", () => {
