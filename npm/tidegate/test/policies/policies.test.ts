@@ -88,6 +88,12 @@ describe("which rules", () => {
     expect(urls.map((url) => took({ url }))).toEqual([9, 8, 7, 6, 5].map((left) => [`api ${left}`]));
   });
 
+  test("a repeated parameter is an absent part of a key: repeating another's value takes none of its tokens", () => {
+    const { took } = start({ rules: [rule({ limit_keys: ["query:user"] })] });
+    const urls = ["/?user=a", "/?user=a&user=a", "/?user=b&user=a", "/"];
+    expect(urls.map((url) => took({ url }))).toEqual([["api 9"], ["api 9"], ["api 8"], ["api 7"]]);
+  });
+
   test("the fallback applies only if no rule matches", () => {
     const { name: _, ...shared } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
     const { took, policies } = start({ ...PLANS, fallback_limit: shared });
