@@ -39,6 +39,10 @@ if deadline or not passed then
   now = now or clock
 end
 
+local function start_of(written)
+  return written == 'first request' and FIRST_REQUEST or tonumber(written or '')
+end
+
 -- (v, t), or no state, with what has come back by `at`; and whether it was none.
 local function refill(v, t, at, rate, period, capacity, start)
   local fresh = not v or t - at > SKEW
@@ -82,10 +86,8 @@ local function usual(key, count, rate, period, capacity, start)
   end
 end
 if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
-  local start = argv[9]
-  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
   local part, granted =
-    usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]), start)
+    usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]), start_of(argv[9]))
   if part then return pack('<dd', now, granted) .. part end
 end
 
@@ -288,8 +290,7 @@ end
 local function rule(count, rate, period, capacity, op, owed, start)
   local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
   op = op and op ~= '' and op or 'take'
-  start = start == 'first request' and FIRST_REQUEST or tonumber(start or '')
-  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start
+  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start_of(start)
 end
 
 if not many then
