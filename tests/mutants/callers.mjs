@@ -88,7 +88,7 @@ export const CALLERS = [
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
   one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),
-  one("client/streams.ts", ", cancel: close }", " }", OBJECTS),
+  one("client/streams.ts", "    cancel: close,\n", "", OBJECTS),
   one("client/streams.ts", "return take(count);", "return take(1);", OBJECTS),
   one("client/streams.ts", "Math.max(1, (rate ?? 0) / 10)", "(rate ?? 0) / 10", OBJECTS),
   // Pages.

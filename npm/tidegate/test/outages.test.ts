@@ -5,6 +5,7 @@ import { rateLimit } from "../src/middleware/fetch.ts";
 import { defineLimits, type LimiterOptions, type Log, memory, type State, StoreError } from "../src/index.ts";
 import { type AsyncStore, decode, Limit, type SyncStore, transactional } from "../src/stores/index.ts";
 import { KeyError } from "../src/stores/failure.ts";
+import { NotAState } from "../src/limit/codec.ts";
 import { behind } from "./behind.ts";
 
 const bucket = { kind: "token bucket", rate: 1000, period: 60_000 } as const;
@@ -92,12 +93,9 @@ describe("a corrupt state", () => {
 });
 
 test.each([
-  ["of one key", () => thrown(new StoreError("corrupt", { store: "noded", operation: "take", scope: "key" }))],
-  ["that `decode` throws", () => decode(new Uint8Array(3))],
-])("an error %s is a response of its node: the count of failures restarts", async (_, fail) => {
-  const corrupt = await Promise.resolve()
-    .then(fail)
-    .catch((error: unknown) => error);
+  ["of one key", new StoreError("corrupt", { store: "noded", operation: "take", identity: "one:k", scope: "key" })],
+  ["that `decode` throws", new NotAState("no state")],
+])("an error %s is a response of its node: the count of failures restarts", async (_, corrupt) => {
   const failures: unknown[] = [refused, refused, refused, refused, corrupt, refused, refused, refused, refused, FINE];
   const store = noded(() => failures.shift());
   const limits = defineLimits(configs, { store, log: false });
