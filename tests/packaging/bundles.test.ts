@@ -96,6 +96,15 @@ describe("bundled", () => {
     expect(keys.length).toBeLessThan(whole.length / 4);
   });
 
+  test("an application of NestJS without gateways does not need their package", async () => {
+    const text = await bundleOf(user, 'export { rateLimitGuard } from "tidegate/nest";', {
+      conditions: ["node"],
+      external: ["node:*", "@nestjs/common", "@nestjs/core"],
+      format: "esm",
+    });
+    expect(text).toContain("@nestjs/common");
+  });
+
   test("the size of each entry, for the record", async () => {
     const rows: Record<string, { minified: number; gzip: number }> = {};
     for (const entry of entries(user.manifest())) {

@@ -129,9 +129,14 @@ function overWebSocket(client: Client): Exchanged {
     incoming,
     once: undefined,
     response: undefined,
-    exception: async (denial) => {
-      const { WsException } = await import("@nestjs/websockets");
-      return new WsException(isJson(denial) ? (JSON.parse(denial.body) as object) : denial.body);
+    exception: async (denial, HttpException) => {
+      // An application without gateways may lack the package: within `try`, bundlers do not require it.
+      try {
+        const { WsException } = await import("@nestjs/websockets");
+        return new WsException(isJson(denial) ? (JSON.parse(denial.body) as object) : denial.body);
+      } catch {
+        return exception(denial, HttpException);
+      }
     },
   };
 }
