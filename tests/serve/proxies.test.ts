@@ -205,6 +205,23 @@ describe("forward auth", () => {
     expect(statuses).toEqual([200, 200, 429]);
   });
 
+  test("a client that repeats a header, of which many servers read the first or the last, has no limit of its own for each text", async () => {
+    await using service = await serving({ rules: RULES.rules.slice(2) }, ["--trust-proxy", "1"]);
+    const { hostname, port } = new URL(service.url);
+    const posts = (...keys: string[]): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        // Not by `fetch`, which joins them.
+        const headers = { "x-forwarded-for": "192.0.2.1", "x-forwarded-method": "POST", "x-api-key": keys };
+        send({ hostname, port, path: "/v1/forward-auth", headers }, (response) => {
+          response.resume().on("end", () => resolve(response.statusCode));
+        })
+          .on("error", reject)
+          .end();
+      });
+    expect([await posts("k", "1"), await posts("k", "2"), await posts("3", "k")]).toEqual([200, 200, 429]);
+    expect([await posts("k"), await posts("other")]).toEqual([200, 200]);
+  });
+
   test("--client-header reads a platform's header in place of X-Forwarded-For", async () => {
     await using service = await serving(RULES, ["--trust-proxy", "127.0.0.0/8", "--client-header", "CF-Connecting-IP"]);
     const headers = { "cf-connecting-ip": "192.0.2.9", "x-forwarded-for": "198.51.100.9" };

@@ -33,15 +33,15 @@ export function routed(request: Request, { env }: { env?: Env["Bindings"] } = {}
   return path === undefined ? getPath(request) : FORWARD_AUTH + path.replace(/\?.*/s, "");
 }
 
-/** The headers and the URL of the original request. Envoy sends its path behind the service's own, and its method as is. */
-function original({ req, env }: Context<Env>): { headers: Headers; url: string | undefined } {
-  const { headers } = req.raw;
+/**
+ * The headers and the URL of the original request. Envoy sends its path behind the service's own, and its method as is. The
+ * texts of a repeated header are listed: the server behind the proxy may read the first, and the others are any.
+ */
+function original({ req, env }: Context<Env>): { headers: NodeJS.Dict<string[]>; url: string | undefined } {
+  const { headersDistinct: headers } = env.incoming;
   const path = pathBehind(env.incoming);
-  if (path === undefined) return { headers, url: headers.get("x-forwarded-uri") ?? undefined };
-  const copy = new Headers(headers);
-  copy.set("x-forwarded-method", req.method);
-  copy.set("x-forwarded-uri", path);
-  return { headers: copy, url: path };
+  if (path === undefined) return { headers, url: headers["x-forwarded-uri"]?.join(",") };
+  return { headers: { ...headers, "x-forwarded-method": [req.method], "x-forwarded-uri": [path] }, url: path };
 }
 
 /** The middleware that decides the original request by the policies in force. */

@@ -8,7 +8,7 @@ import type { Pending } from "../limit/pending.ts";
 /**
  * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent or no plain
  * decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay. Of a repeated
- * parameter the largest counts; a repeated header is no number.
+ * parameter the largest counts; a repeated header, which hosts join by commas, is no number.
  */
 export interface StatedCount {
   /** The header's name, such as `"x-count"`. Either this or `query`. */
@@ -56,37 +56,26 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
       throw new InputError(`count.${field}`, `a number of tokens from ${least} to ${most}`, value);
     }
   }
-  const counted = (text: string | undefined): number =>
-    text === undefined || text.length > 100 || !NUMBER.test(text)
-      ? otherwise
-      : Math.min(Math.max(Number(text), min), max);
-  if (header !== undefined) {
-    const read = headerOf(name.toLowerCase());
-    return (incoming) => counted(read(incoming));
-  }
+  const counted = (text: string): number =>
+    text.length > 100 || !NUMBER.test(text) ? otherwise : Math.min(Math.max(Number(text), min), max);
+  const [read, field] = header === undefined ? [queryValues, name] : [headerValues, name.toLowerCase()];
   // Handlers read the first value or the last.
   return (incoming) => {
-    const counts = queryValues(name, incoming).map(counted);
+    const counts = read(field, incoming).map(counted);
     return counts.length === 0 ? otherwise : Math.max(...counts);
   };
 }
 
-/** Reads a header. A repeated one is joined by commas, so it is no number. */
-export const headerOf =
-  (name: string) =>
-  ({ headers }: Incoming): string | undefined =>
-    headerIn(headers, name);
-
-/** The texts of a query parameter, in order. */
-export function queryValues(name: string, { url = "" }: Incoming): string[] {
-  const at = url.indexOf("?");
-  return at < 0 ? [] : new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);
+/** The texts of a header, by its name in lower case: several where it is repeated, and the host does not join them. */
+export function headerValues(name: string, { headers }: Incoming): readonly string[] {
+  const listed: unknown = Object.hasOwn(Object(headers), name) ? (headers as Record<string, unknown>)[name] : undefined;
+  if (Array.isArray(listed)) return listed as string[];
+  const text = headerIn(headers, name);
+  return text === undefined ? [] : [text];
 }
 
-/** Reads a query parameter's text; `undefined` where it is repeated. */
-export function queryOf(name: string): (incoming: Incoming) => string | undefined {
-  return (incoming) => {
-    const values = queryValues(name, incoming);
-    return values.length === 1 ? values[0] : undefined;
-  };
+/** The texts of a query parameter, in order. */
+export function queryValues(name: string, { url = "" }: Incoming): readonly string[] {
+  const at = url.indexOf("?");
+  return at < 0 ? [] : new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);
 }

@@ -57,7 +57,7 @@ export interface PolicyRule {
   algorithm_config: AlgorithmConfig;
   /**
    * Values that must all be equal for the rule to apply; numbers and booleans are compared as text. Of a repeated parameter of
-   * the query one value is enough.
+   * the query, or a header that is an array, one value is enough.
    */
   match?: Readonly<Partial<Record<DescriptorText, string | number | boolean>>>;
   cost?: RuleCost;

@@ -237,9 +237,9 @@ function select(
  * and of `defineLimits`, for one rule.
  *
  * An absent part of a key counts as a value of its own, so that leaving a header out does not evade a limit. A repeated
- * header is joined by commas; a repeated parameter counts as absent. A stated cost that is absent or no plain decimal
- * number takes the default; any other is clamped to `min` and `max`. Of a repeated parameter the largest cost counts, and
- * each value matches.
+ * parameter counts as absent; of its values each matches, and the largest cost counts. So does a header that is an array;
+ * hosts join a repeated one by commas. A stated cost that is absent or no plain decimal number takes the default; any
+ * other is clamped to `min` and `max`.
  *
  * Throws a {@link PolicyError} with every mistake of the document, and an `InputError` where it reads `jwt:` and no
  * `claims` are given.

@@ -2,7 +2,7 @@ import type { Config } from "../limit/config.ts";
 import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
-import { headerOf, queryOf, queryValues, statedCount } from "../middleware/count.ts";
+import { headerValues, queryValues, statedCount } from "../middleware/count.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
 import { enforcing, withoutStore } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
@@ -27,18 +27,30 @@ function claimOf(name: string): (parts: RequestParts) => string | undefined {
   };
 }
 
-function reader({ source, name }: Descriptor): (parts: RequestParts) => string | undefined {
-  if (source === "ip") return ({ address }) => address();
-  if (source === "jwt") return claimOf(name);
-  const read = source === "header" ? headerOf(name) : queryOf(name);
-  return ({ incoming }) => read(incoming);
+/** What a request has at this place: several texts where a parameter is repeated, or a header whose texts the host lists. */
+function values({ source, name }: Descriptor): (parts: RequestParts) => readonly (string | undefined)[] {
+  if (source === "ip") return ({ address }) => [address()];
+  if (source === "jwt") {
+    const claim = claimOf(name);
+    return (parts) => [claim(parts)];
+  }
+  const read = source === "header" ? headerValues : queryValues;
+  return ({ incoming }) => read(name, incoming);
 }
 
-/** Whether a request has this value. Of a repeated parameter each counts: repeating it must not avoid the rule. */
+/** The text at this place; `undefined` where it is repeated: handlers read the first or the last, and a client may add any. */
+function reader(at: Descriptor): (parts: RequestParts) => string | undefined {
+  const read = values(at);
+  return (parts) => {
+    const found = read(parts);
+    return found.length === 1 ? found[0] : undefined;
+  };
+}
+
+/** Whether a request has this value. Of repeated ones each counts: repeating it must not avoid the rule. */
 function matcher({ at, equals }: CheckedRule["matches"][number]): (parts: RequestParts) => boolean {
-  if (at.source === "query") return ({ incoming }) => queryValues(at.name, incoming).includes(equals);
-  const read = reader(at);
-  return (parts) => read(parts) === equals;
+  const read = values(at);
+  return (parts) => read(parts).includes(equals);
 }
 
 /** The `limit_keys` of a checked rule, as its document has them. */

@@ -73,7 +73,7 @@ describe("which rules", () => {
       { claims: Object.create({ level: 3, beta: true }) as object },
       { claims: undefined },
       { headers: {} },
-      { headers: { "x-a": ["", ""] } },
+      { headers: { "x-a": ["b", "c"] } },
       { url: "/?v=2&v=3" },
       { url: undefined },
       { address: "192.0.2.2" },
@@ -86,6 +86,18 @@ describe("which rules", () => {
     const { took } = start({ rules: [rule({ match: { "query:v": "1" } })] });
     const urls = ["/?v=1", "/?v=1&v=1", "/?v=1&v=2", "/?v=2&v=1#?v=2", "/?%76=%31&v="];
     expect(urls.map((url) => took({ url }))).toEqual([9, 8, 7, 6, 5].map((left) => [`api ${left}`]));
+  });
+
+  test("a repeated header is one as a parameter is, where the host lists its texts", () => {
+    const cost = { source: "header:x-cost", default: 1, max: 5 } as const;
+    const { took } = start({ rules: [rule({ match: { "header:x-a": "1" }, limit_keys: ["header:x-key"], cost })] });
+    const request = (key: string[], cost: string[] = []) => ({
+      headers: { "x-a": ["2", "1"], "x-key": key, "x-cost": cost },
+    });
+    expect(took(request(["a"], ["3"]))).toEqual(["api 7"]);
+    expect(took(request(["a", "b"], ["1", "4", "x"]))).toEqual(["api 6"]);
+    expect(took(request(["a", "c"]))).toEqual(["api 5"]);
+    expect(took(request([]))).toEqual(["api 4"]);
   });
 
   test("a repeated parameter is an absent part of a key: repeating another's value takes none of its tokens", () => {
@@ -185,7 +197,7 @@ describe("how much", () => {
           ?.decisions ?? [];
       return 1000 - (decision?.value ?? Number.NaN);
     };
-    for (const text of [...hostile, ["5", "1"], undefined]) expect(taken(text), String(text).slice(0, 20)).toBe(2);
+    for (const text of [...hostile, ["-5", "5e1"], undefined]) expect(taken(text), String(text).slice(0, 20)).toBe(2);
     expect(["5", "0", "10", "11", "2.5", "99999999999999999999"].map(taken)).toEqual([5, 1, 10, 10, 2.5, 10]);
   });
 
