@@ -1,9 +1,12 @@
+import { drizzle } from "drizzle-orm/node-postgres";
+import { drizzle as drizzleJs } from "drizzle-orm/postgres-js";
 import { Client } from "pg";
 import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
-import type { PostgresStore } from "tidegate/postgres";
+import { postgres, type PostgresStore } from "tidegate/postgres";
 import { stock, take, withServer } from "./fixture.ts";
+import { prismaOn } from "./prisma.ts";
 
 const fixture = withServer();
 
@@ -124,4 +127,24 @@ test("postgres.js: the store within sql.begin", async () => {
   await sql.begin(async (tx) => void (await store.within(tx).decide(take(limit, "k", 4))));
   expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
   await sql.end();
+});
+
+test("the client that makes transactions is refused: what it takes would not roll back", async () => {
+  const pool = fixture.pool();
+  const sql = postgresJs({ ...fixture.server.options, onnotice: () => {} });
+  const prisma = prismaOn(fixture.server.options);
+  // As TypeORM's `DataSource`.
+  const source = { query: async () => [], createQueryRunner: () => undefined };
+  const store = postgres(pool);
+  for (const client of [pool, sql, prisma, source, drizzle(pool), drizzleJs(sql)]) {
+    expect(() => store.within(client)).toThrow("`client` must be the client that the transaction is on");
+  }
+  const reserved = await sql.reserve();
+  const connection = await pool.connect();
+  for (const client of [reserved, connection, drizzle(connection)]) {
+    expect((await store.within(client).decide(take(stock("reserved", 10), "k"))).ok).toBe(true);
+  }
+  connection.release();
+  reserved.release();
+  await Promise.all([sql.end(), prisma.$disconnect()]);
 });

@@ -22,7 +22,7 @@ import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
-import { isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
+import { checkTransaction, isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
 import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
@@ -150,8 +150,11 @@ export class PostgresStore implements AsyncStore {
    *   if (d.ok) await tx`INSERT INTO orders …`;
    * });
    * ```
+   *
+   * Throws an `InputError` where it is the client that makes transactions, such as a pool: nothing would roll back.
    */
   within(client: PostgresClient): PostgresStore {
+    checkTransaction(client);
     return new PostgresStore(client, this.#options, true);
   }
 

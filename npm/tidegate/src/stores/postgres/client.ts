@@ -76,6 +76,22 @@ const isUnsafeClient = (client: object): boolean => has(client, "unsafe") && !ha
 export const isOneConnection = (client: PostgresClient): boolean =>
   has(client, "query") && !isPool(client) && (has(client, "escapeIdentifier") || has(client, "execProtocol"));
 
+/** Throws where the client sends its statements on any of several connections: a transaction is on one of them. */
+export function checkTransaction(client: PostgresClient): void {
+  if (!hasConnections(client)) return;
+  const rule = "the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`";
+  throw new InputError("client", rule, client, "the one that makes transactions");
+}
+
+/** pg's `Pool`, postgres.js, Bun's `SQL`, Prisma, TypeORM's `DataSource`, or Drizzle on one of them. */
+function hasConnections(client: unknown): boolean {
+  if (!isObject(client)) return false;
+  // A connection that was reserved has `release`, and a transaction `savepoint`.
+  if (has(client, "begin") && !has(client, "savepoint") && !has(client, "release")) return true;
+  const { $client } = client as { $client?: unknown };
+  return isPool(client) || has(client, "$connect") || has(client, "createQueryRunner") || hasConnections($client);
+}
+
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
 const never = (): boolean => false;
 
