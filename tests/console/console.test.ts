@@ -7,8 +7,8 @@ import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import { defineLimits } from "tidegate";
 import { createConsole } from "tidegate-console";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { type App, startApp } from "./app.ts";
 
 /** Upper bound for a busy machine, not an expectation. */
@@ -49,14 +49,12 @@ test("the page is loaded with the first request for it, and not by servers that 
   expect(index).not.toMatch(/from "\.\/generated/);
 });
 
-const chromium = findChromium();
-if (chromium === undefined) console.warn(`!!! THE CONSOLE'S PAGE IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
-else describe("the page, in Chromium", () => inChromium(chromium));
+inChromium("the page, in Chromium", thePage);
 
 const IMAGE = "<img src=x onerror=document.title='attacked'>";
 const DISGUISED = "\u202egnp.exe\u0000\u200b";
 
-function inChromium(path: string): void {
+function thePage(path: string): void {
   let app: App;
   let browser: Browser;
   let page: Page;

@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { type Running, serve } from "./process.ts";
-
-const chromium = findChromium();
-if (chromium === undefined) {
-  console.warn(`!!! THE PLAYGROUND IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
-}
 
 /** Upper bounds for a busy machine, not expectations. */
 const PATIENCE = 90_000;
 
-describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
+inChromium("the playground, in Chromium", (chromium) => {
   let server: Running;
   let browser: Browser;
   let page: Page;
@@ -19,7 +14,7 @@ describe.skipIf(chromium === undefined)("the playground, in Chromium", () => {
   const errors: string[] = [];
   beforeAll(async () => {
     server = await serve({ PORT: "0" });
-    browser = await launch(chromium as string);
+    browser = await launch(chromium);
     const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
     page = await context.newPage();
     page.setDefaultTimeout(PATIENCE);

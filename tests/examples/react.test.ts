@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { type Example, example } from "./example.ts";
 
-const chromium = findChromium();
-if (chromium === undefined) {
-  console.warn(`!!! THE EXAMPLE FOR REACT IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
-}
-
-describe.skipIf(chromium === undefined)("the example for React, in Chromium", () => {
+inChromium("the example for React, in Chromium", (chromium) => {
   let server: Example;
   let browser: Browser;
   let page: Page;
@@ -16,7 +11,7 @@ describe.skipIf(chromium === undefined)("the example for React, in Chromium", ()
 
   beforeAll(async () => {
     server = await example("react/server.mjs");
-    browser = await launch(chromium as string);
+    browser = await launch(chromium);
     page = await browser.newPage();
     page.on("pageerror", (error) => errors.push(`${error}`));
     page.on("request", (request) => requests.push(`${request.method()} ${new URL(request.url()).pathname}`));

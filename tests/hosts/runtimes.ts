@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { absent } from "../support/absent.ts";
 import * as chromium from "../support/chromium.ts";
 
 const here = fileURLToPath(new URL("./", import.meta.url));
@@ -76,13 +77,7 @@ export async function inRuntime(
   const { places, install } = RUNTIMES[name];
   const program = places.find((place) => existsSync(place));
   if (program !== undefined) return define(program);
-  const missing = `${name} is not installed: ${install}`;
-  console.warn(`!!! ${missing}`);
-  describe.skipIf(process.env["TIDEGATE_REQUIRE_ALL"] !== "1")(name, () => {
-    test(missing, () => {
-      throw new Error(missing);
-    });
-  });
+  absent(name, `${name} is not installed: ${install}`);
 }
 
 export interface Result {

@@ -2,14 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Config, evaluate, MINUTE, SECOND } from "../../npm/tidegate/src/index.ts";
 import type { ServerState } from "../../npm/tidegate/src/react/remote.ts";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import type { Field, ShownProps } from "./app.tsx";
 import { bundle, imported, VERSIONS } from "./bundle.ts";
-
-const chromium = findChromium();
-if (chromium === undefined) {
-  console.warn(`!!! THE HOOK FOR REACT IS NOT TESTED IN A PAGE: Chromium is not installed: ${INSTALL}`);
-}
 
 const config: Config = { kind: "token bucket", rate: 20, period: MINUTE, capacity: 5 };
 /** The server's clock; the page's is an hour behind. */
@@ -60,7 +55,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     await expect(rendered([{ fields: ["ok"], ...(wrong as object) }])).rejects.toThrow(message);
   });
 
-  describe.skipIf(chromium === undefined)("in Chromium", () => {
+  inChromium("in Chromium", (chromium) => {
     let browser: Browser;
     let page: Page;
     let script: string;
@@ -70,7 +65,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
 
     beforeAll(async () => {
       script = await bundle("page.tsx", alias, "iife");
-      browser = await launch(chromium as string);
+      browser = await launch(chromium);
     });
     afterAll(() => browser?.close());
 

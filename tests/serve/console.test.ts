@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { PolicyDocument } from "tidegate/policies";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { remove, temporaryFolder } from "../support/folders.ts";
 import { start } from "../support/processes.ts";
 import { BIN, root, type Served, serving, TOKEN } from "./service.ts";
@@ -112,12 +112,9 @@ describe("on the command line", () => {
   });
 });
 
-const chromium = findChromium();
-if (chromium === undefined)
-  console.warn(`!!! THE SERVICE'S CONSOLE IS NOT TESTED: Chromium is not installed: ${INSTALL}`);
-else describe("the page, in Chromium", () => inChromium(chromium));
+inChromium("the page, in Chromium", thePage);
 
-function inChromium(path: string): void {
+function thePage(path: string): void {
   let service: Served;
   let browser: Browser;
   let page: Page;

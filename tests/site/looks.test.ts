@@ -1,26 +1,23 @@
 /** The built site in Chromium, offline. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, findChromium, INSTALL, launch, type Page } from "../support/chromium.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { pages } from "./pages.ts";
 import { serve } from "./served.ts";
-
-const chromium = findChromium();
-if (chromium === undefined) console.warn(`!!! THE SITE IS NOT LOOKED AT: Chromium is not installed: ${INSTALL}`);
 
 /** Upper bounds for a busy machine, not expectations. */
 const PATIENCE = 90_000;
 const paths = pages.map(({ path }) => path.replace("npm/site/", "/").replace(/\.md$/, ".html"));
 
-describe.skipIf(chromium === undefined)("in Chromium", () => {
+inChromium("in Chromium", (chromium) => {
   let site: Awaited<ReturnType<typeof serve>>;
   let browser: Browser;
   let page: Page;
   const errors: string[] = [];
   beforeAll(async () => {
     site = await serve();
-    browser = await launch(chromium as string);
+    browser = await launch(chromium);
     page = await (await browser.newContext()).newPage();
     page.setDefaultTimeout(PATIENCE);
     page.on("pageerror", (error) => errors.push(`${page.url()}: ${error}`));

@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Browser } from "playwright-core";
+import { describe } from "vitest";
+import { absent } from "./absent.ts";
 
 export type { Browser, BrowserContext, Page } from "playwright-core";
 
@@ -18,6 +20,13 @@ const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-ba
 
 /** Where Chromium is, or `undefined`. */
 export const findChromium = (): string | undefined => places.find((place) => existsSync(place));
+
+/** Defines tests with the path of Chromium; without it they are skipped as {@link absent} does. */
+export function inChromium(title: string, define: (program: string) => void): void {
+  const program = findChromium();
+  if (program === undefined) absent(title, `Chromium is not installed: ${INSTALL}`);
+  else describe(title, () => define(program));
+}
 
 /** Starts it; each context is a separate profile, whose pages share storage. */
 export async function launch(executablePath: string): Promise<Browser> {
