@@ -208,7 +208,7 @@ export const STORES = [
     "Object.values((row ?? {}) as object)[0]",
     "((row ?? {}) as { answer?: unknown }).answer",
   ),
-  postgres("fault.ts", "pooler")('"42P05": NO_PREPARE,', ""),
+  postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
   postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(
     "const scope = fault.undone !== undefined || fault.ofRow",
