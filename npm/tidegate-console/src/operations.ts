@@ -127,19 +127,19 @@ function requestOf(body: unknown): Requested {
 
 /** The state of a key. It is two calls of the store: other requests may come between them. */
 async function stateOf(limiter: AnyLimiter, name: string, target: Target, count: number): Promise<KeyState> {
-  const [state, now, next] = await Promise.all([
+  const [state, current, next] = await Promise.all([
     limiter.getValue(name, target),
     limiter.check(name, { ...target, count: 0 }),
     limiter.check(name, { ...target, count }),
   ]);
   const config: Config = state.config;
   return {
-    now: now.now,
-    value: project(state, config, Math.max(now.now, state.ts)).value,
-    capacity: now.limit,
+    now: current.now,
+    value: project(state, config, Math.max(current.now, state.ts)).value,
+    capacity: current.limit,
     policy: policyText(config),
-    resetAt: now.resetAt,
+    resetAt: current.resetAt,
     next: { count, ok: next.ok, retryAt: next.retryAt ?? null },
-    degraded: now.degraded === true || next.degraded === true,
+    degraded: current.degraded === true || next.degraded === true,
   };
 }
