@@ -18,7 +18,8 @@ export {
 export { type EvaluateOptions, evaluate, project } from "./limit/evaluate.ts";
 export { type JitterOptions, jitter } from "./limit/jitter.ts";
 export type { LeaseOptions } from "./limiter/lease/options.ts";
-export type { Evaluation, Limit } from "./limit/limit.ts";
+export type { Evaluation } from "./limit/evaluator.ts";
+export type { Limit } from "./limit/limit.ts";
 export { defineLimits, type Limiter } from "./limiter/limiter.ts";
 export type {
   Answer,

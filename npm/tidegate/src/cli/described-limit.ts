@@ -1,5 +1,6 @@
 /** The limit that options of a command describe: one by its numbers, or a rule of a policy document. */
 import type { Config } from "../index.ts";
+import { FIRST_REQUEST } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import { examine } from "../policies/check.ts";
 import type { CheckedRule } from "../policies/document.ts";
@@ -17,8 +18,6 @@ export interface DescribedLimit {
 /** The options of a limit by its numbers. */
 export const LIMIT_OPTIONS = ["rate", "period", "kind", "capacity", "max-reserved", "start"] as const;
 
-const FIRST = "first request";
-
 export const LIMIT_HELP = `  --rate <tokens>          tokens added per period
   --period <time>          the period: ms, or a text such as 15m
   --kind <kind>            token_bucket (default) or fixed_window
@@ -30,7 +29,7 @@ export function numbersLimit(args: Arguments, command: string, name: string): De
   if (text(args, "tier") !== undefined) throw new UsageError("--tier is of a document's rule: it needs --policy");
   const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
   const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
-  const start = text(args, "start") === FIRST ? FIRST : duration(args, "start");
+  const start = text(args, "start") === FIRST_REQUEST ? FIRST_REQUEST : duration(args, "start");
   const [rate, period] = [number(args, "rate"), duration(args, "period")];
   if (rate === undefined || period === undefined)
     throw new UsageError(`--rate and --period are needed, or --policy; see tidegate help ${command}`);

@@ -7,8 +7,6 @@ import { type Config, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation } from "./decision.ts";
 import { Evaluator } from "./evaluator.ts";
 
-export type { Evaluation } from "./evaluator.ts";
-
 /** What an engine registers a limit with. Not `Engine`, which needs the types of WebAssembly. */
 interface Registry {
   readonly numbers: Float64Array;

@@ -6,7 +6,7 @@
 export { decode, decodeText, encode, encodeText } from "../limit/codec.ts";
 export type { AllDecision, Decision, State } from "../limit/decision.ts";
 export { StoreError } from "../limit/errors.ts";
-export type { Evaluation } from "../limit/limit.ts";
+export type { Evaluation } from "../limit/evaluator.ts";
 export { Limit } from "../limit/limit.ts";
 export { pool } from "../limit/shards.ts";
 export { layers } from "../limiter/layers.ts";
