@@ -1,8 +1,8 @@
 import { decisionOf, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
-import { INPUT_ERROR, KINDS, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
+import { INPUT_ERROR, KINDS, OP, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
 import { type Config, type OnStoreError, type Policy, readConfig, startNumber, writePolicy } from "./config.ts";
-import type { Decision, Operation, State } from "./decision.ts";
+import type { Decision, Op, Operation, State } from "./decision.ts";
 import { InputError } from "./errors.ts";
 
 /** The decision on a state of the caller's, and the state to store. */
@@ -30,6 +30,11 @@ export function checkName(name: unknown): string {
 
 /** The operation and `reserve` of a call, as the engine reads them. */
 export const flagsOf = ({ op, reserve }: Operation): number => OPS[op] | (reserve ? RESERVE : 0);
+
+const OP_NAMES = /* @__PURE__ */ Object.keys(OPS) as readonly Op[];
+
+/** The operation of such flags. */
+export const opOf = (flags: number): Op => OP_NAMES[flags & OP] as Op;
 
 /** A policy's complete config, for `project`. `start` is the key's, where the policy has none. */
 export function configOf({ name: _, kind, start, ...numbers }: Policy, ofKey: number): Config {

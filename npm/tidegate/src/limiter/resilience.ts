@@ -1,8 +1,9 @@
 /** Stores that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
-import { OP, OPS, RESERVE } from "../engine/generated/wire.ts";
+import { RESERVE } from "../engine/generated/wire.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
+import { opOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
 import { failure, type KeyError } from "../stores/failure.ts";
@@ -62,7 +63,6 @@ export interface ResilientStore extends AsyncStore {
 
 /** ms. */
 const LONGEST_CONNECT = 2000;
-const OP_OF = Object.keys(OPS) as readonly Op[];
 
 /** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
@@ -298,7 +298,7 @@ export function resilientSync(
         return decision;
       } catch (error) {
         failed(outages, "", error, fallback.insteadOf([{ limit }]));
-        const call: Call = { op: OP_OF[flags & OP] as Op, limit, key, count, reserve: (flags & RESERVE) !== 0 };
+        const call: Call = { op: opOf(flags), limit, key, count, reserve: (flags & RESERVE) !== 0 };
         return fallback.one(call, now, error);
       }
     };

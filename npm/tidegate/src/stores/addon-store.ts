@@ -9,20 +9,16 @@ import {
   KINDS,
   NO_KEY,
   NUMBERS,
-  OP,
   OPS,
-  RESERVE,
   RESET,
   WITHOUT_KEY,
 } from "../engine/generated/wire.ts";
 import { releasedWith } from "../engine/release.ts";
 import { writePolicy } from "../limit/config.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
+import { flagsOf, opOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
-
-/** The operations, by the lowest two bits of the flags. */
-const OP_NAMES = Object.keys(OPS);
 
 const tooLong = (key: string | undefined): InputError =>
   new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
@@ -69,8 +65,7 @@ export abstract class AddonStore implements SyncStore {
   }
 
   decide(call: Call, now: number = Date.now()): Decision {
-    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
-    return this.decideFast(call.limit, call.key, call.count, flags, now);
+    return this.decideFast(call.limit, call.key, call.count, flagsOf(call), now);
   }
 
   /** {@link decide} without an object for the call; the engine checks the numbers. */
@@ -90,9 +85,7 @@ export abstract class AddonStore implements SyncStore {
     const status = this.#addon.decide(this.#lastHandle, key === undefined ? flags | WITHOUT_KEY : flags, key);
     if (status >= INPUT_ERROR) {
       if (status === KEY_TOO_LONG) throw tooLong(key);
-      this.#refuse(status, { count, for: count, now }, operation ?? (OP_NAMES[flags & OP] as string), () =>
-        limit.identity(key),
-      );
+      this.#refuse(status, { count, for: count, now }, operation ?? opOf(flags), () => limit.identity(key));
     }
     return status;
   }

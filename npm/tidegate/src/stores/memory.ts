@@ -5,9 +5,10 @@ import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answe
 import { doublesAt } from "../engine/algebra.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { VERSION } from "../engine/generated/bounds.ts";
-import { INPUT_ERROR, NUMBERS, OPS, RESERVE, SAME_KEY } from "../engine/generated/wire.ts";
+import { INPUT_ERROR, NUMBERS, OPS, SAME_KEY } from "../engine/generated/wire.ts";
 import { releasedWith } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
+import { flagsOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
 
@@ -77,8 +78,7 @@ export class MemoryStore implements SyncStore {
   }
 
   decide(call: Call, now: number = Date.now()): Decision {
-    const flags = OPS[call.op] | (call.reserve ? RESERVE : 0);
-    return this.decideFast(call.limit, call.key, call.count, flags, now);
+    return this.decideFast(call.limit, call.key, call.count, flagsOf(call), now);
   }
 
   /** {@link decide} without an object for the call: numbers are the engine's to check. */
