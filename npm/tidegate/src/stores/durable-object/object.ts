@@ -23,6 +23,7 @@ const ALARM_EVERY = 10_000;
 const SLACK = 30_000;
 /** The most entries that one call on a storage takes. */
 const BATCH = 128;
+const SHARDING = shardingBy(() => Math.random());
 /** The queue that all calls on an object join. */
 const OBJECT = ["object"];
 
@@ -189,14 +190,7 @@ export class TidegateObject extends Base {
       },
       delete: (id) => void writes.set(wellFormed(id), undefined),
     };
-    const result = await body(
-      new Steps(
-        states,
-        NAME,
-        at,
-        shardingBy(() => Math.random()),
-      ),
-    );
+    const result = await body(new Steps(states, NAME, at, SHARDING));
     if (writes.size === 0) return result;
     this.#written++;
     if (this.#alarmAt === undefined) this.#alarmAt = await storage.getAlarm();
