@@ -90,6 +90,28 @@ const thrown = (cause: unknown): never => {
   throw cause;
 };
 
+/** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
+function nodeOf(store: AsyncStore, targets: readonly Target[]): string {
+  if (store.nodeOf === undefined) return "";
+  try {
+    const names = targets.map(({ limit, key }) => store.nodeOf?.(limit, key) ?? "");
+    return names.length === 1 ? (names[0] as string) : [...new Set(names)].sort().join(", ");
+  } catch {
+    // The store rejects the call itself, with the reason.
+    return "";
+  }
+}
+
+/** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
+function recalled(store: AsyncStore, call: Call, now: number | undefined): Decision | undefined {
+  try {
+    return store.recall?.(call, now);
+  } catch {
+    // As above.
+    return undefined;
+  }
+}
+
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
 export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
   const fallback = new Fallback(settings.onStoreError, settings.denied);
@@ -104,18 +126,6 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     new NoAnswer(`no answer within ${timeout} ms`, detailsOf(operation, targets));
   /** Until when calls wait for the client to connect. */
   let connectBy: number | undefined;
-
-  /** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
-  function nodeOf(targets: readonly Target[]): string {
-    if (store.nodeOf === undefined) return "";
-    try {
-      const names = targets.map(({ limit, key }) => store.nodeOf?.(limit, key) ?? "");
-      return names.length === 1 ? (names[0] as string) : [...new Set(names)].sort().join(", ");
-    } catch {
-      // The store rejects the call itself, with the reason.
-      return "";
-    }
-  }
 
   /** Ends when the client has connected, or has had its time for that; absent where no call waits for it. */
   function connection(): Promise<unknown> | undefined {
@@ -149,7 +159,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
       const timeout = Math.min(...targets.map(timeoutOf));
       const now = steadyNow();
-      const node = nodeOf(targets);
+      const node = nodeOf(store, targets);
       if (!outages.none && !outages.admits(node, now)) {
         const reason = "it has failed repeatedly; calls go to it again later";
         resolve(without(new StoreError(reason, detailsOf(operation, targets))));
@@ -191,18 +201,8 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     if (connected === undefined) return new Promise(start);
     return connected.then(
       () => new Promise(start),
-      (error) => instead(error, nodeOf(targets)),
+      (error) => instead(error, nodeOf(store, targets)),
     );
-  }
-
-  /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
-  function recalled(call: Call, now: number | undefined): Decision | undefined {
-    try {
-      return store.recall?.(call, now);
-    } catch {
-      // The store rejects the call itself, with the reason.
-      return undefined;
-    }
   }
 
   function attempt(
@@ -211,7 +211,7 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
     without?: (cause: unknown) => Decision,
     arrived?: (decision: Decision) => void,
   ): Promise<Decision> {
-    const decision = recalled(call, now);
+    const decision = recalled(store, call, now);
     if (decision !== undefined) {
       arrived?.(decision);
       return Promise.resolve(decision);
