@@ -2,5 +2,5 @@
 CREATE ROLE app LOGIN;
 GRANT USAGE ON SCHEMA tidegate TO app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON tidegate.states TO app;
--- Only where your database revokes the default, by which every role may call every function:
+-- Only where your database revokes the default, by which every role may call every function; again after each upgrade:
 GRANT EXECUTE ON ALL ROUTINES IN SCHEMA tidegate TO app;
