@@ -229,6 +229,21 @@ test("a table that does not exist: the error names it, and how to create it", as
   expect(String(cause)).toContain("create it with the partition key `id`, a string");
 });
 
+test.each(["pk", "pk sk", "id sk"])("a table with the key %s: the error names the key that it needs", async (key) => {
+  const [hash = "", range] = key.split(" ");
+  const names = range === undefined ? [hash] : [hash, range];
+  const TableName = `other-${names.join("-")}`;
+  await server.client.createTable({
+    TableName,
+    BillingMode: "PAY_PER_REQUEST",
+    AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    KeySchema: names.map((AttributeName, i) => ({ AttributeName, KeyType: i === 0 ? "HASH" : "RANGE" })),
+  });
+  const { cause } = await limitsOn(TableName).limit("login");
+  expect(String(cause)).toContain(`the table "${TableName}" has another key`);
+  expect(String(cause)).toContain("the partition key `id`, a string, and no sort key");
+});
+
 test("limitAll on 100 limits and keys is one transaction", async () => {
   const table = await server.createTable("many");
   const limits = limitsOn(table);

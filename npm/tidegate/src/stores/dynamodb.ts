@@ -96,9 +96,13 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     try {
       return await request({ abortSignal: aborter.signal });
     } catch (error) {
-      if ((error as Error | undefined)?.name !== "ResourceNotFoundException") throw error;
-      const remedy = "create it with the partition key `id`, a string";
-      throw new Error(`there is no table "${TableName}" (${messageOf(error)}); ${remedy}`, { cause: error });
+      const message = messageOf(error);
+      const name = (error as Error | undefined)?.name;
+      const isAbsent = name === "ResourceNotFoundException";
+      if (!isAbsent && !(name === "ValidationException" && /\bkeys?\b/.test(message))) throw error;
+      const what = isAbsent ? `there is no table "${TableName}"` : `the table "${TableName}" has another key`;
+      const remedy = "create it with the partition key `id`, a string, and no sort key";
+      throw new Error(`${what} (${message}); ${remedy}`, { cause: error });
     } finally {
       cancel();
     }
