@@ -110,6 +110,13 @@ describe("the clients that people have", () => {
     await migrate(neon);
     await everything(neon, "neon");
   });
+  test("Bun's SQL on another database: an error that names it", () => {
+    const sql = Object.assign(() => {}, { unsafe: () => Promise.resolve([]), options: { adapter: "mysql" } });
+    expect(() => postgres(sql)).toThrow(
+      'must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got one of "mysql"',
+    );
+  });
+
   test("not a client: an error that says what is one", () => {
     for (const bad of [undefined, null, 1, "postgres://", {}, { query: 1 }]) {
       expect(() => postgres(bad as never)).toThrow(/^`client` must be a PostgreSQL client, with query/);

@@ -1,5 +1,5 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
-import { InputError, showInstead } from "../../limit/errors.ts";
+import { InputError, show, showInstead } from "../../limit/errors.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {
@@ -95,13 +95,20 @@ function hasConnections(client: unknown): boolean {
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
 const never = (): boolean => false;
 
+const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
+
 /** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
 export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const given: unknown = client;
   if (!isObject(given)) throw notAClient(given);
   const orm = ormQuery(given);
   if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
-  if (isUnsafeClient(given)) return unsafeSender(client as UnsafeClient, prepare);
+  if (isUnsafeClient(given)) {
+    // Bun's `SQL` is one of several databases.
+    const { adapter = "postgres" } = Object((given as { options?: unknown }).options) as { adapter?: unknown };
+    if (adapter !== "postgres") throw new InputError("client", RULE, client, `one of ${show(adapter)}`);
+    return unsafeSender(client as UnsafeClient, prepare);
+  }
   if (!has(given, "query") || isSequelize(given)) throw notAClient(given);
   if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
   const { query } = given as { query: Query };
@@ -229,10 +236,9 @@ const isObject = (x: unknown): x is object => (typeof x === "object" && x !== nu
 const isSequelize = (client: object): boolean => has(client, "getQueryInterface");
 
 function notAClient(client: unknown): InputError {
-  const rule = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
   const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
   const got = isObject(client) && isSequelize(client) ? `Sequelize; pass ${wrapped}` : showInstead(client);
-  return new InputError("client", rule, client, got);
+  return new InputError("client", RULE, client, got);
 }
 
 function replyOf(result: unknown): unknown {
