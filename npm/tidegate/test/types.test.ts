@@ -1,5 +1,14 @@
 /** What must not compile: `npm test` compiles this file, and an expected error that is absent is an error. */
 import { expect, expectTypeOf, test } from "vitest";
+import { rateLimit as express } from "../src/middleware/express.ts";
+import { rateLimit as fastify } from "../src/middleware/fastify.ts";
+import { rateLimit as hono } from "../src/middleware/hono.ts";
+import { rateLimit as koa } from "../src/middleware/koa.ts";
+import { rateLimitGuard, RateLimitModule } from "../src/middleware/nest.ts";
+import { rateLimit as next, rateLimitAction } from "../src/middleware/next.ts";
+import { rateLimitMiddleware } from "../src/middleware/node.ts";
+import { observe } from "../src/observe/index.ts";
+import { spend } from "../src/limiter/budget.ts";
 import { createFetch, limitObjectStream, limitStream, throttle } from "../src/client/index.ts";
 import { limitNodeObjectStream, limitNodeStream } from "../src/client/node.ts";
 import type { LimitOptions } from "../src/limiter/options.ts";
@@ -41,6 +50,25 @@ test("a synchronous store returns decisions, any other promises of them", async 
   expect(answer).toBeInstanceOf(Promise);
   expect((await answer).ok).toBe(true);
   expect((await sync.limit("sendMessage")).ok).toBe(true);
+});
+
+test("a limiter of one store or another, as memory where no server is set, is a limiter to all that take one", async () => {
+  const url: string | undefined = [...process.argv, "no server"].at(-1);
+  const either = url === undefined ? later : explicit;
+  const options = { name: "sendMessage", key: () => "all" } as const;
+  expectTypeOf(express(either, options)).not.toBeAny();
+  expectTypeOf(fastify(either, options)).not.toBeAny();
+  expectTypeOf(hono(either, options)).not.toBeAny();
+  expectTypeOf(koa(either, options)).not.toBeAny();
+  expectTypeOf(rateLimitMiddleware(either, options)).not.toBeAny();
+  expectTypeOf(next(either, options, () => new Response())).not.toBeAny();
+  expectTypeOf(rateLimitAction(either, options, async () => 1)).not.toBeAny();
+  expectTypeOf(rateLimitGuard(either, options)).not.toBeAny();
+  expectTypeOf(RateLimitModule.forRoot({ limiter: either, name: "sendMessage" })).not.toBeAny();
+  // @ts-expect-error not a limit
+  expect(() => express(either, { name: "sendMesage" })).toThrow("`name`");
+  expectTypeOf(observe(either, () => {})).toEqualTypeOf(either);
+  expect((await spend(either, { limits: ["sendMessage"], estimate: 1, key: "ada" }, () => 1)).ok).toBe(true);
 });
 
 test("an undefined limit name is a compile-time and a run-time error", () => {

@@ -24,7 +24,6 @@ import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
 import { type Ledger, settleUp } from "./settlement.ts";
-import type { Store } from "../stores/contract.ts";
 
 /** Settings of {@link spend}; without `key` it is one budget for all. */
 export type SpendOptions<N extends string> = Keyed & SpendSettings<N>;
@@ -87,8 +86,8 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
  * rejects with its error after settling. Where the store failed at the decision there is nothing to settle. Throws an
  * `InputError` where an option is wrong, before anything is taken, and at `used` for an invalid number.
  */
-export async function spend<T, N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
+export async function spend<T, N extends string>(
+  limiter: Limiter<N>,
   options: SpendOptions<NoInfer<N>>,
   work: (spending: Spending) => T | Promise<T>,
 ): Promise<Spent<T>> {

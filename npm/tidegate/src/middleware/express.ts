@@ -5,7 +5,6 @@
  */
 import type { NextFunction, Request, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
@@ -48,8 +47,8 @@ export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
+export function rateLimit<N extends string>(
+  limiter: Limiter<N>,
   options: ExpressOptions<NoInfer<N>>,
 ): ExpressMiddleware {
   const made = gate(limiter, options, 'app.set("trust proxy", 1)');

@@ -7,7 +7,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunc
 import type { HeaderTarget } from "../http/fields.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
@@ -61,10 +60,7 @@ export type FastifyHook = (request: AnyRequest, reply: AnyReply, done: HookHandl
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
-  options: FastifyOptions<NoInfer<N>>,
-): FastifyHook {
+export function rateLimit<N extends string>(limiter: Limiter<N>, options: FastifyOptions<NoInfer<N>>): FastifyHook {
   const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', slot());
   const { denied } = options;
   return (request, reply, done) => {

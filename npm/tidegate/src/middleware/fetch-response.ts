@@ -1,7 +1,6 @@
 import { isError } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
 import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
@@ -116,12 +115,11 @@ export const decisionOf = (request: object): RequestDecision | undefined => deci
  */
 export function limitHandler<
   N extends string,
-  S extends Store,
   R extends Request = Request,
   A extends unknown[] = [],
   T extends Response | undefined = Response,
 >(
-  limiter: Limiter<N, S>,
+  limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
   handler: (request: R, ...beside: A) => Pending<T>,
 ): (request: R, ...beside: A) => Promise<T | Response> {

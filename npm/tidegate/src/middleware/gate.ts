@@ -5,7 +5,6 @@ import { InputError } from "../limit/errors.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
-import type { Store } from "../stores/contract.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
 import {
@@ -117,8 +116,8 @@ export interface Gate<R> {
  * Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies; `decided`
  * keeps which requests it has decided.
  */
-export function gate<R, N extends string, S extends Store, D>(
-  limiter: Limiter<N, S>,
+export function gate<R, N extends string, D>(
+  limiter: Limiter<N>,
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
   decided: Slot<true> = new WeakMap<object, true>(),

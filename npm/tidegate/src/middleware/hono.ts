@@ -5,7 +5,6 @@
  */
 import type { Context, Env, MiddlewareHandler } from "hono";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
@@ -42,8 +41,8 @@ export type HonoOptions<N extends string, E extends Env = Env> = Options<Context
  * Throws an `InputError` where an option is wrong.
  */
 // biome-ignore lint/suspicious/noExplicitAny: without an environment of its own a handler takes the application's
-export function rateLimit<N extends string, S extends Store, E extends Env = any>(
-  limiter: Limiter<N, S>,
+export function rateLimit<N extends string, E extends Env = any>(
+  limiter: Limiter<N>,
   options: HonoOptions<NoInfer<N>, E>,
 ): MiddlewareHandler<E> {
   const made = gate(limiter, options, undefined, slot());

@@ -5,7 +5,6 @@
  */
 import type { Context, Middleware } from "koa";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { gate } from "./gate.ts";
 import { errorOf, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
@@ -35,10 +34,7 @@ export type KoaOptions<N extends string> = Options<Context, N, KoaDenied>;
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function rateLimit<N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
-  options: KoaOptions<NoInfer<N>>,
-): Middleware {
+export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOptions<NoInfer<N>>): Middleware {
   const made = gate(limiter, options, "new Koa({ proxy: true, maxIpsCount: 1 })");
   const { denied } = options;
   return async (context, next) => {

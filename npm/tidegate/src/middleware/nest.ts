@@ -20,7 +20,6 @@ import {
 import { APP_GUARD, ModulesContainer, Reflector } from "@nestjs/core";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { type Gate, gate } from "./gate.ts";
 import { limitExchange } from "./node-response.ts";
 import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
@@ -41,17 +40,17 @@ export type NestDenied<R> = (request: R, denial: Denial) => Pending<Error>;
 export type NestOptions<N extends string, R = any> = Options<R, N, NestDenied<R>>;
 
 /** Settings of {@link RateLimitModule}: of every route, or with decorators of some. */
-export type NestModuleOptions<N extends string, S extends Store> = NestOptions<NoInfer<N>> & {
+export type NestModuleOptions<N extends string> = NestOptions<NoInfer<N>> & {
   /** What `defineLimits` returned. */
-  limiter: Limiter<N, S>;
+  limiter: Limiter<N>;
 };
 
 /** Settings of {@link RateLimitModule.forRootAsync}. */
-export interface NestModuleAsyncOptions<N extends string, S extends Store> extends Pick<ModuleMetadata, "imports"> {
+export interface NestModuleAsyncOptions<N extends string> extends Pick<ModuleMetadata, "imports"> {
   /** What `useFactory` receives. */
   inject?: Parameters<typeof Inject>[0][] | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: Nest injects what `inject` lists
-  useFactory: (...injected: any[]) => Pending<NestModuleOptions<N, S>>;
+  useFactory: (...injected: any[]) => Pending<NestModuleOptions<N>>;
   /** Whether routes without a decorator are limited too; default true. */
   global?: boolean | undefined;
 }
@@ -91,8 +90,8 @@ export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
  *
  * Throws an `InputError` where an option is wrong.
  */
-export function rateLimitGuard<N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
+export function rateLimitGuard<N extends string>(
+  limiter: Limiter<N>,
   options: NestOptions<NoInfer<N>>,
 ): { canActivate(context: ExecutionContext): boolean | Promise<boolean> } {
   const made = gate(
@@ -124,12 +123,12 @@ function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Ex
 
 /** The guard of {@link RateLimitModule}, for `@UseGuards` where the module is not global. */
 export class RateLimitGuard implements CanActivate, OnModuleInit {
-  readonly #options: NestModuleOptions<string, Store>;
+  readonly #options: NestModuleOptions<string>;
   readonly #modules: ModulesContainer;
   readonly #reflector: Reflector;
   readonly #guards = new WeakMap<object, ReturnType<typeof rateLimitGuard>>();
 
-  constructor(options: NestModuleOptions<string, Store>, reflector: Reflector, modules: ModulesContainer) {
+  constructor(options: NestModuleOptions<string>, reflector: Reflector, modules: ModulesContainer) {
     this.#options = options;
     this.#reflector = reflector;
     this.#modules = modules;
@@ -186,9 +185,7 @@ Inject(ModulesContainer)(RateLimitGuard, undefined, 2);
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest's modules are classes
 export class RateLimitModule {
   /** With settings that exist when the module is declared. Throws an `InputError` where one is wrong. */
-  static forRoot<N extends string, S extends Store>(
-    options: NestModuleOptions<N, S> & { global?: boolean | undefined },
-  ): DynamicModule {
+  static forRoot<N extends string>(options: NestModuleOptions<N> & { global?: boolean | undefined }): DynamicModule {
     const { global, ...rest } = options;
     const { limiter, ...guarded } = rest;
     rateLimitGuard(limiter, guarded as unknown as NestOptions<N>);
@@ -196,7 +193,7 @@ export class RateLimitModule {
   }
 
   /** With settings that other providers make, such as a configuration service or a database pool. */
-  static forRootAsync<N extends string, S extends Store>(options: NestModuleAsyncOptions<N, S>): DynamicModule {
+  static forRootAsync<N extends string>(options: NestModuleAsyncOptions<N>): DynamicModule {
     const { imports = [], inject = [], useFactory, global } = options;
     return moduleOf({ provide: OPTIONS, useFactory, inject: inject as never }, imports, global);
   }

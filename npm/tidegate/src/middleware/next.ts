@@ -5,7 +5,6 @@
  */
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import { checkHandler, optionsOf, type Denial, type Options, type Outcome } from "./options.ts";
@@ -28,8 +27,8 @@ export type { Denial, RequestDecision } from "./options.ts";
  *
  * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
  */
-export function rateLimit<N extends string, S extends Store, R extends Request = Request, A extends unknown[] = []>(
-  limiter: Limiter<N, S>,
+export function rateLimit<N extends string, R extends Request = Request, A extends unknown[] = []>(
+  limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
   handler: (request: R, ...beside: A) => Pending<Response>,
 ): (request: R, ...beside: A) => Promise<Response> {
@@ -75,8 +74,8 @@ export type ActionOptions<A extends unknown[], N extends string, D> = Options<
  *
  * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
  */
-export function rateLimitAction<N extends string, S extends Store, A extends unknown[], T, D = ActionRefusal>(
-  limiter: Limiter<N, S>,
+export function rateLimitAction<N extends string, A extends unknown[], T, D = ActionRefusal>(
+  limiter: Limiter<N>,
   options: ActionOptions<A, NoInfer<N>, D>,
   action: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T | D> {

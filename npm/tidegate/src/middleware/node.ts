@@ -7,7 +7,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Store } from "../stores/contract.ts";
 import { type Gate, gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
@@ -48,11 +47,10 @@ export type LimitedRequest<R extends AnyRequest = IncomingMessage> = R & { rateL
  */
 export function rateLimit<
   N extends string,
-  S extends Store,
   R extends AnyRequest = IncomingMessage,
   W extends AnyResponse = ServerResponse,
 >(
-  limiter: Limiter<N, S>,
+  limiter: Limiter<N>,
   options: NodeOptions<NoInfer<N>, R, W>,
   listener: (request: LimitedRequest<R>, response: W) => unknown,
 ): (request: R, response: W) => void {
@@ -81,11 +79,10 @@ export function rateLimit<
  */
 export function rateLimitMiddleware<
   N extends string,
-  S extends Store,
   R extends AnyRequest = IncomingMessage,
   W extends AnyResponse = ServerResponse,
 >(
-  limiter: Limiter<N, S>,
+  limiter: Limiter<N>,
   options: NodeOptions<NoInfer<N>, R, W>,
 ): (request: R, response: W, next: (error?: Error) => void) => void {
   const made = gate(limiter, options);

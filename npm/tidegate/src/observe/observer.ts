@@ -4,7 +4,6 @@ import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
 import { type BlockOptions, checkLimiter, type LimitOptions, type LimitRequest } from "../limiter/options.ts";
-import type { Store } from "../stores/contract.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {
@@ -65,10 +64,7 @@ export function publish(channel: DecisionChannel): Observer {
  *
  * Throws an `InputError` where an observer is no function.
  */
-export function observe<N extends string, S extends Store>(
-  limiter: Limiter<N, S>,
-  ...observers: readonly [Observer, ...Observer[]]
-): Limiter<N, S> {
+export function observe<L extends Limiter>(limiter: L, ...observers: readonly [Observer, ...Observer[]]): L {
   checkLimiter(limiter, "limit");
   if ((observers as readonly Observer[]).length === 0)
     throw new InputError("observers", "at least one function", undefined);
@@ -102,10 +98,10 @@ export function observe<N extends string, S extends Store>(
     );
   const several =
     (operation: "limitAll" | "checkAll") =>
-    (requests: readonly LimitRequest<N>[]): unknown =>
+    (requests: readonly LimitRequest<string>[]): unknown =>
       call(operation, [requests], (all: AllDecision) => {
         for (const [i, decision] of all.decisions.entries()) {
-          const { name, key, count = 1 } = requests[i] as LimitRequest<N>;
+          const { name, key, count = 1 } = requests[i] as LimitRequest<string>;
           emit({ operation, name, key, count, decision, all });
         }
       });
@@ -131,7 +127,7 @@ export function observe<N extends string, S extends Store>(
     const value = Object.hasOwn(overrides, name) ? overrides[name] : method.bind(limiter);
     Object.defineProperty(observed, name, { value });
   }
-  return observed as unknown as Limiter<N, S>;
+  return observed as unknown as L;
 }
 
 /** The methods of a limiter, inherited and own: an observed limiter can be observed again. */

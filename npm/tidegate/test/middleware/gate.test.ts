@@ -123,7 +123,7 @@ test("names are those of defineLimits, and requests are the framework's", () => 
 });
 
 test("with a store in memory, nothing waits: the next handler runs within the call", () => {
-  const { admit } = gate<object, "api", typeof limits.store, never>(limits, {
+  const { admit } = gate<object, "api", never>(limits, {
     name: "api",
     key: "k2",
     count: { header: "x-count", max: 9 },

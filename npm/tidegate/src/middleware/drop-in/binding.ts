@@ -1,7 +1,6 @@
 import { checkDefined, checkLimiter, checkOptions } from "../../limiter/options.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
-import type { Store } from "../../stores/contract.ts";
 import { boundedKey } from "../../http/key.ts";
 
 /** A rate limit as Cloudflare binds one: whether a key may go on, and nothing else. */
@@ -19,7 +18,7 @@ export interface RateLimitBinding {
  *
  * Throws an `InputError` where `name` is none of the limits.
  */
-export function rateLimitBinding<N extends string, S extends Store>(limiter: Limiter<N, S>, name: N): RateLimitBinding {
+export function rateLimitBinding<N extends string>(limiter: Limiter<N>, name: N): RateLimitBinding {
   checkLimiter(limiter, "limit");
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
