@@ -164,6 +164,6 @@ test("the error of an addon that this realm could not load keeps its remedy in t
 test("where WebAssembly may not be compiled, the error names the setting and the remedy", () => {
   const { defineLimits } = realm({ wasm: false })("index.cjs");
   expect(() => defineLimits({ api: { kind: "token bucket", rate: 1, period: 60_000 } })).toThrow(
-    /WebAssembly.*tidegate\/pure/,
+    /WebAssembly is not allowed here: import tidegate\/pure first, .*codeGeneration: \{ wasm: true \}/,
   );
 });

@@ -14,7 +14,8 @@ export const load = (): Exports => {
     return loaded;
   } catch (cause) {
     if (typeof WebAssembly === "undefined") throw cause;
-    const remedy = "make the node:vm context with codeGeneration: { wasm: true }, or import tidegate/pure";
+    // A server that was built for Node.js may run on Workers, as OpenNext does with Next.js.
+    const remedy = "import tidegate/pure first, or make the node:vm context with codeGeneration: { wasm: true }";
     throw new Error(`WebAssembly is not allowed here: ${remedy} (${(cause as Error).message})`, { cause });
   }
 };
