@@ -37,6 +37,8 @@ export function settlement<R>(
     if (leaves) {
       if (signal.aborted) left();
       else signal.addEventListener("abort", left);
+      // @hono/node-server does not abort the signal of a request behind another of its connection.
+      ended?.(({ aborted }) => (aborted ? left() : undefined));
     }
     return (status, error) => {
       if (ended === undefined) return settle(status, false, error);

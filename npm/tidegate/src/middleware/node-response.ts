@@ -16,6 +16,9 @@ export interface NodeResponse {
   end(): unknown;
   end(body: string): unknown;
   once(event: "finish" | "close", listener: () => void): unknown;
+  /** `null` while the response waits behind another of its connection (pipelining). */
+  readonly socket?: object | null;
+  readonly req?: { readonly socket?: object | null };
 }
 
 /** Where a framework on `node:http` keeps the parts of a request. */
@@ -82,18 +85,40 @@ interface End {
 export function ending(response: NodeResponse): (listener: (end: End) => void) => void {
   let end: End | undefined;
   let listener: ((end: End) => void) | undefined;
+  let forget: (() => void) | undefined;
   const ended = (aborted: boolean): void => {
     if (end !== undefined) return;
     end = { status: response.statusCode, aborted };
+    forget?.();
     listener?.(end);
   };
   // HTTP/2 emits "finish" for a response that its client reset, too.
   response.once("finish", () => ended(!response.writableEnded));
   response.once("close", () => ended(true));
+  // Node.js emits neither for one that still waits behind another when the client leaves.
+  if (response.socket === null) forget = whenClosed(response.req?.socket, () => ended(true));
   return (added) => {
     if (end === undefined) listener = added;
     else added(end);
   };
+}
+
+/** By connection, what to call when it closes: with a listener for each, Node.js would warn of a leak. */
+const closing = new WeakMap<object, Set<() => void>>();
+
+/** Calls `closed` when the connection closes, unless the returned function is called before. */
+function whenClosed(socket: object | null | undefined, closed: () => void): (() => void) | undefined {
+  const { once } = Object(socket) as Partial<NodeResponse>;
+  if (typeof once !== "function") return undefined;
+  const all = closing.get(socket as object) ?? new Set();
+  if (!closing.has(socket as object)) {
+    closing.set(socket as object, all);
+    once.call(socket, "close", () => {
+      for (const each of all) each();
+    });
+  }
+  all.add(closed);
+  return () => all.delete(closed);
 }
 
 /**

@@ -148,4 +148,20 @@ export function settling(start: Start): void {
     await eventually(() => expect(ends).toEqual([true]));
     await eventually(async () => expect(await left()).toBe(5));
   });
+
+  test("requests behind another of their connection are settled too when the client goes away", async () => {
+    const ends: boolean[] = [];
+    const settle: SuiteOptions["settle"] = ({ aborted }) => {
+      ends.push(aborted);
+      return aborted ? 0 : undefined;
+    };
+    const { server, left } = await start({ name: "api", settle });
+    const client = connect(Number(new URL(server.url).port), "127.0.0.1", () =>
+      client.write("GET /?hang HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3)),
+    );
+    await eventually(async () => expect(await left()).toBe(2));
+    client.destroy();
+    await eventually(() => expect(ends).toEqual([true, true, true]));
+    await eventually(async () => expect(await left()).toBe(5));
+  });
 }
