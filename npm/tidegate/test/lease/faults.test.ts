@@ -192,3 +192,39 @@ test("after a give on a slow network, requests are granted from retryAt on", asy
   await vi.advanceTimersByTimeAsync(Math.ceil(ts + (1 - value) * 1000) - Date.now());
   expect((await within(limits.limit("hot"))).ok).toBe(true);
 });
+
+test("100 ms after a failure tokens are taken ahead again, also where this process's clock was set back", async () => {
+  vi.useFakeTimers({ now: 10_000_000 });
+  const began = performance.now();
+  const plain = defineLimits({ hot: still(1000) }, { now: () => 10_000_000 + (performance.now() - began) });
+  let [calls, mode] = [0, "up"];
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    async decide({ op, count }: Call) {
+      calls++;
+      if (mode === "down") throw new Error("down");
+      if (mode === "silent") await new Promise(() => {});
+      return op === "take" ? plain.limit("hot", { count }) : plain.check("hot", { count });
+    },
+  };
+  const limits = defineLimits({ hot: still(1000) }, { store: store as never, log: false });
+  let waiting = 0;
+  const one = async (): Promise<void> => {
+    waiting++;
+    void limits.limit("hot").then(() => waiting--);
+    await vi.advanceTimersByTimeAsync(1);
+  };
+  const untilCalled = async (): Promise<void> => {
+    for (const before = calls; calls === before; ) await one();
+  };
+  for (let i = 0; i < 50; i++) await one();
+  mode = "down";
+  await untilCalled();
+  mode = "silent";
+  vi.setSystemTime(Date.now() - HOUR / 2);
+  await vi.advanceTimersByTimeAsync(100);
+  await untilCalled();
+  // The call was for later requests: all of these had leased tokens.
+  expect(waiting).toBe(0);
+});

@@ -1,6 +1,7 @@
 import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
+import { steadyNow } from "../../limit/steady.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
 import { Lease, type Turn, type WaitingRequest } from "./lease.ts";
@@ -30,7 +31,7 @@ export class RefilledLease extends Lease {
   /** The turn that runs now, if a request of it waits. */
   #turn: Turn | undefined;
   #refilling: Promise<void> | undefined;
-  /** When the refill's last round trip began, and until when nothing is taken ahead after a failure: by this process's clock. */
+  /** When the refill's last round trip began, and until when nothing is taken ahead after a failure, by the steady clock. */
   #since = 0;
   #quietUntil = 0;
 
@@ -45,7 +46,7 @@ export class RefilledLease extends Lease {
 
   /** Starts a refill, unless one is in flight. */
   refill(): void {
-    const now = Date.now();
+    const now = steadyNow();
     if (this.#refilling !== undefined && now - this.#since < LOST) return;
     if (this.waiting.size === 0 && now < this.#quietUntil) return;
     this.#since = now;
@@ -117,7 +118,7 @@ export class RefilledLease extends Lease {
         first = this.waiting.first;
       }
     } catch (error) {
-      this.#quietUntil = Date.now() + QUIET;
+      this.#quietUntil = steadyNow() + QUIET;
       this.#decideWithout(error, [...this.waiting]);
     }
   }
@@ -127,7 +128,7 @@ export class RefilledLease extends Lease {
     const { limit, key } = this;
     const { resilient, time } = this.#lender;
     const mark = this.mark();
-    this.#since = mark.wall;
+    this.#since = mark.steady;
     // Also after the deadline of those that waited for it: the tokens are taken.
     const learn = (decision: Decision): void => this.learn(decision, decision.ok ? lent : 0, mark);
     return resilient.attempt({ op, limit, key, count, reserve: false }, time(), learn);
