@@ -80,7 +80,11 @@ describe.each(["reject", "throw"] as const)("a failing store (%s)", (mode) => {
       identity: "one:k",
       cause: store.error,
     });
-    await expect(limiter().limit("one", { throws: true })).rejects.toBeInstanceOf(RateLimitError);
+    const thrown = await limiter()
+      .limit("one", { throws: true })
+      .catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(RateLimitError);
+    expect(thrown).toMatchObject({ message: 'rate limited by "one": the store failed', cause: { cause: store.error } });
   });
 
   test("allows if `onStoreError` does, except a count beyond the capacity", async () => {

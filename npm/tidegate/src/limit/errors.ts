@@ -114,7 +114,7 @@ export class StoreError extends Error {
   }
 }
 
-/** A denial, thrown where a call has `throws: true`. */
+/** A denial, thrown where a call has `throws: true`. Where the store failed, the `cause` is its error. */
 export class RateLimitError extends Error {
   override readonly name = "RateLimitError";
   readonly code = "TIDEGATE_RATE_LIMITED";
@@ -128,11 +128,17 @@ export class RateLimitError extends Error {
 
   constructor(
     limit: string,
-    decision: { retryAt?: number | undefined; retryAfter?: number | undefined; reason?: string | undefined },
+    decision: {
+      retryAt?: number | undefined;
+      retryAfter?: number | undefined;
+      reason?: string | undefined;
+      cause?: unknown;
+    },
   ) {
-    const { retryAt, retryAfter, reason = "no retry time" } = decision;
+    const { retryAt, retryAfter, cause } = decision;
+    const reason = decision.reason ?? (cause === undefined ? "no retry time" : "the store failed");
     const wait = retryAfter === undefined ? reason : `retry in ${retryAfter} ms`;
-    super(`rate limited by ${JSON.stringify(limit)}: ${wait}`);
+    super(`rate limited by ${JSON.stringify(limit)}: ${wait}`, cause === undefined ? undefined : { cause });
     this.limit = limit;
     this.retryAt = retryAt;
     this.retryAfter = retryAfter;
