@@ -84,6 +84,12 @@ export const CALLERS = [
     "Number.POSITIVE_INFINITY",
     THROTTLE,
   ),
+  one(
+    "client/queue.ts",
+    "      this.#queues.delete(key);\n",
+    "      if (queue.isIdle) this.#queues.delete(key);\n",
+    client("cost"),
+  ),
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),

@@ -225,6 +225,7 @@ export const HTTP = [
   one("middleware/decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
   one("middleware/decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
+  one("middleware/node-response.ts", "response.socket === null", "false", NODE),
   one("middleware/node-response.ts", '"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
   one("middleware/node-response.ts", '  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
   one("middleware/node-response.ts", "ended(!response.writableEnded)", "ended(false)", FASTIFY),
