@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { InputError, StoreError } from "../../limit/errors.ts";
+import { LOOK } from "../../limit/evaluator.ts";
 import { Limit } from "../../limit/limit.ts";
 import { textOf } from "../../policies/keys.ts";
 import { clients } from "../clients.ts";
@@ -122,7 +123,7 @@ async function listOf(pages: Pages, listing: Listing, now: number): Promise<List
       const start = { start: limit.start(key) };
       const { ok, retryAt, retryAfter } = limit.evaluate(state, call, now, start).decision;
       // Of no tokens, since that of a call that is granted has the tokens that it would leave.
-      const { value, limit: capacity, resetAt } = limit.evaluate(state, { ...call, count: 0 }, now, start).decision;
+      const { value, limit: capacity, resetAt } = limit.evaluate(state, LOOK, now, start).decision;
       const shown = key === undefined || limitKeys === undefined ? key : textOf(key);
       const row = { name, key: shown, value, limit: capacity, ok, retryAt, retryAfter, resetAt };
       first.set(limit.identity(key), row);
