@@ -28,7 +28,7 @@ const never = (decision: Decision): boolean => decision.reason !== undefined;
  * response.writeHead(statusOf(decision), rateLimitHeaders(decision));
  * ```
  */
-export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 } = {}): number {
+export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 | undefined } = {}): number {
   checkOptions(options);
   const denying = listOf(decided).filter((decision) => !decision.ok);
   if (denying.length === 0) return 200;
@@ -48,7 +48,7 @@ export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 } 
  */
 export function problem(
   decided: Decided,
-  options: RetryOptions & { never?: 400 | 413 | 422 } = {},
+  options: RetryOptions & { never?: 400 | 413 | 422 | undefined } = {},
 ): Problem | undefined {
   checkOptions(options);
   const denying = listOf(decided).filter((decision) => !decision.ok);

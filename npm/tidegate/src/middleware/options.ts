@@ -163,7 +163,7 @@ export interface CheckedOptions<R> {
   readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
   readonly jitter: Omit<JitterOptions, "key">;
   readonly statusCode: number;
-  readonly never: 400 | 413 | 422;
+  readonly never: 400 | 413 | 422 | undefined;
   readonly message: GateOptions<R, unknown>["message"];
   readonly settle: GateOptions<R, unknown>["settle"];
   readonly onDecision: GateOptions<R, unknown>["onDecision"];
@@ -184,9 +184,8 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
     }
   }
   checkTable("a middleware", options, known);
-  const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, message, denied } = options;
+  const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, never, message, denied } = options;
   const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;
-  const { never = 400 } = options;
   if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
