@@ -18,6 +18,16 @@ const sent = (url: string, text: string): Promise<string> =>
       .on("error", () => done(answered));
   });
 
+/** Gives back what a request took whose client went away; `ends` has for each whether it did. */
+function refundOfAborted() {
+  const ends: boolean[] = [];
+  const settle: SuiteOptions["settle"] = ({ aborted }) => {
+    ends.push(aborted);
+    return aborted ? 0 : undefined;
+  };
+  return { ends, settle };
+}
+
 export function settling(start: Start): void {
   test("settle reports a client that left before the decision", async () => {
     const ends: boolean[] = [];
@@ -134,11 +144,7 @@ export function settling(start: Start): void {
   });
 
   test("a client that goes away is refunded", async () => {
-    const ends: boolean[] = [];
-    const settle: SuiteOptions["settle"] = ({ aborted }) => {
-      ends.push(aborted);
-      return aborted ? 0 : undefined;
-    };
+    const { ends, settle } = refundOfAborted();
     const { server, left } = await start({ name: "api", settle });
     const controller = new AbortController();
     const hanging = fetch(`${server.url}/?hang`, { signal: controller.signal }).catch(() => "gone");
@@ -150,11 +156,7 @@ export function settling(start: Start): void {
   });
 
   test("requests behind another of their connection are settled too when the client goes away", async () => {
-    const ends: boolean[] = [];
-    const settle: SuiteOptions["settle"] = ({ aborted }) => {
-      ends.push(aborted);
-      return aborted ? 0 : undefined;
-    };
+    const { ends, settle } = refundOfAborted();
     const { server, left } = await start({ name: "api", settle });
     const client = connect(Number(new URL(server.url).port), "127.0.0.1", () =>
       client.write("GET /?hang HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3)),
