@@ -44,8 +44,15 @@ type AnyReply = FastifyReply<any, any, any, any, any, any, any, any>;
 // biome-ignore lint/suspicious/noExplicitAny: as above
 type AnyInstance = FastifyInstance<any, any, any, any, any>;
 
-/** A hook of any application or route. */
-export type FastifyHook = (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => void;
+/**
+ * A hook of any application or route. It states what no type parameter of Fastify's is inferred from: a whole request here
+ * would end the inference of a route's `query` and `body` by a type provider.
+ */
+export type FastifyHook = (
+  request: Pick<AnyRequest, "raw">,
+  reply: Pick<AnyReply, "raw">,
+  done: HookHandlerDoneFunction,
+) => void;
 
 /**
  * Limits requests as an `onRequest` hook (or `preHandler`, where the key comes from earlier hooks), of an instance or of a
@@ -68,7 +75,7 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: Fastif
     if (request.raw === undefined)
       return done(new InputError("hook", "added with `app.addHook`: `app.register` takes rateLimitPlugin", undefined));
     goOn(
-      () => limitExchange(made, new Exchange(request, reply, denied)),
+      () => limitExchange(made, new Exchange(request as AnyRequest, reply as AnyReply, denied)),
       () => done(),
       (error) => done(error as Error),
     );

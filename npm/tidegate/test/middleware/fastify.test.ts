@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
-import fastify, { type FastifyRequest } from "fastify";
+import fastify, { type FastifyRequest, type FastifyTypeProvider } from "fastify";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
@@ -32,6 +32,21 @@ middlewareSuite("Fastify 5", async (limiter, options) => {
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   return { url, server: app.server, close: () => app.close() };
+});
+
+/** Stands for TypeBox's or Zod's: the type of what a schema's `of` describes. */
+interface Provider extends FastifyTypeProvider {
+  validator: this["schema"] extends { of: infer T } ? T : unknown;
+}
+
+test("a route with a hook of its own has the types of its type provider", () => {
+  const schema = { querystring: { type: "object", of: { n: 1 } } } as const;
+  const hook = rateLimit(define(), { name: "api", key: (request) => request.ip });
+  const app = fastify().withTypeProvider<Provider>();
+  app.get("/", { schema, onRequest: hook }, ({ query }) => query.n satisfies number);
+  app.get("/list", { schema, preHandler: [hook] }, ({ query }) => query.n satisfies number);
+  const two = fastify({ http2: true }).withTypeProvider<Provider>();
+  two.get("/", { schema, onRequest: hook }, ({ query, raw }) => `${query.n satisfies number} ${raw.stream.id}`);
 });
 
 const config = { kind: "token bucket", rate: 1, period: MINUTE } as const;
