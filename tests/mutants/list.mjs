@@ -82,12 +82,7 @@ const LIST = [
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
   one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),
-  one(
-    "limiter/resilience.ts",
-    "Math.min(...targets.map(timeoutOf))",
-    "Math.max(...targets.map(timeoutOf))",
-    "resilience.test.ts",
-  ),
+  one("limiter/resilience.ts", "Math.min(...targets.map", "Math.max(...targets.map", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
     "  if (isInputError(error)) throw error;\n  const now",
@@ -128,8 +123,8 @@ const LIST = [
   one("limiter/resilience.ts", "        cancel();\n", "", "resilience.test.ts"),
   one(
     "limiter/resilience.ts",
-    "  const timeoutOf = (",
-    "  setInterval(() => undefined, 1000);\n  const timeoutOf = (",
+    "    this.#timeout = settings.timeout;\n",
+    "    this.#timeout = settings.timeout;\n    setInterval(() => undefined, 1000);\n",
     "resilience.test.ts",
   ),
   one(

@@ -146,8 +146,8 @@ export const PROMISES = [
   source(
     "no timers: a process that used a limiter ends by itself",
     "limiter/resilience.ts",
-    "  const timeoutOf = (",
-    "  setInterval(() => undefined, 1000);\n  const timeoutOf = (",
+    "    this.#timeout = settings.timeout;\n",
+    "    this.#timeout = settings.timeout;\n    setInterval(() => undefined, 1000);\n",
   ),
   // The package.
   kept(

@@ -1,7 +1,7 @@
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { type Batch, type Fast, resilient, resilientSync, type Settings } from "./resilience.ts";
+import { type Batch, type Fast, ResilientStore, resilientSync, type Settings } from "./resilience.ts";
 
 /** A store that always decides, on leased tokens where it leases. */
 export interface Layered {
@@ -15,7 +15,7 @@ export interface Layered {
  */
 export function layers(store: Store, settings: Settings, time: () => number | undefined): Layered {
   if (store.sync) return { store: resilientSync(store, settings) };
-  const layered = resilient(store, settings);
+  const layered = new ResilientStore(store, settings);
   const { lease, during = () => {} }: AsyncStore = store;
   const lending = checkLease(lease);
   if (lending === undefined) return { store: layered };

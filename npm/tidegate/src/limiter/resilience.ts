@@ -1,7 +1,7 @@
 /** Stores that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
 import { RESERVE } from "../engine/generated/wire.ts";
 import type { Duration } from "../limit/duration.ts";
-import type { Decision, State } from "../limit/decision.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import { opOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -52,20 +52,20 @@ export interface InMemory {
   readonly cannotFail: true;
 }
 
-/** An asynchronous store that always decides, with its parts. */
-export interface ResilientStore extends AsyncStore {
-  /** The store's own decision within the deadline; rejects where there is none. `arrived` gets it later, too. */
-  attempt(call: Call, now: number | undefined, arrived?: (decision: Decision) => void): Promise<Decision>;
-  /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
-  atDeadline(operation: Op, target: Pick<Call, "limit" | "key">, late: (error: StoreError) => void): () => void;
-  without(call: Call, now: number | undefined, cause: unknown): Decision;
-}
-
-/** ms. */
+/** ms from the first call that waits for the client to connect. */
 const LONGEST_CONNECT = 2000;
 
 /** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
+
+/** An operation on the store, and what takes the place of its result where the store fails. */
+interface Task<T> {
+  readonly operation: string;
+  readonly targets: readonly Target[];
+  send(deadline: Deadline): Promise<T>;
+  /** Returns a result without the store, or throws the cause. */
+  without(cause: unknown): T;
+}
 
 const identitiesOf = (targets: readonly Target[]): string =>
   targets.map(({ limit, key }) => limit.identity(key)).join(",");
@@ -86,7 +86,7 @@ function failed(outages: Outages, node: string, error: unknown, instead: string)
   } else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
 }
 
-const thrown = (cause: unknown): never => {
+const rethrown = (cause: unknown): never => {
   throw cause;
 };
 
@@ -112,27 +112,116 @@ function recalled(store: AsyncStore, call: Call, now: number | undefined): Decis
   }
 }
 
+/** What `send` returns; rejects with what it throws. */
+function sentBy<T>(send: () => Promise<T>): Promise<T> {
+  try {
+    return Promise.resolve(send());
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
-export function resilient(store: AsyncStore, settings: Settings): ResilientStore {
-  const fallback = new Fallback(settings.onStoreError, settings.denied);
-  const outages = new Outages(store.name, settings.log);
-  const timeoutOf = ({ limit }: Target): number => limit.timeout ?? settings.timeout;
-  const detailsOf = (operation: string, targets: readonly Target[]): StoreErrorDetails => ({
-    store: store.name,
-    operation,
-    identity: identitiesOf(targets),
-  });
-  const lateness = (timeout: number, operation: string, targets: readonly Target[]): NoAnswer =>
-    new NoAnswer(`no answer within ${timeout} ms`, detailsOf(operation, targets));
+export class ResilientStore implements AsyncStore {
+  readonly name: string;
+  readonly sync = false;
+  readonly #store: AsyncStore;
+  readonly #timeout: number;
+  readonly #fallback: Fallback;
+  readonly #outages: Outages;
   /** Until when calls wait for the client to connect. */
-  let connectBy: number | undefined;
+  #connectBy: number | undefined;
+
+  constructor(store: AsyncStore, settings: Settings) {
+    this.name = store.name;
+    this.#store = store;
+    this.#timeout = settings.timeout;
+    this.#fallback = new Fallback(settings.onStoreError, settings.denied);
+    this.#outages = new Outages(store.name, settings.log);
+  }
+
+  decide(call: Call, now: number | undefined): Promise<Decision> {
+    return this.#decide(call, now, (cause) => this.without(call, now, cause));
+  }
+
+  decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
+    return this.#run({
+      operation: "limitAll",
+      targets: calls,
+      send: (deadline) => this.#store.decideAll(calls, now, deadline),
+      without: (cause) => this.#fallback.several(calls, now, cause),
+    });
+  }
+
+  reset(limit: Limit, key: string | undefined): Promise<void> {
+    return this.#run({
+      operation: "reset",
+      targets: [{ limit, key }],
+      send: (deadline) => this.#store.reset(limit, key, deadline),
+      without: rethrown,
+    });
+  }
+
+  getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
+    return this.#run({
+      operation: "getValue",
+      targets: [{ limit, key }],
+      send: (deadline) => this.#store.getValue(limit, key, now, deadline),
+      without: rethrown,
+    });
+  }
+
+  /** The store's own decision within the deadline; rejects where there is none. `arrived` gets it later, too. */
+  attempt(call: Call, now: number | undefined, arrived?: (decision: Decision) => void): Promise<Decision> {
+    return this.#decide(call, now, rethrown, arrived);
+  }
+
+  /** The decision in place of the store's. */
+  without(call: Call, now: number | undefined, cause: unknown): Decision {
+    return this.#fallback.one(call, now, cause);
+  }
+
+  /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
+  atDeadline(operation: Op, target: Target, late: (error: StoreError) => void): () => void {
+    const timeout = this.#timeoutOf([target]);
+    return afterWaiting(timeout, () => late(this.#noAnswer(timeout, operation, [target])));
+  }
+
+  #decide(
+    call: Call,
+    now: number | undefined,
+    without: (cause: unknown) => Decision,
+    arrived?: (decision: Decision) => void,
+  ): Promise<Decision> {
+    const decision = recalled(this.#store, call, now);
+    if (decision !== undefined) {
+      arrived?.(decision);
+      return Promise.resolve(decision);
+    }
+    const send = (deadline: Deadline): Promise<Decision> => {
+      const sent = this.#store.decide(call, now, deadline);
+      if (arrived !== undefined) sent.then(arrived).catch(() => {});
+      return sent;
+    };
+    return this.#run({ operation: call.op, targets: [call], send, without });
+  }
+
+  /** Runs a task once the client is connected. Rejects with the caller's own InputError, or with what `without` throws. */
+  #run<T>(task: Task<T>): Promise<T> {
+    const connected = this.#connection();
+    if (connected === undefined) return this.#send(task);
+    return connected.then(
+      () => this.#send(task),
+      (error) => this.#failed(task, nodeOf(this.#store, task.targets), error),
+    );
+  }
 
   /** Ends when the client has connected, or has had its time for that; absent where no call waits for it. */
-  function connection(): Promise<unknown> | undefined {
-    const { connecting } = store;
+  #connection(): Promise<unknown> | undefined {
+    const { connecting } = this.#store;
     if (connecting === undefined) return undefined;
-    connectBy ??= steadyNow() + LONGEST_CONNECT;
-    const wait = connectBy - steadyNow();
+    this.#connectBy ??= steadyNow() + LONGEST_CONNECT;
+    const wait = this.#connectBy - steadyNow();
     if (wait <= 0) return undefined;
     return new Promise((resolve, reject) => {
       const cancel = afterWaiting(wait, () => resolve(undefined));
@@ -141,111 +230,67 @@ export function resilient(store: AsyncStore, settings: Settings): ResilientStore
   }
 
   /**
-   * Runs an operation within its deadline. Rejects with the caller's own InputError; any other error ends in what
-   * `without` returns or throws. One promise and one timer, because it runs for each call.
+   * Sends a task where its node is in use, and ends it with the store's answer, or without it at the deadline. One promise
+   * and one timer, because it runs for each call.
    */
-  function run<T>(
-    operation: string,
-    targets: readonly Target[],
-    send: (deadline: Deadline) => Promise<T>,
-    without: (cause: unknown) => T = thrown,
-  ): Promise<T> {
-    /** Counts and logs what the node failed with. */
-    const instead = (error: unknown, node: string): T => {
-      const cause = failure(error, store.name, operation, identitiesOf(targets));
-      failed(outages, node, cause, fallback.insteadOf(targets));
-      return without(cause);
-    };
-    const start = (resolve: (result: T) => void, reject: (error: unknown) => void): void => {
-      const timeout = Math.min(...targets.map(timeoutOf));
+  #send<T>(task: Task<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { operation, targets } = task;
+      const node = nodeOf(this.#store, targets);
       const now = steadyNow();
-      const node = nodeOf(store, targets);
-      if (!outages.none && !outages.admits(node, now)) {
+      if (!this.#outages.admits(node, now)) {
         const reason = "it has failed repeatedly; calls go to it again later";
-        resolve(without(new StoreError(reason, detailsOf(operation, targets))));
+        resolve(task.without(new StoreError(reason, this.#detailsOf(operation, targets))));
         return;
       }
-      let cancel: (() => void) | undefined;
-      /** Ends the call once: with the store's answer, or at the deadline. */
+      const timeout = this.#timeoutOf(targets);
+      const deadline: NonNullable<Deadline> = { at: now + timeout };
+      let isOver = false;
       const end = (result: () => T): void => {
-        if (cancel === undefined) return;
+        if (isOver) return;
+        isOver = true;
         cancel();
-        cancel = undefined;
         try {
           resolve(result());
         } catch (cause) {
           reject(cause);
         }
       };
-      const fail = (error: unknown): void => end(() => instead(error, node));
-      const deadline: NonNullable<Deadline> = { at: now + timeout };
-      const late = (): void => fail(deadline.why ?? lateness(timeout, operation, targets));
-      let sent: Promise<T>;
-      try {
-        sent = Promise.resolve(send(deadline));
-      } catch (error) {
-        sent = Promise.reject(error);
-      }
-      // Not before the call is sent: its caller's deadline is never earlier than the store's.
-      cancel = afterWaiting(timeout, late);
       const succeed = (result: T): void =>
         end(() => {
-          if (!outages.none) outages.succeeded(node, steadyNow());
+          if (!this.#outages.none) this.#outages.succeeded(node, steadyNow());
           return result;
         });
+      const fail = (error: unknown): void => end(() => this.#failed(task, node, error));
+      const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, operation, targets));
+      const sent = sentBy(() => task.send(deadline));
+      // Not before the call is sent: its caller's deadline is never earlier than the store's.
+      const cancel = afterWaiting(timeout, late);
       const ended = sent.then(succeed, fail);
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
-      store.during?.(ended);
-    };
-    const connected = connection();
-    if (connected === undefined) return new Promise(start);
-    return connected.then(
-      () => new Promise(start),
-      (error) => instead(error, nodeOf(store, targets)),
-    );
+      this.#store.during?.(ended);
+    });
   }
 
-  function attempt(
-    call: Call,
-    now: number | undefined,
-    without?: (cause: unknown) => Decision,
-    arrived?: (decision: Decision) => void,
-  ): Promise<Decision> {
-    const decision = recalled(store, call, now);
-    if (decision !== undefined) {
-      arrived?.(decision);
-      return Promise.resolve(decision);
-    }
-    const send = (deadline: Deadline): Promise<Decision> => {
-      const sent = store.decide(call, now, deadline);
-      if (arrived !== undefined) sent.then(arrived).catch(() => {});
-      return sent;
-    };
-    return run(call.op, [call], send, without);
+  /** Counts and logs the failure of a node, and ends the task without the store. */
+  #failed<T>(task: Task<T>, node: string, error: unknown): T {
+    const { operation, targets } = task;
+    const cause = failure(error, this.name, operation, identitiesOf(targets));
+    failed(this.#outages, node, cause, this.#fallback.insteadOf(targets));
+    return task.without(cause);
   }
 
-  return {
-    name: store.name,
-    sync: false,
-    attempt: (call, now, arrived) => attempt(call, now, undefined, arrived),
-    atDeadline: (operation, target, late) => {
-      const timeout = timeoutOf(target);
-      return afterWaiting(timeout, () => late(lateness(timeout, operation, [target])));
-    },
-    without: (call, now, cause) => fallback.one(call, now, cause),
-    decide: (call, now) => attempt(call, now, (cause) => fallback.one(call, now, cause)),
-    decideAll: (calls, now) =>
-      run(
-        "limitAll",
-        calls,
-        (deadline) => store.decideAll(calls, now, deadline),
-        (cause) => fallback.several(calls, now, cause),
-      ),
-    reset: (limit, key): Promise<void> =>
-      run("reset", [{ limit, key }], (deadline) => store.reset(limit, key, deadline)),
-    getValue: (limit, key, now): Promise<State> =>
-      run("getValue", [{ limit, key }], (deadline) => store.getValue(limit, key, now, deadline)),
-  };
+  #timeoutOf(targets: readonly Target[]): number {
+    return Math.min(...targets.map(({ limit }) => limit.timeout ?? this.#timeout));
+  }
+
+  #noAnswer(timeout: number, operation: string, targets: readonly Target[]): NoAnswer {
+    return new NoAnswer(`no answer within ${timeout} ms`, this.#detailsOf(operation, targets));
+  }
+
+  #detailsOf(operation: string, targets: readonly Target[]): StoreErrorDetails {
+    return { store: this.name, operation, identity: identitiesOf(targets) };
+  }
 }
 
 /**
