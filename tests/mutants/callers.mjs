@@ -136,7 +136,7 @@ export const CALLERS = [
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose
   // deadline has passed are sent, a clock that swings mints tokens.
-  simulated("npm/tidegate/src/limiter/resilience.ts", 'isStoreError(error) && error.scope === "key"', "false"),
+  simulated("npm/tidegate/src/limiter/outages.ts", 'isStoreError(error) && error.scope === "key"', "false"),
   simulated("npm/tidegate/src/stores/postgres/request.ts", "if (pending.deadline > now) return true;", "return true;"),
   simulated(
     "crates/table/src/segment.rs",

@@ -10,7 +10,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["limit", /^limit\//],
   ["engine", /^engine\//],
   ["lease options", /^limiter\/lease\/options\.ts$/],
-  ["layers", /^limiter\/(layers(-none)?|resilience|fallback|outages|lease\/\w+)\.ts$/],
+  ["layers", /^limiter\/(layers(-none)?|resilience(-sync)?|fallback|outages|lease\/\w+)\.ts$/],
   [
     "store parts",
     /^stores\/(index|contract|failure|steps|swap|table|transactional|record|spread|turns|server-clock|addon-store)\.ts$/,

@@ -1,7 +1,8 @@
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { type Batch, type Fast, ResilientStore, resilientSync, type Settings } from "./resilience.ts";
+import { type Batch, type Fast, ResilientStore, type Settings } from "./resilience.ts";
+import { resilientSync } from "./resilience-sync.ts";
 
 /** A store that always decides, on leased tokens where it leases. */
 export interface Layered {

@@ -1,6 +1,8 @@
 /** A breaker and log lines for each node of a store that fails. */
-import { InputError, messageOf, type StoreError } from "../limit/errors.ts";
+import { InputError, isStoreError, messageOf, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
+import { steadyNow } from "../limit/steady.ts";
+import type { KeyError } from "../stores/failure.ts";
 
 interface Lines {
   /** A node of the store failed; `cause` is the client's own error, where there is one. */
@@ -43,8 +45,11 @@ const LOG_EVERY = 60_000;
 /** The most failed nodes that are kept. */
 const MOST_NODES = 1000;
 
+/** A node that fails, or did lately. Times are of the steady clock, in ms. */
 interface Node {
+  /** Consecutive ones. */
   failures: number;
+  /** From when the next probe may be sent, and how long to wait for the one after it. */
   probeAt: number;
   wait: number;
   /** When its last failure was logged, and whether its recovery has not been logged yet. */
@@ -52,9 +57,7 @@ interface Node {
   isLogged: boolean;
 }
 
-/**
- * The failed nodes of one store, by name; `""` where the store is one node. Times are monotonic, in ms.
- */
+/** The failed nodes of one store, by name; `""` where the store is one node. */
 export class Outages {
   readonly #store: string;
   readonly #log: Lines | undefined;
@@ -67,21 +70,18 @@ export class Outages {
     this.#log = log;
   }
 
-  /** Whether no node is kept as failed. */
-  get none(): boolean {
-    return this.#nodes.size === 0;
-  }
-
-  admits(name: string, now: number): boolean {
+  /** Whether a call may go to the node: after repeated failures only a probe now and then. */
+  admits(name: string): boolean {
     const node = this.#nodes.get(name);
     if (node === undefined || node.failures < FAILURES_TO_OPEN) return true;
+    const now = steadyNow();
     if (now < node.probeAt) return false;
     node.probeAt = now + node.wait;
     node.wait = Math.min(node.wait * 2, PROBE_AFTER_MOST);
     return true;
   }
 
-  succeeded(name: string, now: number): void {
+  succeeded(name: string): void {
     const node = this.#nodes.get(name);
     if (node === undefined) return;
     node.failures = 0;
@@ -90,11 +90,17 @@ export class Outages {
       node.isLogged = false;
       notify(() => this.#log?.info(`tidegate: ${this.#store}${on(name)} answers again`));
     }
-    if (now - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
+    if (steadyNow() - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
   }
 
-  /** Counts a failure; `instead` is how calls are decided meanwhile, such as "denied". */
-  failed(name: string, now: number, error: unknown, instead: string): void {
+  /** Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". */
+  failed(name: string, error: unknown, instead: string): void {
+    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead);
+    else this.#nodeFailed(name, error, instead);
+  }
+
+  #nodeFailed(name: string, error: unknown, instead: string): void {
+    const now = steadyNow();
     const node = this.#node(name);
     if (++node.failures === FAILURES_TO_OPEN) node.probeAt = now + node.wait;
     if (node.isLogged || now - node.loggedAt < LOG_EVERY) return;
@@ -103,9 +109,11 @@ export class Outages {
     this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
-  /** One key fails. `answered`: the store works, and the key's state is unusable or contended; otherwise that is unknown. */
-  keyFailed(name: string, now: number, error: StoreError, instead: string, answered: boolean): void {
-    if (answered) this.succeeded(name, now);
+  #keyFailed(name: string, error: StoreError, instead: string): void {
+    // Whether the store works, and only the key's state is unusable or contended; otherwise that is unknown.
+    const { answered = true } = Object(error.cause) as Partial<KeyError>;
+    if (answered) this.succeeded(name);
+    const now = steadyNow();
     // The line of a node that failed covers calls that waited for those that found it.
     if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;

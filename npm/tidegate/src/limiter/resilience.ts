@@ -1,12 +1,10 @@
-/** Stores that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
-import { RESERVE } from "../engine/generated/wire.ts";
+/** Stores with promises that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
 import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
-import { isInputError, isStoreError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
-import { opOf } from "../limit/evaluator.ts";
+import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, Deadline, OnStoreError, Op, SyncStore } from "../stores/contract.ts";
-import { failure, type KeyError } from "../stores/failure.ts";
+import type { AsyncStore, Call, Deadline, OnStoreError, Op } from "../stores/contract.ts";
+import { failure } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
@@ -75,16 +73,6 @@ class NoAnswer extends StoreError {}
 
 const HALF_OPEN =
   ". If that lasts while the server is up, see the client's own errors. Without any, a connection may be half-open: set the socket timeouts of the client";
-
-/** Counts a failure of the store. A mistake of the caller's is thrown on. */
-function failed(outages: Outages, node: string, error: unknown, instead: string): void {
-  if (isInputError(error)) throw error;
-  const now = steadyNow();
-  if (isStoreError(error) && error.scope === "key") {
-    const { answered = true } = Object(error.cause) as Partial<KeyError>;
-    outages.keyFailed(node, now, error, instead, answered);
-  } else outages.failed(node, now, error, error instanceof NoAnswer ? instead + HALF_OPEN : instead);
-}
 
 const rethrown = (cause: unknown): never => {
   throw cause;
@@ -237,14 +225,13 @@ export class ResilientStore implements AsyncStore {
     return new Promise((resolve, reject) => {
       const { operation, targets } = task;
       const node = nodeOf(this.#store, targets);
-      const now = steadyNow();
-      if (!this.#outages.admits(node, now)) {
+      if (!this.#outages.admits(node)) {
         const reason = "it has failed repeatedly; calls go to it again later";
         resolve(task.without(new StoreError(reason, this.#detailsOf(operation, targets))));
         return;
       }
       const timeout = this.#timeoutOf(targets);
-      const deadline: NonNullable<Deadline> = { at: now + timeout };
+      const deadline: NonNullable<Deadline> = { at: steadyNow() + timeout };
       let isOver = false;
       const end = (result: () => T): void => {
         if (isOver) return;
@@ -258,7 +245,7 @@ export class ResilientStore implements AsyncStore {
       };
       const succeed = (result: T): void =>
         end(() => {
-          if (!this.#outages.none) this.#outages.succeeded(node, steadyNow());
+          this.#outages.succeeded(node);
           return result;
         });
       const fail = (error: unknown): void => end(() => this.#failed(task, node, error));
@@ -272,11 +259,13 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  /** Counts and logs the failure of a node, and ends the task without the store. */
+  /** Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on. */
   #failed<T>(task: Task<T>, node: string, error: unknown): T {
     const { operation, targets } = task;
     const cause = failure(error, this.name, operation, identitiesOf(targets));
-    failed(this.#outages, node, cause, this.#fallback.insteadOf(targets));
+    if (isInputError(cause)) throw cause;
+    const instead = this.#fallback.insteadOf(targets);
+    this.#outages.failed(node, cause, cause instanceof NoAnswer ? instead + HALF_OPEN : instead);
     return task.without(cause);
   }
 
@@ -291,70 +280,4 @@ export class ResilientStore implements AsyncStore {
   #detailsOf(operation: string, targets: readonly Target[]): StoreErrorDetails {
     return { store: this.name, operation, identity: identitiesOf(targets) };
   }
-}
-
-/**
- * A synchronous store, with decisions in its place where it throws. It has neither deadline nor breaker: nothing else
- * runs until it returns.
- */
-export function resilientSync(
-  store: SyncStore & Partial<Fast & Batch>,
-  settings: Omit<Settings, "timeout">,
-): SyncStore & Partial<Fast & Batch> {
-  const fallback = new Fallback(settings.onStoreError, settings.denied);
-  const outages = new Outages(store.name, settings.log);
-
-  function attempt<T>(targets: readonly Pick<Call, "limit">[], run: () => T, instead?: (cause: unknown) => T): T {
-    try {
-      const result = run();
-      if (!outages.none) outages.succeeded("", steadyNow());
-      return result;
-    } catch (error) {
-      failed(outages, "", error, fallback.insteadOf(targets));
-      if (instead === undefined) throw error;
-      return instead(error);
-    }
-  }
-
-  const guarded: SyncStore & Partial<Fast & Batch> = {
-    name: store.name,
-    sync: true,
-    decide: (call, now) =>
-      attempt(
-        [call],
-        () => store.decide(call, now),
-        (cause) => fallback.one(call, now, cause),
-      ),
-    decideAll: (calls, now) =>
-      attempt(
-        calls,
-        () => store.decideAll(calls, now),
-        (cause) => fallback.several(calls, now, cause),
-      ),
-    reset: (limit, key) => attempt([{ limit }], () => store.reset(limit, key)),
-    getValue: (limit, key, now) => attempt([{ limit }], () => store.getValue(limit, key, now)),
-  };
-  if (store.decideFast !== undefined) {
-    // Not by `attempt`: two closures per decision.
-    guarded.decideFast = (limit, key, count, flags, now) => {
-      try {
-        const decision = (store as Fast).decideFast(limit, key, count, flags, now);
-        if (!outages.none) outages.succeeded("", steadyNow());
-        return decision;
-      } catch (error) {
-        failed(outages, "", error, fallback.insteadOf([{ limit }]));
-        const call: Call = { op: opOf(flags), limit, key, count, reserve: (flags & RESERVE) !== 0 };
-        return fallback.one(call, now, error);
-      }
-    };
-  }
-  if (store.decideMany !== undefined) {
-    guarded.decideMany = (limit, keys, count, now) =>
-      attempt(
-        [{ limit }],
-        () => (store as Batch).decideMany(limit, keys, count, now),
-        (cause) => keys.map((key) => fallback.one({ op: "take", limit, key, count, reserve: false }, now, cause)),
-      );
-  }
-  return guarded;
 }
