@@ -292,6 +292,20 @@ describe("a function that is not part of the limiter", () => {
   ]);
 });
 
-test("a limiter in Vue's reactive() or ref() stays itself: they make a proxy, through which a call throws, of what has the tag 'Object'", () => {
+test("a limiter in Vue's reactive() or ref() stays itself: they make a proxy of what has the tag 'Object'", () => {
   expect(Object.prototype.toString.call(limits)).toBe("[object Limiter]");
+});
+
+test("the methods of a limiter work when they are taken out of it, through a proxy such as valtio's, and inherited", () => {
+  const made = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE, capacity: 9 } });
+  const { limit, block, limitAll } = made;
+  expect(limit("api").remaining).toBe(8);
+  expect(limitAll([{ name: "api" }]).decisions[0]?.remaining).toBe(7);
+  expect(new Proxy(made, {}).limit("api").remaining).toBe(6);
+  expect((Object.create(made) as typeof made).limit("api").remaining).toBe(5);
+  // What valtio makes of an object: one of its class, with its own properties.
+  const copy = Object.create(Object.getPrototypeOf(made), Object.getOwnPropertyDescriptors(made)) as typeof made;
+  expect(copy.limit("api").remaining).toBe(4);
+  expect(block("api", { for: MINUTE }).retryAfter).toBe(MINUTE);
+  expect(Object.keys(made)).toEqual(["store", "names"]);
 });

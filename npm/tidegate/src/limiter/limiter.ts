@@ -123,9 +123,14 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     if (this.#leases !== undefined) this.#limits.refuseShards();
     this.#layered = layered.store;
     if ("decideFast" in layered.store) this.#fast = layered.store as unknown as Fast;
+    // A method works apart from this object: passed on, through a proxy, or inherited, where private fields are absent.
+    for (const name of Object.getOwnPropertyNames(Limiter.prototype) as "limit"[]) {
+      if ((name as string) === "constructor") continue;
+      Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true });
+    }
   }
 
-  /** Vue makes no proxy of what is no plain object: a proxy lacks the private fields, so every call through it would throw. */
+  /** Vue makes no proxy of what is no plain object: through one, the store would lack its private fields. */
   get [Symbol.toStringTag](): string {
     return "Limiter";
   }

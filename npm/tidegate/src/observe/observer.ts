@@ -121,24 +121,8 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     checkAll: several("checkAll"),
     limitMany: many,
   };
-  const observed = Object.create(limiter) as Record<string, unknown>;
-  // Every method is bound to the limiter itself: an object that inherits from it lacks its private fields.
-  for (const [name, method] of methodsOf(limiter)) {
-    const value = Object.hasOwn(overrides, name) ? overrides[name] : method.bind(limiter);
-    Object.defineProperty(observed, name, { value });
-  }
-  return observed as unknown as L;
-}
-
-/** The methods of a limiter, inherited and own: an observed limiter can be observed again. */
-function* methodsOf(limiter: object): Generator<[string, (...args: never[]) => unknown]> {
-  const found = new Set<string>(["constructor"]);
-  for (let part = limiter; part !== null && part !== Object.prototype; part = Object.getPrototypeOf(part)) {
-    for (const name of Object.getOwnPropertyNames(part)) {
-      const method = (limiter as Record<string, unknown>)[name];
-      if (found.has(name) || typeof method !== "function") continue;
-      found.add(name);
-      yield [name, method as (...args: never[]) => unknown];
-    }
-  }
+  const properties = Object.entries(overrides).map(
+    ([name, value]) => [name, { value, writable: true, configurable: true }] as const,
+  );
+  return Object.create(limiter, Object.fromEntries(properties)) as L;
 }
