@@ -158,6 +158,16 @@ test("version 3 serves calls that it knows, and refuses blocks until it is migra
   expect(await store.decide(take(minute, "k"), 60_999)).toMatchObject({ ok: false, retryAt: 61_000 });
 });
 
+test("an upgrade waits for no reader of the table, such as pg_dump: calls would wait behind it", async () => {
+  await fresh("read");
+  const pool = fixture.pool({ database: "read", options: "-c lock_timeout=1000" });
+  await pool.query(migration().replace("SELECT 7", "SELECT 6"));
+  const reader = await pool.connect();
+  await reader.query("BEGIN; SELECT FROM tidegate.states");
+  await migrate(pool).finally(() => reader.release(true));
+  expect((await pool.query("SELECT tidegate.version()")).rows).toEqual([{ version: 7 }]);
+});
+
 test("a schema that is newer than the package is left alone: the error says to update the package", async () => {
   await fresh("newer");
   const pool = fixture.pool({ database: "newer" });

@@ -94,11 +94,13 @@ IF present = ${VERSION} THEN
 ELSIF present > ${VERSION} THEN
   RAISE EXCEPTION 'tidegate: the schema has version %, and this package has ${VERSION}: update the package', present;
 END IF;
--- Version 1 had a row for each shard, and a function "id" that would make calls of the new one ambiguous.
+-- Version 1 had a row for each shard, and a function "id" that would make calls of the new one ambiguous. Later versions do
+-- not alter the table: that waits for all who read it, such as pg_dump, and every call waits behind it.
 IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${literal} AND tablename = 'states') THEN
   DROP FUNCTION IF EXISTS ${name}.id(text, text, int);
   DELETE FROM ${name}.states WHERE position('/'::bytea IN id) > 0
     AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
+  ALTER TABLE ${name}.states ADD COLUMN IF NOT EXISTS full_at float8 NOT NULL DEFAULT 'Infinity';
 END IF;
 -- Functions of version 2 that have one more argument now: with both, calls of the old one would be ambiguous.
 IF present = 2 THEN

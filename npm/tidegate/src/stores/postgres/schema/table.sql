@@ -11,4 +11,3 @@ CREATE TABLE IF NOT EXISTS tidegate.states (
   fillfactor = 50,
   autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0
 );
-ALTER TABLE tidegate.states ADD COLUMN IF NOT EXISTS full_at float8 NOT NULL DEFAULT 'Infinity';
