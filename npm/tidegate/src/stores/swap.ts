@@ -113,8 +113,7 @@ export class Swaps<Version> {
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
-  /** Ms that the last two reads took: a single one may have waited for a connection. */
-  #readTimes: readonly [number, number] = [0, 0];
+  readonly #reads = new ReadTimes();
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];
@@ -184,106 +183,173 @@ export class Swaps<Version> {
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
-    const enough = now + (this.#database.trips ?? TRIPS) * Math.min(...this.#readTimes);
+    const enough = now + (this.#database.trips ?? TRIPS) * this.#reads.usual;
     return left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: number): Promise<void> {
     let calls = batch;
-    for (let attempts = 1; ; attempts++) {
-      let failure: unknown;
-      try {
-        calls = this.#worthwhile(calls);
-        // Every caller has been answered: what is taken now would be lost.
-        if (calls.length === 0) return;
-        const ends = await this.#attempt(ids, calls, until);
-        if (!(ends instanceof KeyError)) {
-          for (const end of ends) end();
-          calls = calls.slice(ends.length);
-          attempts = 0;
-          continue;
-        }
-        failure = ends;
-      } catch (error) {
-        const busy = this.#database.busy?.(error);
-        if (busy === undefined) throw error;
-        failure = busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error;
+    let refusals = 0;
+    for (;;) {
+      calls = this.#worthwhile(calls);
+      // Every caller has been answered: what is taken now would be lost.
+      if (calls.length === 0) return;
+      const outcome = await this.#attempt(ids, calls, until);
+      if ("refused" in outcome) {
+        await pauseAfter(++refusals, outcome.refused, calls, until);
+      } else {
+        for (const end of outcome.ends) end();
+        calls = calls.slice(outcome.ends.length);
+        refusals = 0;
       }
-      // Longer each time and never the same, so that callers that met once do not meet again.
-      const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** attempts);
-      const times = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-      const message = `not stored in ${times}: ${messageOf(failure)}`;
-      const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
-      for (const { deadline } of calls) deadline.why = notStored;
-      if (performance.now() + pause > until) throw notStored;
-      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 
+  /** Rejects where another attempt would fail, too. */
+  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<Outcome> {
+    try {
+      const attempt = new Attempt(this.#database, calls, until, this.#reads);
+      const ends = await attempt.decide(ids);
+      const refused = await attempt.write();
+      return refused === undefined ? { ends } : { refused };
+    } catch (error) {
+      const busy = this.#database.busy?.(error);
+      if (busy === undefined) throw error;
+      return {
+        refused: busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error,
+      };
+    }
+  }
+}
+
+/** What an attempt came to: how the calls that it decided on end, or why nothing was written, though another may succeed. */
+type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown };
+
+/** Sets why the calls are not stored yet, and pauses. Rejects where no time is left for another attempt. */
+async function pauseAfter(refusals: number, failure: unknown, calls: readonly Waiting[], until: number): Promise<void> {
+  const times = refusals === 1 ? "1 attempt" : `${refusals} attempts`;
+  const message = `not stored in ${times}: ${messageOf(failure)}`;
+  const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
+  for (const { deadline } of calls) deadline.why = notStored;
+  // Longer each time and never the same, so that callers that met once do not meet again.
+  const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** refusals);
+  if (performance.now() + pause > until) throw notStored;
+  await new Promise((resolve) => setTimeout(resolve, pause));
+}
+
+/** Ms that the last two reads took: a single one may have waited for a connection. */
+class ReadTimes {
+  #times: readonly [number, number] = [0, 0];
+
+  get usual(): number {
+    return Math.min(...this.#times);
+  }
+
+  add(ms: number): void {
+    this.#times = [this.#times[1], ms];
+  }
+}
+
+/** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
+class Attempt<Version> implements Transaction {
+  readonly #database: Swappable<Version>;
+  readonly #calls: readonly Waiting[];
+  readonly #until: number;
+  readonly #times: ReadTimes;
+  readonly #seen = new Map<string, Entry<Version>>();
+  readonly #writes = new Map<string, Write>();
+  #reads = 0;
+  /** The error of the read that failed. */
+  #lost: { readonly error: unknown } | undefined;
+
+  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: number, times: ReadTimes) {
+    this.#database = database;
+    this.#calls = calls;
+    this.#until = until;
+    this.#times = times;
+  }
+
+  async get(id: string): Promise<State | null> {
+    if (!this.#seen.has(id)) await this.#load([id]);
+    const written = this.#writes.get(id);
+    if (written !== undefined) return written.state;
+    const { value } = this.#seen.get(id) as Entry<Version>;
+    return value === undefined ? null : this.#database.decode(value as never);
+  }
+
+  set(id: string, state: State, fullAt: number, now: number): void {
+    this.#writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK });
+  }
+
+  delete(id: string): void {
+    this.#writes.set(id, { state: null, dropIn: SLACK });
+  }
+
   /**
-   * Decides on the calls and writes it; otherwise the reason why nothing was written. Where the process is slow, it decides
-   * on the first calls alone, so that the rest of their time is left for the write.
+   * Decides on the calls in order, and returns how they end once this is written. Where the process is slow, it decides on
+   * the first calls alone, so that the rest of their time is left for the write.
    */
-  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<End[] | KeyError> {
-    const database = this.#database;
-    const { unanswered } = database;
-    const seen = new Map<string, Entry<Version>>();
-    const writes = new Map<string, Write>();
-    let reads = 0;
-    let lost: { error: unknown } | undefined;
-    const load = async (some: readonly string[]): Promise<void> => {
-      reads++;
-      if (unanswered?.read !== undefined) for (const { deadline } of calls) deadline.why ??= unanswered.read;
-      const sent = performance.now();
-      try {
-        const entries = await database.read(some, until);
-        this.#readTimes = [this.#readTimes[1], performance.now() - sent];
-        for (const [i, id] of some.entries()) seen.set(id, entries[i] as Entry<Version>);
-      } catch (error) {
-        lost = { error };
-        throw error;
-      }
-    };
-    const states: Transaction = {
-      async get(id) {
-        if (!seen.has(id)) await load([id]);
-        const written = writes.get(id);
-        if (written !== undefined) return written.state;
-        const { value } = seen.get(id) as Entry<Version>;
-        return value === undefined ? null : database.decode(value as never);
-      },
-      set: (id, state, fullAt, now) => void writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK }),
-      delete: (id) => void writes.set(id, { state: null, dropIn: SLACK }),
-    };
-    if (ids.length > 1 && database.sharding === undefined) await load(ids);
+  async decide(ids: readonly string[]): Promise<End[]> {
+    if (ids.length > 1 && this.#database.sharding === undefined) await this.#load(ids);
     const ends: End[] = [];
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
     let enough = Infinity;
-    for (const { body, now = Date.now(), resolve, reject } of calls) {
+    for (const call of this.#calls) {
       if (performance.now() > enough) break;
-      try {
-        const result = await body(new Steps(states, database.name, now, database.sharding));
-        ends.push(() => resolve(result));
-      } catch (error) {
-        // A failure of the database is every call's; any other is of this call alone.
-        if (lost !== undefined) throw lost.error;
-        ends.push(() => reject(error));
-      }
-      if (ends.length === 1) enough = (performance.now() + firstDeadline(calls, until)) / 2;
+      ends.push(await this.#endOf(call));
+      if (ends.length === 1) enough = (performance.now() + firstDeadline(this.#calls, this.#until)) / 2;
     }
+    return ends;
+  }
+
+  async #endOf({ body, now = Date.now(), resolve, reject }: Waiting): Promise<End> {
+    const { name, sharding } = this.#database;
+    try {
+      const result = await body(new Steps(this, name, now, sharding));
+      return () => resolve(result);
+    } catch (error) {
+      // A failure of the database is every call's; any other is of this call alone.
+      if (this.#lost !== undefined) throw this.#lost.error;
+      return () => reject(error);
+    }
+  }
+
+  /** Writes what was decided. Returns why nothing was written, where another attempt may succeed. */
+  async write(): Promise<KeyError | undefined> {
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
-    if (writes.size === 0 && reads < 2) return ends;
-    if (unanswered !== undefined) for (const { deadline } of calls) deadline.why ??= unanswered.write;
-    const first = firstDeadline(calls, until);
+    if (this.#writes.size === 0 && this.#reads < 2) return undefined;
+    const { unanswered, comparesAll } = this.#database;
+    if (unanswered !== undefined) this.#explain(unanswered.write);
+    const first = firstDeadline(this.#calls, this.#until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
-    const unread = [...writes.keys()].filter((id) => !seen.has(id));
-    const all = [...seen.keys(), ...unread];
-    if (database.comparesAll === true && unread.length > 0) await load(unread);
-    const changes = all.map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
-    if (await database.swap(changes, until, first)) return ends;
+    const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
+    if (comparesAll === true && unread.length > 0) await this.#load(unread);
+    const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
+    const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
+    if (await this.#database.swap(changes, this.#until, first)) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
       true,
     );
+  }
+
+  async #load(ids: readonly string[]): Promise<void> {
+    this.#reads++;
+    const { unanswered } = this.#database;
+    if (unanswered?.read !== undefined) this.#explain(unanswered.read);
+    const sent = performance.now();
+    try {
+      const entries = await this.#database.read(ids, this.#until);
+      this.#times.add(performance.now() - sent);
+      for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
+    } catch (error) {
+      this.#lost = { error };
+      throw error;
+    }
+  }
+
+  /** Sets why the calls are late if the database does not answer. */
+  #explain(why: Error): void {
+    for (const { deadline } of this.#calls) deadline.why ??= why;
   }
 }
