@@ -36,10 +36,11 @@ const ROUND_TRIP = 5;
 const LEAST_REST = 3;
 
 const deadlines = (requests: readonly PendingRequest[]): number[] => requests.map(({ deadline }) => deadline);
+const lastDeadline = (requests: readonly PendingRequest[]): number => Math.max(...deadlines(requests));
 
 /** ms before its deadline from which a request is not sent where its statement has to wait for a lock. */
 function marginOf(requests: readonly PendingRequest[]): number {
-  const rest = Math.max(...deadlines(requests)) - performance.now();
+  const rest = lastDeadline(requests) - performance.now();
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
 }
 
@@ -50,13 +51,31 @@ export interface LockedRequests {
   separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[];
 }
 
+/**
+ * How calls are carried out: by a function, in one statement; after a serialization failure by a procedure, in transactions
+ * at READ COMMITTED, which wait and do not fail; where that does not work here, by the function only.
+ */
+type Way = "function" | "procedure" | "function only";
+
+/** A batch on its way: what is left of it, and what its statements have found. */
+interface Course {
+  readonly kind: Kind;
+  /** ms for a lock, where the rows are locked. */
+  readonly wait: number | undefined;
+  requests: PendingRequest[];
+  /** The statement that is out is the first one, the second one, and so on. */
+  tries: number;
+  /** A statement was undone at the deadline of its first request: those after it end at that of the last one. */
+  late: boolean;
+  /** The table itself seems to be locked. */
+  tableLocked: boolean;
+}
+
 export class Executor {
   readonly #options: QueueOptions;
   readonly #transport: Transport;
   readonly #locked: LockedRequests;
-  /** After a serialization failure: calls run in transactions at READ COMMITTED, which wait and do not fail. */
-  #committed = false;
-  #noProcedure = false;
+  #way: Way = "function";
 
   constructor(options: QueueOptions, locked: LockedRequests) {
     this.#options = options;
@@ -66,66 +85,48 @@ export class Executor {
 
   /** Settles every request of the batch, or moves it to the locked ones. `wait`: ms for a lock, where the rows are locked. */
   async execute(kind: Kind, batch: readonly PendingRequest[], wait?: number): Promise<void> {
-    const { timeout, transaction, schema } = this.#options;
+    const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.deadline = Math.min(pending.deadline, latest);
-    let requests: PendingRequest[] = [...batch];
-    let late = false;
-    let tableLocked = false;
-    for (let tries = 1; ; tries++) {
-      const strict = tableLocked || wait !== undefined;
-      requests = stillWaiting(requests, strict ? marginOf(requests) : LEAST_REST);
-      if (requests.length === 0) return;
-      const last = Math.max(...deadlines(requests));
-      const bounds = transaction ? undefined : this.#bounds(requests, strict, late, wait);
-      const committed = this.#committed && kind === "call" && !transaction;
+    const course: Course = { kind, wait, requests: [...batch], tries: 1, late: false, tableLocked: false };
+    for (; ; course.tries++) {
+      course.requests = stillWaiting(course.requests, mayWaitLong(course) ? marginOf(course.requests) : LEAST_REST);
+      if (course.requests.length === 0) return;
+      const byProcedure = this.#way === "procedure" && kind === "call" && !transaction;
       try {
-        const call = this.#callOf(kind, requests, committed);
-        call.resolve(await this.#transport.send(() => statementOf(schema, call, bounds, committed), last));
-        // A clock of the caller's may not be the table's.
-        for (const { created, now, ids } of requests) {
-          if (created && now === undefined) void this.#options.cleanup?.created(ids[0] as string);
-        }
+        await this.#send(course, byProcedure);
         return;
       } catch (error) {
-        const fault = faultOf(error, schema);
-        const undone = wait !== undefined && fault.code === STATEMENT_TIMEOUT ? "lock" : fault.undone;
-        if (committed && fault.noProcedure) {
-          this.#committed = false;
-          this.#noProcedure = true;
-        } else if (undone === undefined || transaction) {
-          await this.#failed(kind, requests, fault, error, wait);
-          return;
-        } else if (undone === "late") {
-          late = true;
-        } else if (undone === "lock") {
-          if (wait !== undefined) {
-            const ids = requests.flatMap((pending) => pending.ids.filter((id) => this.#locked.has(id)));
-            this.#locked.separate(requests, new Set(ids), error);
-            return;
-          }
-          const ids = await this.lockedIds(requests);
-          tableLocked = ids === undefined;
-          if (ids !== undefined) requests = this.#locked.separate(requests, ids, error);
-        } else {
-          const what = `concurrent transactions undid it until its deadline (${fault.code})`;
-          for (const pending of requests) pending.failAtDeadline(what, error);
-          if (undone === "conflict" && !this.#committed && !this.#noProcedure) this.#committed = true;
-          else if (!(await pause(tries, last))) for (const pending of requests) pending.fail(what, error, "key");
-        }
+        if (!(await this.#mayRepeat(course, error, byProcedure))) return;
       }
     }
   }
 
-  #bounds(requests: readonly PendingRequest[], strict: boolean, late: boolean, wait: number | undefined): Bounds {
+  /** Sends the requests in one statement, and resolves them by its reply. */
+  async #send(course: Course, byProcedure: boolean): Promise<void> {
+    const { transaction, schema, cleanup } = this.#options;
+    const { kind, requests } = course;
+    const bounds = transaction ? undefined : this.#boundsOf(course);
+    const call = callOf(kind, requests, byProcedure);
+    call.resolve(
+      await this.#transport.send(() => statementOf(schema, call, bounds, byProcedure), lastDeadline(requests)),
+    );
+    // A clock of the caller's may not be the table's.
+    for (const { created, now, ids } of requests) {
+      if (created && now === undefined) void cleanup?.created(ids[0] as string);
+    }
+  }
+
+  #boundsOf({ requests, wait, late, tableLocked }: Course): Bounds {
     const now = performance.now();
-    const [first, last] = [Math.min(...deadlines(requests)), Math.max(...deadlines(requests))];
+    const first = Math.min(...deadlines(requests));
     // A statement that may wait for long ends in time for the first of its requests.
-    if (strict) {
+    if (mayWaitLong({ wait, tableLocked })) {
       const lock = Math.min(wait ?? this.#options.timeout, first - now - ROUND_TRIP);
       return { lock, undo: first - ROUND_TRIP };
     }
+    const last = lastDeadline(requests);
     // Under load some request is always close to its deadline: it undoes the statement of the others once at most.
     return {
       lock: Math.min((last - now) * LOCK_PART, LOCK_WAIT),
@@ -133,14 +134,29 @@ export class Executor {
     };
   }
 
+  /** Whether another statement is to be sent for what is left of the batch; `false`: its requests are settled or moved. */
+  async #mayRepeat(course: Course, error: unknown, byProcedure: boolean): Promise<boolean> {
+    const { transaction, schema } = this.#options;
+    const fault = faultOf(error, schema);
+    if (byProcedure && fault.noProcedure) {
+      this.#way = "function only";
+      return true;
+    }
+    const undone = course.wait !== undefined && fault.code === STATEMENT_TIMEOUT ? "lock" : fault.undone;
+    if (undone === undefined || transaction) {
+      await this.#failed(course, fault, error);
+      return false;
+    }
+    if (undone === "late") {
+      course.late = true;
+      return true;
+    }
+    if (undone === "lock") return this.#leaveLocked(course, error);
+    return this.#outlast(course, undone, `concurrent transactions undid it until its deadline (${fault.code})`, error);
+  }
+
   /** Rejects the requests of a statement that failed for good. */
-  async #failed(
-    kind: Kind,
-    requests: readonly PendingRequest[],
-    fault: Fault,
-    error: unknown,
-    wait?: number,
-  ): Promise<void> {
+  async #failed({ kind, requests, wait }: Course, fault: Fault, error: unknown): Promise<void> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
       for (const pending of requests) await this.execute(kind, [pending], wait);
@@ -151,28 +167,63 @@ export class Executor {
     for (const pending of requests) pending.fail(fault.message, cause, scope);
   }
 
-  #callOf(kind: Kind, requests: readonly PendingRequest[], committed: boolean): FunctionCall {
-    if (kind === "read") return readRows(requests);
-    if (kind === "reset") return forgetRows(requests);
-    const [first] = requests as [PendingRequest];
-    return requests.length === 1 && first.takes && !committed ? takeRow(first) : callRows(requests, committed);
+  /** Moves the requests on locked rows. `false`: those are all of them. */
+  async #leaveLocked(course: Course, error: unknown): Promise<boolean> {
+    const { requests } = course;
+    if (course.wait !== undefined) {
+      const known = requests.flatMap(({ ids }) => ids.filter((id) => this.#locked.has(id)));
+      this.#locked.separate(requests, new Set(known), error);
+      return false;
+    }
+    const ids = await this.lockedIds(requests);
+    course.tableLocked = ids === undefined;
+    if (ids !== undefined) course.requests = this.#locked.separate(requests, ids, error);
+    return true;
+  }
+
+  /** After concurrent transactions: the procedure where that may help, or a pause. `false`: no time is left, for `reason`. */
+  async #outlast(
+    { requests, tries }: Course,
+    undone: "conflict" | "deadlock",
+    reason: string,
+    error: unknown,
+  ): Promise<boolean> {
+    for (const pending of requests) pending.failAtDeadline(reason, error);
+    if (undone === "conflict" && this.#way === "function") {
+      this.#way = "procedure";
+      return true;
+    }
+    if (await pause(tries, lastDeadline(requests))) return true;
+    for (const pending of requests) pending.fail(reason, error, "key");
+    return false;
   }
 
   /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */
   async lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
-    const last = Math.max(...deadlines(requests));
     let locked: string[] = [];
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))], (ids) => {
       locked = ids;
     });
     try {
-      call.resolve(await this.#transport.send(() => statementOf(this.#options.schema, call), last));
+      const statement = () => statementOf(this.#options.schema, call);
+      call.resolve(await this.#transport.send(statement, lastDeadline(requests)));
       return new Set(locked);
     } catch (error) {
       const { undone } = faultOf(error, this.#options.schema);
       return undone === "conflict" || undone === "deadlock" ? new Set() : undefined;
     }
   }
+}
+
+/** Whether a statement may wait for a lock until a deadline. */
+const mayWaitLong = ({ wait, tableLocked }: Pick<Course, "wait" | "tableLocked">): boolean =>
+  tableLocked || wait !== undefined;
+
+function callOf(kind: Kind, requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
+  if (kind === "read") return readRows(requests);
+  if (kind === "reset") return forgetRows(requests);
+  const [first] = requests as [PendingRequest];
+  return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests, byProcedure);
 }
 
 /** ms; the pause is drawn evenly from 0 to twice as much each time, and never above the last. */
