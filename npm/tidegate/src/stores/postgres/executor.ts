@@ -4,7 +4,7 @@ import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
 import { type Kind, type PendingRequest, stillWaiting } from "./request.ts";
 import { callRows, type FunctionCall, forgetRows, lockedRows, readRows, takeRow } from "./statements.ts";
-import { type Bounds, NotSent, statementOf, Transport } from "./transport.ts";
+import { type Bounds, boundedStatementOf, NotSent, statementOf, Transport } from "./transport.ts";
 
 export interface QueueOptions {
   readonly send: Send;
@@ -107,11 +107,11 @@ export class Executor {
   async #send(course: Course, byProcedure: boolean): Promise<void> {
     const { transaction, schema, cleanup } = this.#options;
     const { kind, requests } = course;
-    const bounds = transaction ? undefined : this.#boundsOf(course);
     const call = callOf(kind, requests, byProcedure);
-    call.resolve(
-      await this.#transport.send(() => statementOf(schema, call, bounds, byProcedure), lastDeadline(requests)),
-    );
+    const bounds = this.#boundsOf(course);
+    const make = () =>
+      transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, bounds, byProcedure);
+    call.read(await this.#transport.send(make, lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {
       if (created && now === undefined) void cleanup?.created(ids[0] as string);
@@ -200,16 +200,12 @@ export class Executor {
 
   /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */
   async lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
-    let locked: string[] = [];
-    const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))], (ids) => {
-      locked = ids;
-    });
+    const { schema } = this.#options;
+    const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);
     try {
-      const statement = () => statementOf(this.#options.schema, call);
-      call.resolve(await this.#transport.send(statement, lastDeadline(requests)));
-      return new Set(locked);
+      return new Set(call.read(await this.#transport.send(() => statementOf(schema, call), lastDeadline(requests))));
     } catch (error) {
-      const { undone } = faultOf(error, this.#options.schema);
+      const { undone } = faultOf(error, schema);
       return undone === "conflict" || undone === "deadlock" ? new Set() : undefined;
     }
   }

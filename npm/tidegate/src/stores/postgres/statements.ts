@@ -7,13 +7,13 @@ import { combined } from "../../limit/combined.ts";
 import type { Statement } from "./client.ts";
 import type { PendingRequest } from "./request.ts";
 
-/** A function of the schema with its arguments, and what to do with the text that it returns. */
-export interface FunctionCall {
+/** A function of the schema with its arguments, and what to do with the text that it returns: it resolves the requests. */
+export interface FunctionCall<T = void> {
   readonly name: string;
   /** The types of the arguments: all are sent as text. */
   readonly types: readonly string[];
   readonly values: Statement["values"];
-  resolve(reply: unknown): void;
+  read(reply: unknown): T;
 }
 
 /** What is stored in a row: a state, nothing, or `"corrupt"`. */
@@ -85,7 +85,7 @@ export function takeRow(pending: PendingRequest): FunctionCall {
       clockOf(pending),
       ...since.values,
     ],
-    resolve(reply) {
+    read(reply) {
       const [clock, value, ts, note] = partsOf(reply, ",", 3);
       const state = stateOf(value, ts);
       pending.created = note === "new";
@@ -97,9 +97,9 @@ export function takeRow(pending: PendingRequest): FunctionCall {
 
 /**
  * Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that.
- * `committed`: for the procedure, which is called where the function was found before.
+ * `byProcedure`: by the procedure, which is called where the function was found before.
  */
-export function callRows(batch: readonly PendingRequest[], committed = false): FunctionCall {
+export function callRows(batch: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
   const specs = new Map<string, number>();
@@ -132,8 +132,8 @@ export function callRows(batch: readonly PendingRequest[], committed = false): F
     }
   }
   const [ops, ...floats] = numbers as [number[], ...number[][]];
-  const blocks = !committed && ops.includes(OPS.block);
-  const since = sinceOf(!blocks && !committed && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
+  const blocks = !byProcedure && ops.includes(OPS.block);
+  const since = sinceOf(!blocks && !byProcedure && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
   return {
     name: blocks ? "block_rows" : "call_rows",
     types: [
@@ -152,7 +152,7 @@ export function callRows(batch: readonly PendingRequest[], committed = false): F
       clockOf(batch[0] as PendingRequest),
       ...since.values,
     ],
-    resolve(reply) {
+    read(reply) {
       const { now, at } = rowsOf(reply);
       const states = ids.map((_, i) => at(i));
       for (const pending of batch) repeat(pending, states, rows, now);
@@ -192,7 +192,7 @@ export function readRows(batch: readonly PendingRequest[]): FunctionCall {
     name: "read_rows",
     types: ["bytea[]", "float8"],
     values: [byteasOf(batch.map(({ ids }) => ids[0] as string)), clockOf(batch[0] as PendingRequest)],
-    resolve(reply) {
+    read(reply) {
       const { now, at } = rowsOf(reply);
       for (const [i, pending] of batch.entries()) {
         const { request } = pending;
@@ -213,22 +213,22 @@ export function forgetRows(batch: readonly PendingRequest[]): FunctionCall {
     name: "forget_rows",
     types: ["bytea[]"],
     values: [byteasOf(batch.map(({ ids }) => ids[0] as string).sort(inOrder))],
-    resolve(reply) {
+    read(reply) {
       partsOf(reply, ",", 1);
       for (const pending of batch) pending.resolve(undefined);
     },
   };
 }
 
-/** Finds those of these rows that another transaction has locked: `found` gets their ids. */
-export function lockedRows(ids: readonly string[], found: (locked: string[]) => void): FunctionCall {
+/** Finds those of these rows that another transaction has locked: their ids. */
+export function lockedRows(ids: readonly string[]): FunctionCall<string[]> {
   return {
     name: "locked_rows",
     types: ["bytea[]"],
     values: [byteasOf(ids)],
-    resolve(reply) {
+    read(reply) {
       const places = String(reply) === "" ? [] : String(reply).split(",");
-      found(places.map((place) => ids[Number(place) - 1] ?? ""));
+      return places.map((place) => ids[Number(place) - 1] ?? "");
     },
   };
 }

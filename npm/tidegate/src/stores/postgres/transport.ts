@@ -21,34 +21,60 @@ export class NotSent extends Error {}
 
 const texts = new Map<string, string>();
 
-/**
- * The statement of a function. With bounds, the server stops waiting for locks, and undoes the statement when it is late.
- * `committed`: by the procedure, in a transaction of its own at READ COMMITTED.
- */
-export function statementOf(
-  schema: string,
-  { name, types, values }: FunctionCall,
-  bounds?: Bounds,
-  committed = false,
-): Statement {
-  const key = `${schema} ${name} ${types.length} ${bounds === undefined} ${committed}`;
-  let text = texts.get(key);
+/** The text of that name, made by the first caller. */
+function cached(name: string, make: () => string): string {
+  let text = texts.get(name);
   if (text === undefined) {
-    const typed = types.map((type, i) => (type === "text" ? `$${i + 1}::text` : `$${i + 1}::text::${type}`)).join(", ");
-    const [lock, most] = [`$${types.length + 1}::text`, `$${types.length + 2}::text::float8`];
-    const call = `${schema}.${name}(${typed})`;
-    // CASE fixes the order. The setting ends with the transaction, which is this statement.
-    const limited = `CASE WHEN set_config('lock_timeout', ${lock}, true) <> '' THEN ${call} END`;
-    text = committed
-      ? `CALL ${schema}.${name}_committed(${typed}, ${lock}, ${most})`
-      : bounds === undefined
-        ? `SELECT ${call} AS answer`
-        : `SELECT ${schema}.in_time(${limited}, ${most}) AS answer`;
-    texts.set(key, text);
+    text = make();
+    texts.set(name, text);
   }
-  if (bounds === undefined) return statement(text, values);
-  const rest = Math.max(1, bounds.undo - performance.now());
-  return statement(text, [...values, String(Math.max(1, Math.round(bounds.lock))), String(rest)]);
+  return text;
+}
+
+/** The types of a function's arguments, all of which are sent as text. */
+const argumentsOf = (types: readonly string[]): string =>
+  types.map((type, i) => (type === "text" ? `$${i + 1}::text` : `$${i + 1}::text::${type}`)).join(", ");
+
+/** The statement of a function, which may take as long as it needs. */
+export function statementOf(schema: string, { name, types, values }: FunctionCall<unknown>): Statement {
+  const text = cached(
+    `${schema} ${name} ${types.length}`,
+    () => `SELECT ${schema}.${name}(${argumentsOf(types)}) AS answer`,
+  );
+  return statement(text, values);
+}
+
+/**
+ * The same within bounds: the server stops waiting for locks, and undoes the statement when it is late. `byProcedure`: in a
+ * transaction of its own at READ COMMITTED.
+ */
+export function boundedStatementOf(
+  schema: string,
+  { name, types, values }: FunctionCall<unknown>,
+  { lock, undo }: Bounds,
+  byProcedure: boolean,
+): Statement {
+  const text = cached(`${schema} ${name} ${types.length} bounded ${byProcedure}`, () => {
+    const given = argumentsOf(types);
+    const [wait, most] = [`$${types.length + 1}::text`, `$${types.length + 2}::text::float8`];
+    if (byProcedure) return `CALL ${schema}.${name}_committed(${given}, ${wait}, ${most})`;
+    // CASE fixes the order. The setting ends with the transaction, which is this statement.
+    const limited = `CASE WHEN set_config('lock_timeout', ${wait}, true) <> '' THEN ${schema}.${name}(${given}) END`;
+    return `SELECT ${schema}.in_time(${limited}, ${most}) AS answer`;
+  });
+  const rest = Math.max(1, undo - performance.now());
+  return statement(text, [...values, String(Math.max(1, Math.round(lock))), String(rest)]);
+}
+
+const notSent = (): NotSent => new NotSent("it was not sent: no connection was free before the deadline");
+
+/** Whether it will not be sent any more. A client that throws has not withdrawn it. */
+function isWithdrawn(sent: Sent): boolean {
+  try {
+    return sent.withdraw();
+  } catch {
+    return false;
+  }
 }
 
 export class Transport {
@@ -70,72 +96,50 @@ export class Transport {
    * Sends one statement before `last` (`performance.now()`, ms), or rejects. What is given up after it was sent is not
    * sent again: the server may still carry it out.
    */
-  send(make: () => Statement, last: number): Promise<unknown> {
+  async send(make: () => Statement, last: number): Promise<unknown> {
+    const begun = performance.now();
+    if (this.#lost >= this.#most) {
+      if (begun < this.#probeAt) throw new Error(`${this.#lost} statements are still unanswered`);
+      // A client may never settle what it sent to a server that is gone.
+      this.#probeAt = begun + PROBE_AFTER;
+    }
+    const makeInTime = (): Statement => {
+      if (performance.now() >= last) throw notSent();
+      return make();
+    };
+    return this.#replyOf(this.#send(makeInTime, this.#timeout), last - begun);
+  }
+
+  /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, where it was not sent by then. */
+  #replyOf(sent: Sent, rest: number): Promise<unknown> {
     const timeout = this.#timeout;
     return new Promise((resolve, reject) => {
-      const begun = performance.now();
-      if (this.#lost >= this.#most) {
-        if (begun < this.#probeAt) {
-          reject(new Error(`${this.#lost} statements are still unanswered`));
-          return;
-        }
-        // A client may never settle what it sent to a server that is gone.
-        this.#probeAt = begun + PROBE_AFTER;
-      }
-      let sent: Sent | undefined;
-      let lost = false;
+      let isLost = false;
       let timer: ReturnType<typeof setTimeout> | undefined;
-      const settled = (): void => {
-        clearTimeout(timer);
-        if (lost) this.#lost--;
-        lost = false;
-      };
-      const giveUp = (error: Error): void => {
-        lost = true;
-        this.#lost++;
-        reject(error);
-      };
-      const withdrawn = (): boolean => {
-        try {
-          return sent?.withdraw() === true;
-        } catch {
-          return false;
-        }
-      };
-      const notSent = (): NotSent => new NotSent("it was not sent: no connection was free before the deadline");
       const after = (ms: number, then: () => void): void => {
         timer = setTimeout(then, ms);
         (timer as { unref?: () => void }).unref?.();
       };
-      const atTimeout = (): void => giveUp(withdrawn() ? notSent() : new Error(`no answer within ${timeout} ms`));
-      const beforeEnd = Math.max(0, Math.floor(last - begun - beforeDeadline(last - begun)));
+      const giveUp = (error: Error): void => {
+        isLost = true;
+        this.#lost++;
+        reject(error);
+      };
+      const atTimeout = (): void => giveUp(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
+      const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
       if (beforeEnd < timeout) {
         after(beforeEnd, () => {
-          if (withdrawn()) giveUp(notSent());
+          if (isWithdrawn(sent)) giveUp(notSent());
           else after(timeout - beforeEnd, atTimeout);
         });
       } else {
         after(timeout, atTimeout);
       }
-      try {
-        sent = this.#send(() => {
-          if (performance.now() >= last) throw notSent();
-          return make();
-        }, timeout);
-        sent.reply.then(
-          (reply) => {
-            settled();
-            resolve(reply);
-          },
-          (error: unknown) => {
-            settled();
-            reject(error);
-          },
-        );
-      } catch (error) {
-        settled();
-        reject(error);
-      }
+      const settled = (): void => {
+        clearTimeout(timer);
+        if (isLost) this.#lost--;
+      };
+      Promise.resolve(sent.reply).finally(settled).then(resolve, reject);
     });
   }
 }
