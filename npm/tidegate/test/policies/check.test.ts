@@ -3,6 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isInputError } from "../../src/index.ts";
+import { examine } from "../../src/policies/check.ts";
 import { checkPolicies, definePolicies, PolicyError } from "../../src/policies/index.ts";
 import { repeated } from "../../src/policies/repeated.ts";
 import { INVALID, PLANS, VALID } from "./documents.ts";
@@ -25,6 +26,74 @@ describe("valid documents", () => {
   test.each(VALID)("$about: its limits are in force", ({ document, limits }) => {
     expect(definePolicies(document as object, { claims: () => undefined }).names).toEqual(limits);
   });
+});
+
+test("a checked document has each field that was given, and the defaults", () => {
+  const least = { name: "least", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 2 } } as const;
+  const all = {
+    name: "all",
+    limit_keys: ["ip:address", "header:X-Api-Key"],
+    match: { "jwt:plan": "pro", "query:beta": true },
+    algorithm: "fixed_window",
+    algorithm_config: { rate: 3, period: "1m", capacity: 4, maxReserved: 5, start: "first request", shards: 2 },
+    cost: { source: "query:n", default: 2, max: 3 },
+    tiers: { by: "jwt:plan", settings: { pro: { rate: 6, period: "2m" } } },
+    reserve: true,
+    shadow: true,
+    onStoreError: { local: 0.5 },
+    block: { after: 3, for: ["1m", "10m"], within: "1h" },
+  } as const;
+  const fallback_limit = {
+    ...least,
+    name: "other",
+    onStoreError: "deny",
+    cost: 2,
+    block: { after: 1, for: "1s" },
+  } as const;
+  const token = { kind: "token bucket", rate: 2, period: 1000, capacity: 2, shards: 1 };
+  const window = { kind: "fixed window", start: "first request", shards: 2 };
+  const plan = { source: "jwt", name: "plan" };
+  const plain = { keys: [], matches: [], reserve: false, shadow: false, limit: { config: token, grantable: 2 } };
+  const checked = {
+    rules: [
+      { ...plain, name: "least", cost: { default: 1, min: 1, max: 1 } },
+      {
+        name: "all",
+        keys: [
+          { source: "ip", name: "address" },
+          { source: "header", name: "x-api-key" },
+        ],
+        matches: [
+          { at: plan, equals: "pro" },
+          { at: { source: "query", name: "beta" }, equals: "true" },
+        ],
+        cost: { stated: { source: "query", name: "n" }, default: 2, min: 1, max: 3 },
+        reserve: true,
+        limit: { config: { ...window, rate: 3, period: 60_000, capacity: 4, maxReserved: 5 }, grantable: 9 },
+        tiers: {
+          by: plan,
+          settings: [
+            {
+              name: "pro",
+              limit: { config: { ...window, rate: 6, period: 120_000, capacity: 6 }, grantable: 2 ** 40 },
+            },
+          ],
+        },
+        shadow: true,
+        onStoreError: { local: 0.5 },
+        block: { after: 3, for: [60_000, 600_000], within: 3_600_000 },
+      },
+    ],
+    fallback: {
+      ...plain,
+      name: "other",
+      cost: { default: 2, min: 2, max: 2 },
+      onStoreError: "deny",
+      block: { after: 1, for: [1000], within: 86_400_000 },
+    },
+    problems: [],
+  };
+  expect(examine({ rules: [least, all], fallback_limit })).toStrictEqual(checked);
 });
 
 describe("documents with mistakes", () => {
