@@ -45,7 +45,7 @@ pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind>
         if let Some((_, kind)) = ALGORITHMS.iter().find(|(name, _)| name == text) {
             return Some(*kind);
         }
-        let hint = nearest(text, known).map(|name| format!("did you mean {}?", quoted(name)));
+        let hint = nearest(text, &known).map(|name| format!("did you mean {}?", quoted(name)));
         report.add("algorithm", expected, quoted(text), hint);
     } else {
         report.wrong("algorithm", expected, tree);
@@ -107,23 +107,48 @@ pub(crate) fn expects(field: Field) -> String {
 /// The number under the first of its names that is given.
 fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<f64> {
     let names = NUMBERS.iter().filter(|(of, _)| *of == field).map(|(_, name)| *name);
-    let mut given = names.filter_map(|name| Some((name, fields.get(name)?)));
-    let (first, tree) = given.next()?;
+    let mut given = names.filter(|name| fields.get(name).is_some());
+    let first = given.next()?;
     let checked = |value| Bound::of(field).check(value).ok();
-    let number = match tree {
+    let number = match fields.get(first)? {
         Tree::Number(value) => checked(*value),
         Tree::Text(text) if field == Field::Start && text == FIRST => Some(FIRST_REQUEST),
-        _ if TIMES.contains(&field) => ms(tree).and_then(checked),
+        tree if TIMES.contains(&field) => ms(tree).and_then(checked),
         _ => None,
     };
     if number.is_none() {
-        report.wrong(&fields.at(first), expects(field), Some(tree));
+        fields.wrong(first, expects(field), report);
     }
-    for (name, tree) in given {
+    for name in given {
         let expected = format!("absent where `{first}` is given: both set the same number");
-        report.wrong(&fields.at(name), expected, Some(tree));
+        fields.wrong(name, expected, report);
     }
     number
+}
+
+/// Tokens per period, under any of its names.
+fn rate(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) -> Option<f64> {
+    if per_second.is_none() && fields.get("rate").is_none() {
+        let remedy = "give `rate` and `period`, or `rps`, tokens a second";
+        report.add(&fields.at("rate"), expects(Field::Rate), "nothing".into(), Some(remedy.into()));
+    }
+    number(fields, Field::Rate, report)
+}
+
+/// The period in ms: that of a rate per second, or the one that is given beside `rate`.
+fn period(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) -> Option<f64> {
+    match (per_second, fields.get("period")) {
+        (Some(alias), Some(_)) if fields.get("rate").is_none() => {
+            fields.wrong("period", format!("absent where `{alias}` is given: its period is 1000 ms"), report);
+            None
+        }
+        (Some(_), None) => Some(SECOND),
+        (None, None) => {
+            fields.wrong("period", expects(Field::Period), report);
+            None
+        }
+        _ => number(fields, Field::Period, report),
+    }
 }
 
 /// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has
@@ -135,39 +160,15 @@ pub(crate) fn policy(
     report: &mut Report<'_>,
 ) -> Option<Policy> {
     let before = report.count();
-    let per_second = PER_SECOND.iter().find(|name| fields.get(name).is_some());
-    if fields.get("rate").or_else(|| fields.get(per_second?)).is_none() {
-        let expects = Bound::of(Field::Rate).expects;
-        report.add(
-            &fields.at("rate"),
-            expects.into(),
-            "nothing".into(),
-            Some("give `rate` and `period`, or `rps`, tokens a second".into()),
-        );
-    }
-    let rate = number(fields, Field::Rate, report);
-    let period = match (per_second, fields.get("period")) {
-        (Some(alias), Some(tree)) if fields.get("rate").is_none() => {
-            report.wrong(
-                &fields.at("period"),
-                format!("absent where `{alias}` is given: its period is 1000 ms"),
-                Some(tree),
-            );
-            None
-        }
-        (Some(_), None) => Some(SECOND),
-        (None, None) => {
-            report.wrong(&fields.at("period"), expects(Field::Period), None);
-            None
-        }
-        _ => number(fields, Field::Period, report),
-    };
+    let per_second = PER_SECOND.into_iter().find(|name| fields.get(name).is_some());
+    let (rate, period) = (rate(fields, per_second, report), period(fields, per_second, report));
     let mut optional = |field| number(fields, field, report);
     let (capacity, max_reserved) = (optional(Field::Capacity), optional(Field::MaxReserved));
     let (start, shards) = match shared {
         Some(rule) => (rule.start(), Some(f64::from(rule.shards()))),
         None => (optional(Field::Start), optional(Field::Shards)),
     };
+    // A rule of the systems that these aliases are from.
     if let (Some(alias), Some(rate), Some(burst)) =
         (per_second, rate, capacity.filter(|_| fields.get("burst").is_some()))
         && burst < rate

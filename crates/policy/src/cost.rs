@@ -81,12 +81,12 @@ impl Cost {
         report: &mut Report<'_>,
     ) -> Cost {
         let most = limit.map_or(Bound::of(Field::Count).max, |limit| limit.grantable);
-        let alias = config.and_then(|config| ALIASES.iter().find_map(|name| Some((config, name, config.get(name)?))));
-        if let Some((config, name, value)) = alias {
+        let alias = config.and_then(|config| Some((config, ALIASES.iter().find(|name| config.get(name).is_some())?)));
+        if let Some((config, name)) = alias {
             if tree.is_none() {
                 return Cost::aliased(config, most, report);
             }
-            report.wrong(&config.at(name), "absent where the rule has a `cost`", Some(value));
+            config.wrong(name, "absent where the rule has a `cost`", report);
         }
         match tree {
             None | Some(Tree::Number(_)) => Cost::fixed(tree, most, report),
@@ -123,9 +123,9 @@ impl Cost {
     fn aliased(config: &Fields<'_>, most: f64, report: &mut Report<'_>) -> Cost {
         let given = config.get("cost_source");
         let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));
-        if let (None, None, Some(alone)) = (given, config.get("fixed_cost"), config.get("default_cost")) {
+        if let (None, None, Some(_)) = (given, config.get("fixed_cost"), config.get("default_cost")) {
             let expected = "beside a `cost_source`: without one, every request takes `fixed_cost`";
-            report.wrong(&config.at("default_cost"), expected, Some(alone));
+            config.wrong("default_cost", expected, report);
         }
         let mut cost = |name: &str, used: bool| {
             let most = if used { most } else { Bound::of(Field::Count).max };

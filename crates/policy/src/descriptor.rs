@@ -82,6 +82,6 @@ fn hint(text: &str) -> Option<String> {
     if source == "ip" || text == "address" {
         return Some("did you mean \"ip:address\"?".into());
     }
-    let meant = nearest(source, ["header", "jwt", "query", "ip"])?;
+    let meant = nearest(source, &["header", "jwt", "query", "ip"])?;
     (meant != source).then(|| format!("did you mean {}?", crate::tree::quoted(&format!("{meant}:{name}"))))
 }

@@ -88,8 +88,8 @@ impl OnStoreError {
                 let fields = Fields::read(Some(tree), "onStoreError", &[LOCAL], "it", report)?;
                 match fields.get(LOCAL) {
                     Some(Tree::Number(local)) if *local > 0.0 && *local <= 1.0 => Some(OnStoreError::Local(*local)),
-                    other => {
-                        report.wrong(&fields.at(LOCAL), "a fraction above 0 and up to 1", other);
+                    _ => {
+                        fields.wrong(LOCAL, "a fraction above 0 and up to 1", report);
                         None
                     }
                 }
@@ -107,8 +107,8 @@ impl Block {
         let fields = Fields::read(Some(tree), "block", &BLOCK, "a block", report)?;
         let after = match fields.get("after") {
             Some(Tree::Number(after)) if (1.0..=MAX_AFTER).contains(after) && after.fract() == 0.0 => Some(*after),
-            other => {
-                report.wrong(&fields.at("after"), format!("an integer from 1 to {}", shown(MAX_AFTER)), other);
+            _ => {
+                fields.wrong("after", format!("an integer from 1 to {}", shown(MAX_AFTER)), report);
                 None
             }
         };
@@ -125,7 +125,7 @@ impl Block {
             }
             Some(one) => length(one, &fields.at("for"), report).map(|ms| vec![ms]),
             None => {
-                report.wrong(&fields.at("for"), several, None);
+                fields.wrong("for", several, report);
                 None
             }
         };

@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
                 report.skip();
                 continue;
             }
-            let hint = nearest(field, known.iter().copied()).map(|word| format!("did you mean `{word}`?"));
+            let hint = nearest(field, known).map(|word| format!("did you mean `{word}`?"));
             let expected = format!("absent: {what} has {}", known.join(", "));
             report.add(&fields.at(field), expected, value.shown(), hint);
         }
@@ -88,8 +88,8 @@ impl<'a> Fields<'a> {
         match self.get(field) {
             None => false,
             Some(Tree::Bool(flag)) => *flag,
-            Some(other) => {
-                report.wrong(&self.at(field), "true or false", Some(other));
+            Some(_) => {
+                self.wrong(field, "true or false", report);
                 false
             }
         }
@@ -97,6 +97,11 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Tree)> {
         self.entries.iter().copied()
+    }
+
+    /// Reports that one of its fields is not as expected.
+    pub(crate) fn wrong(&self, field: &str, expected: impl Into<String>, report: &mut Report<'_>) {
+        report.wrong(&self.at(field), expected, self.get(field));
     }
 
     /// The path of one of its fields.
