@@ -1,7 +1,7 @@
 // API pages from the doc comments, as Markdown for the site: one folder for each entry of the package, under its name.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Application, Converter, ReflectionKind } from "typedoc";
+import { Application, Converter, makeRecursiveVisitor, ReflectionKind } from "typedoc";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { exports } = JSON.parse(readFileSync(at("../tidegate/package.json"), "utf8"));
@@ -23,7 +23,9 @@ const app = await Application.bootstrapWithPlugins({
   entryPoints: [...entries.values()].map((source) => at(`../tidegate/src/${source}`)),
   tsconfig: at("../tidegate/tsconfig.json"),
   basePath: at("../tidegate/src"),
-  plugin: ["typedoc-plugin-markdown", "typedoc-vitepress-theme"],
+  plugin: ["typedoc-plugin-markdown", "typedoc-vitepress-theme", "typedoc-plugin-missing-exports"],
+  // A type that an entry's functions name, and does not export, has its fields on the page too.
+  placeInternalsInOwningModule: true,
   docsRoot: at("."),
   out: at("api"),
   readme: "none",
@@ -33,6 +35,9 @@ const app = await Application.bootstrapWithPlugins({
   disableSources: true,
   excludeInternal: true,
   excludePrivate: true,
+  excludeProtected: true,
+  // Such as what an error inherits from JavaScript's.
+  excludeExternals: true,
   router: "module",
   hidePageHeader: true,
   hideBreadcrumbs: true,
@@ -55,6 +60,35 @@ app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     module.name = name;
   }
 });
+const children = (project) =>
+  project.getChildrenByKind(ReflectionKind.Module).flatMap((module) => module.children ?? []);
+const shown = new Set();
+// What entries export, before the plugin adds the rest.
+app.converter.on(
+  Converter.EVENT_RESOLVE_BEGIN,
+  ({ project }) => children(project).forEach((it) => void shown.add(it)),
+  2e9,
+);
+// It adds the types of private members and of stores' inner parts too. Those stay that a function or a public type names.
+app.converter.on(
+  Converter.EVENT_RESOLVE_BEGIN,
+  ({ project }) => {
+    const visitor = makeRecursiveVisitor({
+      reference({ reflection }) {
+        if (!reflection?.kindOf?.(ReflectionKind.Interface | ReflectionKind.TypeAlias) || shown.has(reflection)) return;
+        shown.add(reflection);
+        visit(reflection);
+      },
+    });
+    const visit = (reflection) => {
+      for (const type of [reflection.type, ...(reflection.extendedTypes ?? [])]) type?.visit(visitor);
+      reflection.traverse((it) => void visit(it));
+    };
+    for (const it of [...shown]) if (!it.kindOf(ReflectionKind.Class)) visit(it);
+    for (const it of children(project)) if (!shown.has(it)) project.removeReflection(it);
+  },
+  -1e9,
+);
 /** The function that an entry is for: of its own name, or one of these. */
 const MAIN = [
   "defineLimits",

@@ -40,6 +40,15 @@ test("an API page starts with the entry's main function, and ends with types", (
   }
 });
 
+test("API pages have the fields of options that no entry exports, and none of JavaScript's own errors", () => {
+  const page = (file: string) => readFileSync(join(dist, "..", "api", file), "utf8");
+  for (const field of ["count", "config", "reserve", "throws"])
+    expect(page("tidegate.md")).toContain(`\`${field}?\` |`);
+  expect(page("tidegate/express.md")).toContain("[Options](fetch.md#options)");
+  for (const field of ["shadow", "settle", "block"]) expect(page("tidegate/fetch.md")).toContain(`\`${field}?\` |`);
+  expect(page("tidegate.md")).not.toContain("captureStackTrace");
+});
+
 test("no link leads to a source file on the web", () => {
   const found = ours.flatMap((page) => {
     const links = [...read(page).matchAll(/href="(https:\/\/github\.com\/tidegate\/tidegate\/(?:blob|tree)\/[^"]+)"/g)];

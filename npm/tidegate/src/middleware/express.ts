@@ -32,7 +32,7 @@ export type ExpressMiddleware = <P, ResBody, ReqBody, Query, Locals extends Reco
   next: NextFunction,
 ) => void;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied>;
 
 /**

@@ -30,7 +30,7 @@ declare module "fastify" {
 /** Returns the payload for a denied request; status and fields are set. */
 export type FastifyDenied = (request: FastifyRequest, reply: FastifyReply, denial: Denial) => unknown;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type FastifyOptions<N extends string> = Options<FastifyRequest, N, FastifyDenied>;
 
 /** A route's settings for {@link rateLimitPlugin}: those it has of its own replace the plugin's. */

@@ -96,7 +96,7 @@ export function statusOfThrown(error: unknown): number {
 /** Returns the response to a denied request; the fields are added to it. */
 export type FetchDenied<R> = (request: R, denial: Denial) => Pending<Response>;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
 
 const decisions = slot<RequestDecision>();

@@ -26,7 +26,7 @@ declare module "hono" {
 /** Returns the response to a denied request; the fields are added to it. */
 export type HonoDenied<E extends Env> = (context: Context<E>, denial: Denial) => Pending<Response>;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type HonoOptions<N extends string, E extends Env = Env> = Options<Context<E>, N, HonoDenied<E>>;
 
 /**

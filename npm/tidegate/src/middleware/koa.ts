@@ -21,7 +21,7 @@ declare module "koa" {
 /** Answers a denied request: sets the context's status and body. */
 export type KoaDenied = (context: Context, denial: Denial) => unknown;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type KoaOptions<N extends string> = Options<Context, N, KoaDenied>;
 
 /**

@@ -49,7 +49,7 @@ export interface ActionRefusal {
   readonly rateLimited: Problem;
 }
 
-/** Settings of {@link rateLimitAction}. */
+/** Settings of {@link rateLimitAction}: {@link Options}. */
 export type ActionOptions<A extends unknown[], N extends string, D> = Options<
   ActionCall<A>,
   N,

@@ -24,7 +24,7 @@ export type NodeDenied<R extends AnyRequest = IncomingMessage, W extends AnyResp
   denial: Denial,
 ) => unknown;
 
-/** Settings of {@link rateLimit}. */
+/** Settings of {@link rateLimit}: {@link Options}. */
 export type NodeOptions<
   N extends string,
   R extends AnyRequest = IncomingMessage,
