@@ -6,10 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod value;
-mod written;
 
-use tidegate_policy::Document;
-use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+use tidegate_policy::{Checked, Document};
+use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 
 /// Half the code of the standard library's allocator.
 #[cfg(target_family = "wasm")]
@@ -18,12 +17,15 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 
 /// Checks a document and returns `{ rules, fallback?, problems }`. `repeated` has the path of each field that the
 /// document's text repeats, which a JavaScript object cannot show.
+///
+/// # Errors
+/// Where JavaScript cannot make the result.
 #[wasm_bindgen]
-#[must_use]
-pub fn check(document: &JsValue, repeated: &JsValue) -> JsValue {
+pub fn check(document: &JsValue, repeated: &JsValue) -> Result<JsValue, JsError> {
     let mut tree = value::tree(document);
     for path in js_sys::Array::from(repeated).iter() {
         value::repeat(&mut tree, &path);
     }
-    written::checked(Document::read(&tree))
+    let checked = Checked::from(Document::read(&tree));
+    Ok(serde_wasm_bindgen::to_value(&checked)?)
 }

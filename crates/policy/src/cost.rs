@@ -7,18 +7,21 @@ use crate::limit::Limit;
 use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 use tidegate_core::{Bound, Field, Kind};
 
 /// Tokens that a request takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// The header or query parameter in which the client states it. `None`: every request costs `default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Descriptor>,
     /// Tokens where the client states no usable number.
     pub default: f64,
     /// The least cost, whatever the client states.
     pub min: f64,
     /// The highest cost, whatever the client states; `None`: the most that the limit can ever grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
 

@@ -3,9 +3,11 @@
 use crate::nearest::nearest;
 use crate::problem::Report;
 use crate::tree::Tree;
+use serde::Serialize;
 
 /// The kinds of place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Source {
     /// The client's address, in the form that the HTTP layer uses as a key.
     Ip,
@@ -17,21 +19,8 @@ pub enum Source {
     Query,
 }
 
-impl Source {
-    /// The kind as a document writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Source::Ip => "ip",
-            Source::Header => "header",
-            Source::Jwt => "jwt",
-            Source::Query => "query",
-        }
-    }
-}
-
 /// A place in a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Descriptor {
     /// The kind of place.
     pub source: Source,

@@ -1,17 +1,37 @@
 //! A whole document: `{ "rules": [ … ] }`.
 
 use crate::fields::Fields;
-use crate::problem::{Found, Part, Problems, Report};
+use crate::problem::{Found, Part, Problem, Problems, Report};
 use crate::rule::Rule;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 
 /// A valid document.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Document {
     /// The rules, in order. All that match a request apply to it.
     pub rules: Vec<Rule>,
     /// What applies where no rule matches; rules in shadow mode do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Rule>,
+}
+
+/// The result of a check as plain data, for hosts that are not Rust: the rules, or the problems.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    rules: Vec<Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<Rule>,
+    problems: Vec<Problem>,
+}
+
+impl From<Result<Document, Problems>> for Checked {
+    fn from(result: Result<Document, Problems>) -> Checked {
+        match result {
+            Ok(Document { rules, fallback }) => Checked { rules, fallback, problems: Vec::new() },
+            Err(Problems(problems)) => Checked { rules: Vec::new(), fallback: None, problems },
+        }
+    }
 }
 
 pub(crate) const FIELDS: [&str; 3] = ["rules", "fallback_limit", "$schema"];

@@ -5,21 +5,26 @@ use crate::fields::Fields;
 use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 use tidegate_core::{Bound, Field, MAX_NAME_BYTES};
 
 /// How a rule is enforced.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Enforcement {
     /// Whether the rule is decided and reported, but denies no request.
     pub shadow: bool,
     /// What the rule does when its store fails; `None`: what the limiter does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_store_error: Option<OnStoreError>,
     /// Blocks keys that are denied again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,
 }
 
 /// What a rule does when its store fails.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnStoreError {
     /// Denies.
     Deny,
@@ -30,11 +35,12 @@ pub enum OnStoreError {
 }
 
 /// Blocks of a key, longer each time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Block {
     /// Denials after which a key is blocked: an integer from 1 to 1,000,000.
     pub after: f64,
     /// The lengths of the blocks, ms; the last one is repeated.
+    #[serde(rename = "for")]
     pub lengths: Vec<f64>,
     /// Ms in which denials and earlier blocks are counted.
     pub within: f64,

@@ -29,7 +29,7 @@ mod tree;
 pub use algorithm::duration_ms;
 pub use cost::Cost;
 pub use descriptor::{Descriptor, Source};
-pub use document::Document;
+pub use document::{Checked, Document};
 pub use enforcement::{Block, Enforcement, OnStoreError};
 pub use fields::MAX_FIELDS;
 pub use limit::Limit;

@@ -1,11 +1,15 @@
 //! A policy of the core, and the most tokens that it grants at once.
 
-use tidegate_core::{Bound, Field, Policy};
+use crate::algorithm::FIRST;
+use serde::{Serialize, Serializer};
+use tidegate_core::{Bound, FIRST_REQUEST, Field, Policy};
 
-/// The limit of a rule or of a tier.
-#[derive(Clone, Debug, PartialEq)]
+/// The limit of a rule or of a tier. It is serialized as `{ config, grantable }`, with the fields of the package's
+/// `Config`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// The checked policy.
+    #[serde(rename = "config", serialize_with = "config")]
     pub policy: Policy,
     /// The most tokens that the limit ever grants at once, with what the rule may reserve.
     pub grantable: f64,
@@ -16,4 +20,38 @@ impl Limit {
         let reserved = if reserve { policy.max_reserved() } else { 0.0 };
         Limit { policy, grantable: (policy.capacity() + reserved).min(Bound::of(Field::Count).max) }
     }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    kind: &'static str,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_reserved: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Start>,
+    shards: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Start {
+    Ms(f64),
+    Text(&'static str),
+}
+
+fn config<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
+    let config = Config {
+        kind: policy.kind().as_str(),
+        rate: policy.rate(),
+        period: policy.period(),
+        capacity: policy.capacity(),
+        max_reserved: Some(policy.max_reserved()).filter(|most| most.is_finite()),
+        start: policy.start().map(|ms| if ms == FIRST_REQUEST { Start::Text(FIRST) } else { Start::Ms(ms) }),
+        shards: f64::from(policy.shards()),
+    };
+    config.serialize(serializer)
 }

@@ -1,10 +1,11 @@
 //! A mistake in a document: where, what was expected, what was given, and what was probably meant.
 
 use crate::tree::Tree;
+use serde::Serialize;
 use std::fmt;
 
 /// One mistake in a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Index of the rule; `None` for the document and its `fallback_limit`.
     pub rule: Option<usize>,

@@ -9,9 +9,11 @@ use crate::limit::Limit;
 use crate::problem::{Part, Report};
 use crate::tiers::Tiers;
 use crate::tree::Tree;
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 use tidegate_core::{Kind, MAX_NAME_BYTES, NAME_EXPECTS, Policy, is_name};
 
-/// A valid rule.
+/// A valid rule. It is serialized with the fields of its `enforcement` among its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// The limit's name.
@@ -32,8 +34,35 @@ pub struct Rule {
     pub enforcement: Enforcement,
 }
 
+/// Not by `flatten`, which makes a map of the fields: the WebAssembly of the check would be larger by a fiftieth.
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Rule { name, keys, matches, cost, reserve, limit, tiers, enforcement } = self;
+        let Enforcement { shadow, on_store_error, block } = enforcement;
+        let optional = u8::from(tiers.is_some()) + u8::from(on_store_error.is_some()) + u8::from(block.is_some());
+        let mut fields = serializer.serialize_struct("Rule", 7 + usize::from(optional))?;
+        fields.serialize_field("name", name)?;
+        fields.serialize_field("keys", keys)?;
+        fields.serialize_field("matches", matches)?;
+        fields.serialize_field("cost", cost)?;
+        fields.serialize_field("reserve", reserve)?;
+        fields.serialize_field("limit", limit)?;
+        if tiers.is_some() {
+            fields.serialize_field("tiers", tiers)?;
+        }
+        fields.serialize_field("shadow", shadow)?;
+        if on_store_error.is_some() {
+            fields.serialize_field("onStoreError", on_store_error)?;
+        }
+        if block.is_some() {
+            fields.serialize_field("block", block)?;
+        }
+        fields.end()
+    }
+}
+
 /// A condition on the text at one place of the request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Match {
     /// The place.
     pub at: Descriptor,

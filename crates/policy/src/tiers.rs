@@ -8,10 +8,11 @@ use crate::limit::Limit;
 use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
+use serde::Serialize;
 use tidegate_core::{Kind, Policy};
 
 /// Limits by the text at one place of the request. They share the rule's state: a client that changes plans keeps its debt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tiers {
     /// The place of the plan's name.
     pub by: Descriptor,
@@ -20,7 +21,7 @@ pub struct Tiers {
 }
 
 /// One plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tier {
     /// Its name in the request.
     pub name: String,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::path::Path;
-use tidegate_core::{FIRST_REQUEST, Kind};
+use tidegate_core::Kind;
 use tidegate_policy::{Block, Document, Enforcement, OnStoreError, Source, Tree, schema};
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ fn a_stated_cost_takes_at_least_one_token_or_the_default_where_that_is_less() {
 }
 
 #[test]
-fn how_rules_are_enforced_is_read_with_its_defaults_in_ms() {
+fn how_rules_are_enforced_is_read_with_its_defaults_and_written_in_ms() {
     let about = "rules in shadow mode, with settings of their own for a failed store, and with blocks";
     let case = cases("valid.json").into_iter().find(|case| case.about == about).unwrap();
     let document = Document::parse(&case.text()).unwrap();
@@ -102,6 +102,10 @@ fn how_rules_are_enforced_is_read_with_its_defaults_in_ms() {
         },
     ];
     assert_eq!(found, expected);
+    let written = serde_json::to_value(document.fallback.unwrap()).unwrap();
+    assert_eq!(written["shadow"], Value::from(true));
+    assert_eq!(written["onStoreError"], serde_json::json!({ "local": 1.0 }));
+    assert_eq!(written["block"], serde_json::json!({ "after": 5.0, "for": [5400e3], "within": 86_400e3 }));
 }
 
 /// JSON has no such number, but JavaScript passes it.
@@ -239,14 +243,14 @@ fn plans_that_are_tiers_have_the_core_s_policies() {
 }
 
 #[test]
-fn the_start_of_windows_is_the_first_request_or_an_offset() {
-    for (start, read) in [(r#""first request""#, FIRST_REQUEST), ("5", 5.0)] {
+fn the_start_of_windows_is_written_as_the_package_s_config_has_it() {
+    for (start, written) in [(r#""first request""#, Value::from("first request")), ("5", Value::from(5.0))] {
         let config = format!(r#"{{ "rate": 10, "period": 1000, "start": {start} }}"#);
         let rule = format!(
             r#"{{ "name": "api", "limit_keys": [], "algorithm": "fixed_window", "algorithm_config": {config} }}"#
         );
         let document = Document::parse(&format!(r#"{{ "rules": [{rule}] }}"#)).unwrap();
-        assert_eq!(document.rules[0].limit.policy.start(), Some(read));
+        assert_eq!(serde_json::to_value(&document.rules[0].limit).unwrap()["config"]["start"], written);
     }
 }
 

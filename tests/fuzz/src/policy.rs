@@ -1,5 +1,5 @@
 use crate::sound::is_sound;
-use tidegate_policy::Document;
+use tidegate_policy::{Checked, Document};
 
 /// Any text is a usable document, or is rejected with a message for each mistake.
 pub fn policy(data: &[u8]) {
@@ -20,4 +20,5 @@ pub fn policy(data: &[u8]) {
         }
     }
     assert_eq!(checked, Document::parse(text));
+    let _ = Checked::from(checked);
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tidegate_fuzz::is_sound;
-use tidegate_policy::{Document, Tree};
+use tidegate_policy::{Checked, Document, Tree};
 
 const FIELDS: [&str; 25] = [
     "rules",
@@ -86,10 +86,12 @@ fn rule_with(field: &str, tree: Tree) -> Tree {
 }
 
 fn judge(tree: &Tree) {
-    match Document::read(tree) {
-        Ok(document) => is_sound(&document),
+    let checked = Document::read(tree);
+    match &checked {
+        Ok(document) => is_sound(document),
         Err(problems) => assert!(!problems.0.is_empty()),
     }
+    let _ = Checked::from(checked);
 }
 
 proptest! {

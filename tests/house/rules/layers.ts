@@ -170,7 +170,7 @@ const CRATES: Readonly<Record<string, readonly string[]>> = {
   core: ["xxhash-rust"],
   table: ["tidegate-core", "siphasher"],
   policy: ["tidegate-core", "serde", "serde_json", "strsim", "wasm-bindgen"],
-  "policy-wasm": ["tidegate-core", "tidegate-policy", "js-sys", "talc", "wasm-bindgen"],
+  "policy-wasm": ["tidegate-policy", "serde-wasm-bindgen", "js-sys", "talc", "wasm-bindgen"],
   wasm: ["tidegate-core", "tidegate-table", "atomic_refcell", "talc", "wasm-bindgen"],
   file: ["tidegate-core", "tidegate-table", "heed", "libc", "rustix", "xxhash-rust"],
   // The second opinion must not share a line with the first.
