@@ -108,9 +108,9 @@ export class Executor {
     const { transaction, schema, cleanup } = this.#options;
     const { kind, requests } = course;
     const call = callOf(kind, requests, byProcedure);
-    const bounds = this.#boundsOf(course);
+    const bounds = transaction ? undefined : this.#boundsOf(course);
     const make = () =>
-      transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, bounds, byProcedure);
+      bounds === undefined ? statementOf(schema, call) : boundedStatementOf(schema, call, bounds, byProcedure);
     call.read(await this.#transport.send(make, lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {

@@ -95,6 +95,60 @@ export function takeRow(pending: PendingRequest): FunctionCall {
   };
 }
 
+/** What a call is, apart from its row. */
+interface Spec {
+  readonly op: number;
+  readonly rate: number;
+  readonly period: number;
+  readonly capacity: number;
+  readonly floor: number;
+  readonly start: number;
+  readonly count: number;
+}
+
+function specOf({ op, limit, key, count, reserve }: Call): Spec {
+  const { rate, period, capacity, maxReserved } = limit.policy;
+  const floor = !reserve ? 0 : maxReserved === undefined ? NO_FLOOR : -maxReserved;
+  return { op: OPS[op], rate, period, capacity, floor, start: startOf(limit, key) ?? Number.NaN, count };
+}
+
+/** Calls on a row. Places count from 1. */
+interface Entry {
+  readonly row: number;
+  readonly spec: number;
+  /** How many such calls follow one another. */
+  times: number;
+  /** At the first of the calls that are all or nothing: how many those are. 0 at the others. */
+  readonly together: number;
+}
+
+/** The calls of a batch in their order, and their different specs. `rows`: the places of the ids, from 0. */
+function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, number>) {
+  const specs: Spec[] = [];
+  const entries: Entry[] = [];
+  const places = new Map<string, number>();
+  const placeOf = (spec: Spec): number => {
+    const name = Object.values(spec).join(",");
+    const place = places.get(name) ?? specs.push(spec);
+    places.set(name, place);
+    return place;
+  };
+  let lastTake: Entry | undefined;
+  for (const pending of batch) {
+    const all = callsOf(pending);
+    for (const [i, call] of all.entries()) {
+      const row = (rows.get(pending.ids[i] as string) as number) + 1;
+      const spec = placeOf(specOf(call));
+      const together = i === 0 ? all.length : 0;
+      // Equal takes in a row are one entry.
+      if (lastTake?.row === row && lastTake.spec === spec && lastTake.together === together) lastTake.times++;
+      else entries.push({ row, spec, times: 1, together });
+      lastTake = pending.takes ? entries.at(-1) : undefined;
+    }
+  }
+  return { specs, entries };
+}
+
 /**
  * Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that.
  * `byProcedure`: by the procedure, which is called where the function was found before.
@@ -102,56 +156,27 @@ export function takeRow(pending: PendingRequest): FunctionCall {
 export function callRows(batch: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
-  const specs = new Map<string, number>();
-  const numbers: number[][] = [[], [], [], [], [], [], []];
-  const entries: number[][] = [[], [], [], []];
-  const specOf = ({ op, limit, key, count, reserve }: Call): number => {
-    const { rate, period, capacity, maxReserved } = limit.policy;
-    const floor = !reserve ? 0 : maxReserved === undefined ? NO_FLOOR : -maxReserved;
-    const all = [OPS[op], rate, period, capacity, floor, startOf(limit, key) ?? Number.NaN, count];
-    const name = all.join(",");
-    let spec = specs.get(name);
-    if (spec === undefined) {
-      spec = specs.size + 1;
-      specs.set(name, spec);
-      for (const [i, number] of all.entries()) (numbers[i] as number[]).push(number);
-    }
-    return spec;
-  };
-  let last = "";
-  for (const pending of batch) {
-    const calls = callsOf(pending);
-    for (const [i, call] of calls.entries()) {
-      const entry = [(rows.get(pending.ids[i] as string) as number) + 1, specOf(call), 1, i === 0 ? calls.length : 0];
-      const same = entry.join(",");
-      const times = entries[2] as number[];
-      // Equal takes in a row are one entry.
-      if (same === last) times[times.length - 1] = (times.at(-1) as number) + 1;
-      else for (const [column, number] of entry.entries()) (entries[column] as number[]).push(number);
-      last = pending.takes ? same : "";
-    }
-  }
-  const [ops, ...floats] = numbers as [number[], ...number[][]];
-  const blocks = !byProcedure && ops.includes(OPS.block);
-  const since = sinceOf(!blocks && !byProcedure && numbers.some((column) => column.includes(Number.POSITIVE_INFINITY)));
+  const { specs, entries } = entriesOf(batch, rows);
+  const blocks = !byProcedure && specs.some(({ op }) => op === OPS.block);
+  const since = sinceOf(!blocks && !byProcedure && specs.some(({ start }) => start === Number.POSITIVE_INFINITY));
+  const arrays: readonly (readonly [type: string, value: string])[] = [
+    ["bytea[]", byteasOf(ids)],
+    ["int[]", list(entries.map(({ row }) => row))],
+    ["int[]", list(entries.map(({ spec }) => spec))],
+    ["int[]", list(entries.map(({ times }) => times))],
+    ["int[]", list(entries.map(({ together }) => together))],
+    ["int[]", list(specs.map(({ op }) => op))],
+    ["float8[]", list(specs.map(({ rate }) => rate))],
+    ["float8[]", list(specs.map(({ period }) => period))],
+    ["float8[]", list(specs.map(({ capacity }) => capacity))],
+    ["float8[]", list(specs.map(({ floor }) => floor))],
+    ["float8[]", list(specs.map(({ start }) => start))],
+    ["float8[]", list(specs.map(({ count }) => count))],
+  ];
   return {
     name: blocks ? "block_rows" : "call_rows",
-    types: [
-      "bytea[]",
-      ...entries.map(() => "int[]"),
-      "int[]",
-      ...floats.map(() => "float8[]"),
-      "float8",
-      ...since.types,
-    ],
-    values: [
-      byteasOf(ids),
-      ...entries.map(list),
-      list(ops),
-      ...floats.map(list),
-      clockOf(batch[0] as PendingRequest),
-      ...since.values,
-    ],
+    types: [...arrays.map(([type]) => type), "float8", ...since.types],
+    values: [...arrays.map(([, value]) => value), clockOf(batch[0] as PendingRequest), ...since.values],
     read(reply) {
       const { now, at } = rowsOf(reply);
       const states = ids.map((_, i) => at(i));
