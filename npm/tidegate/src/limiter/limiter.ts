@@ -172,7 +172,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
 
   /**
    * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
-   * `retryAt` of the decision is the end.
+   * `retryAt` of the decision is the end, or later where the key gets no token before.
    *
    * ```ts
    * limits.block("login", { key: userId, for: "15m" });
