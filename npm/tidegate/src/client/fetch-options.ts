@@ -44,7 +44,10 @@ export interface FetchOptions<N extends string = string> {
    * server reports that nothing is left for an hour, the next request waits an hour.
    */
   deadline?: Duration | undefined;
-  /** Random addition to the wait before a retry, as a fraction of it: 0 to 1; default 0.5. No wait gets shorter, or longer than `maxWait`. */
+  /**
+   * Random addition to the wait before a retry, as a fraction of it: 0 to 1; default 0.5. No wait gets shorter, or longer
+   * than `maxWait`.
+   */
   jitter?: number | undefined;
   /** Where less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
   slowBelow?: number | undefined;
