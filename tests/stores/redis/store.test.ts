@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
+import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
@@ -357,5 +358,21 @@ describe("options", () => {
     [null, "`options` must be an object; got null"],
   ])("%j is refused", (options, message) => {
     expect(() => redis(client, options as never)).toThrow(message);
+  });
+
+  test.each([7, null, 7n, Symbol(), {}, Promise.resolve("a")])("a tag must be a string: %s", async (tag) => {
+    const store = redis(client, { tag: (() => tag) as never });
+    const limits = defineLimits(
+      { api: { kind: "token bucket", rate: 10, period: 60_000 } },
+      { store, onStoreError: "allow" },
+    );
+    const calls = [
+      () => limits.limit("api", { key: "a" }),
+      () => limits.limitAll([{ name: "api", key: "a" }]),
+      () => limits.getValue("api", { key: "a" }),
+      () => limits.reset("api", { key: "a" }),
+    ];
+    const message = "`tag` must be a string or undefined, from the function `tag`; got ";
+    for (const call of calls) await expect(async () => call()).rejects.toThrow(message);
   });
 });

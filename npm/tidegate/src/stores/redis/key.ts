@@ -1,3 +1,5 @@
+import { InputError } from "../../limit/errors.ts";
+
 /**
  * The key of a limit's state on the server: `prefix`, then `name`, `/shard` where shards live apart, `:key` where there
  * is a key. Names have neither of the two delimiters, so no two limits share a key.
@@ -40,7 +42,8 @@ function units(key: string): string {
 }
 
 /** A tag ends at the first `}` and must not be empty. */
-function quoted(tag: string): string {
+function quoted(tag: unknown): string {
+  if (typeof tag !== "string") throw new InputError("tag", "a string or undefined, from the function `tag`", tag);
   if (tag === "") return "%";
   const text = tag.replace(/[%{}]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
   return isWellFormed(text) ? text : `%;${units(tag)}`;
