@@ -1,10 +1,11 @@
+/** What a middleware does with a request, whatever the framework: chooses its limits, takes, and makes the response of a denial. */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { InputError } from "../limit/errors.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
+import type { LimitRequest } from "../limiter/options.ts";
+import { type Choose, chooserOf, isOne, type Taken } from "./choice.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
 import {
@@ -15,12 +16,10 @@ import {
   type Options,
   type Outcome,
   type RequestDecision,
-  type Several,
 } from "./options.ts";
-import { type Blocker, escalated, escalation } from "./escalation.ts";
-import { follow, type Pending, together } from "../limit/pending.ts";
-import { type CompiledRule, compile, type Rule, RULE_FIELDS } from "./rule.ts";
-import { checkSelection, isSelection } from "./selection.ts";
+import { type Blocker, escalated, type Escalation, escalation } from "./escalation.ts";
+import { follow, type Pending } from "../limit/pending.ts";
+import { checkSelection, isSelection, type Selection } from "./selection.ts";
 import { type Ledger, settleUp } from "../limiter/settlement.ts";
 import type { Slot } from "./slot.ts";
 
@@ -88,29 +87,104 @@ export class Admission<R> {
 
   /** Corrects what was taken to what the request was worth. Never rejects: the response is gone. */
   async settle(end: Pick<Outcome<R>, "status" | "aborted" | "error" | "result">): Promise<void> {
-    const { options, ledger, report } = this.#gate;
+    const { options, ledger } = this.#gate;
     if (options.settle === undefined || !this.decision.ok) return;
     try {
       const worth = await options.settle({ ...end, request: this.#request, decision: this.decision });
       await settleUp(ledger, this.#taken, this.decision.decisions, worth);
     } catch (error) {
-      await report(error);
+      await this.#gate.report(error);
     }
   }
 }
 
-/** What all middleware share: the options, checked once, and one call of the limiter for each request. */
-export interface Gate<R> {
+/**
+ * What all middleware share: it chooses a request's limits, takes from them by one call of the limiter, counts denials
+ * towards a block, and reports the decision.
+ */
+export class Gate<R> {
   readonly options: CheckedOptions<R>;
   readonly ledger: Ledger;
-  /** Reports an error that no response can carry. Never rejects. */
-  report(error: unknown): Promise<void>;
+  readonly #limiter: Limiter;
+  readonly #choose: Choose<R>;
+  readonly #countDenial: CountDenial | undefined;
+  readonly #decided: Slot<true>;
+  #reported = false;
+
+  constructor(
+    limiter: Limiter,
+    options: CheckedOptions<R>,
+    choose: Choose<R>,
+    countDenial: CountDenial | undefined,
+    decided: Slot<true>,
+  ) {
+    this.options = options;
+    this.ledger = limiter;
+    this.#limiter = limiter;
+    this.#choose = choose;
+    this.#countDenial = countDenial;
+    this.#decided = decided;
+  }
+
   /**
    * Decides, synchronously where everything it calls is. `undefined` where the request is not limited, or where this gate
    * has already decided it: `once` is the object that stands for the request in all places where the gate is mounted.
    */
-  admit(request: R, incoming: Incoming, once?: object): Pending<Admission<R> | undefined>;
+  admit(request: R, incoming: Incoming, once?: object): Pending<Admission<R> | undefined> {
+    if (once !== undefined) {
+      if (this.#decided.get(once) === true) return undefined;
+      this.#decided.set(once, true);
+    }
+    const { skip } = this.options;
+    if (skip === undefined) return this.#decide(request, incoming);
+    return follow(skip(request), (skipped) => (skipped ? undefined : this.#decide(request, incoming)));
+  }
+
+  #decide(request: R, incoming: Incoming): Pending<Admission<R> | undefined> {
+    return follow(this.#choose(request, incoming), (taken) => this.#take(request, taken));
+  }
+
+  #take(request: R, taken: Taken): Pending<Admission<R> | undefined> {
+    if (isOne(taken)) {
+      const { name, ...call } = taken;
+      return follow(this.#limiter.limit(name, call) as Pending<Decision>, (decided) =>
+        this.#admission(request, [taken], decided),
+      );
+    }
+    if (taken.length === 0) return undefined;
+    return follow(this.#limiter.limitAll(taken) as Pending<AllDecision>, (decided) =>
+      this.#admission(request, taken, decided),
+    );
+  }
+
+  #admission(request: R, taken: readonly LimitRequest<string>[], found: Decision | AllDecision): Pending<Admission<R>> {
+    const { onDecision } = this.options;
+    const counted = this.#countDenial === undefined ? found : escalated(taken, found, this.#countDenial);
+    return follow(counted, (decided) => {
+      const admission = new Admission(this, request, taken, decided);
+      if (onDecision === undefined) return admission;
+      return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
+    });
+  }
+
+  /** Reports an error that no response can carry. Never rejects. */
+  async report(error: unknown): Promise<void> {
+    const { onError = (error: unknown) => this.#log(error) } = this.options;
+    try {
+      await onError(error);
+    } catch (failure) {
+      this.#log(failure);
+    }
+  }
+
+  #log(error: unknown): void {
+    if (!this.#reported) console.error("tidegate: a request failed; further errors are not logged:", error);
+    this.#reported = true;
+  }
 }
+
+/** Counts one denial of a request, and returns the decision on it. */
+type CountDenial = (denied: LimitRequest<string>, decision: Decision) => Pending<Decision>;
 
 /**
  * Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies; `decided`
@@ -124,100 +198,25 @@ export function gate<R, N extends string, D>(
 ): Gate<R> {
   checkMounted(limiter);
   const checked = checkGateOptions(options);
-  const { skip, onDecision, onError } = checked;
   const address = clientKey(options.client, setting);
   const selection = isSelection<R>(options.limits) ? options.limits : undefined;
   if (selection !== undefined) checkSelection(selection, limiter);
-  const count = options.block === undefined || checked.shadow ? undefined : escalation(options.block, namesIn(options));
-  const escalate = (taken: readonly LimitRequest<N>[], decided: Decision | AllDecision) =>
-    count === undefined
-      ? decided
-      : escalated(taken, decided, (denied, decision) =>
-          selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision),
-        );
-  let reported = false;
-  const log = (error: unknown): void => {
-    if (!reported) console.error("tidegate: a request failed; further errors are not logged:", error);
-    reported = true;
-  };
-  const made: Gate<R> = {
-    options: checked,
-    ledger: limiter as unknown as Ledger,
-    report: async (error) => {
-      try {
-        await (onError ?? log)(error);
-      } catch (failure) {
-        log(failure);
-      }
-    },
-    admit: (request, incoming, once) => {
-      if (once !== undefined) {
-        if (decided.get(once) === true) return undefined;
-        decided.set(once, true);
-      }
-      if (skip === undefined) return decide(request, incoming);
-      return follow(skip(request), (skipped) => (skipped ? undefined : decide(request, incoming)));
-    },
-  };
-  const admitted = (
-    request: R,
-    taken: readonly LimitRequest<N>[],
-    found: Decision | AllDecision,
-  ): Pending<Admission<R>> =>
-    follow(escalate(taken, found), (decided) => {
-      const admission = new Admission(made, request, taken, decided);
-      if (onDecision === undefined) return admission;
-      return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
-    });
-  const all = (request: R, taken: readonly LimitRequest<N>[]): Pending<Admission<R>> =>
-    follow(limiter.limitAll(taken) as Pending<AllDecision>, (decided) => admitted(request, taken, decided));
-  const one = (request: R, taken: LimitRequest<N>): Pending<Admission<R>> => {
-    const { name, ...call } = taken;
-    return follow(limiter.limit(name, call) as Pending<Decision>, (decided) => admitted(request, [taken], decided));
-  };
-  const decide = options.limits === undefined ? single(ruleOf<R, N>(options)) : several(options.limits);
+  const any = limiter as unknown as Limiter;
+  const countDenial =
+    options.block === undefined || checked.shadow
+      ? undefined
+      : denialCounter(any, escalation(options.block, namesIn(options)), selection);
+  return new Gate(any, checked, chooserOf(options, any.names, address, checked.shadow), countDenial, decided);
+}
 
-  function single(rule: Rule<R, N>): Gate<R>["admit"] {
-    const compiled = compile<R, N>(rule, limiter.names, address);
-    return (request, incoming) => follow(compiled(request, incoming), (taken) => one(request, taken));
-  }
-  function several(limits: Several<R, N>): Gate<R>["admit"] {
-    if (selection !== undefined) {
-      return (request, incoming) =>
-        follow(selection.select(request, incoming, address, checked.shadow), (taken) =>
-          taken.length === 0 ? undefined : all(request, taken as readonly LimitRequest<N>[]),
-        );
-    }
-    const compiled = typeof limits === "function" ? undefined : rules(limits);
-    return (request, incoming) => {
-      const found = compiled ?? follow((limits as (request: R) => Pending<readonly Rule<R, N>[]>)(request), rules);
-      return follow(found, (rules) => {
-        const taken = rules.map((rule) => rule(request, incoming));
-        return follow(together(taken), (taken) => all(request, taken));
-      });
-    };
-  }
-  function rules(limits: Several<R, N>): CompiledRule<R, N>[] {
-    if (!Array.isArray(limits))
-      throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
-    if (limits.length === 0 || limits.length > MAX_REQUESTS) {
-      const got = limits.length === 0 ? "0; use `skip` for requests without a limit" : String(limits.length);
-      throw new InputError("limits", `1 to ${MAX_REQUESTS} rules`, limits, got);
-    }
-    return Array.from(limits as readonly Rule<R, N>[], (rule) => compile<R, N>(rule, limiter.names, address));
-  }
-  return made;
+/** Counts denials by the option `block`, except those on limits that the selection itself blocks. */
+function denialCounter<R>(limiter: Limiter, count: Escalation, selection: Selection<R> | undefined): CountDenial {
+  return (denied, decision) =>
+    selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision);
 }
 
 /** The names of limits that are not chosen for each request. */
 function namesIn({ limits, ...rule }: { readonly limits?: unknown }): string[] {
   const rules: unknown[] = Array.isArray(limits) ? limits : [rule];
   return rules.map((rule) => (rule as { name?: unknown } | null)?.name).filter((name) => typeof name === "string");
-}
-
-function ruleOf<R, N extends string>(options: object): Rule<R, N> {
-  const given = options as Record<string, unknown>;
-  return Object.fromEntries(
-    RULE_FIELDS.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
-  ) as unknown as Rule<R, N>;
 }

@@ -88,14 +88,14 @@ describe("a mistake in the options throws when the middleware is made", () => {
   });
 
   test("a function that returns no rule fails the request, with the remedy", () => {
-    const { admit } = gate(limits, { limits: () => [] });
-    expect(() => admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
+    const made = gate(limits, { limits: () => [] });
+    expect(() => made.admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
   });
 
   test("a config function that returns none leaves the defined limit; where none is defined, the request fails", () => {
     const config = () => undefined;
-    const { admit } = gate(limits, { name: "api", key: "own", config });
-    expect(admit({}, {})).toMatchObject({ decision: { ok: true, limit: 5 } });
+    const made = gate(limits, { name: "api", key: "own", config });
+    expect(made.admit({}, {})).toMatchObject({ decision: { ok: true, limit: 5 } });
     // @ts-expect-error: a limit that is not defined needs a config for each request
     const none = gate(limits, { name: "plan", key: "own", config });
     expect(() => none.admit({}, {})).toThrow(
@@ -123,12 +123,12 @@ test("names are those of defineLimits, and requests are the framework's", () => 
 });
 
 test("with a store in memory, nothing waits: the next handler runs within the call", () => {
-  const { admit } = gate<object, "api", never>(limits, {
+  const made = gate<object, "api", never>(limits, {
     name: "api",
     key: "k2",
     count: { header: "x-count", max: 9 },
   });
-  expect(admit({}, { headers: {} })).toMatchObject({ decision: { ok: true, remaining: 4 } });
+  expect(made.admit({}, { headers: {} })).toMatchObject({ decision: { ok: true, remaining: 4 } });
 });
 
 describe("an error of next is not caught, and next is not called again", () => {
@@ -276,8 +276,8 @@ test("a wrong number from a count function is an error, and takes nothing", asyn
   const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now });
   const wrong = [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308, 2 ** 53 + 1, "1", 1n, null, { valueOf: () => 1 }];
   for (const count of wrong) {
-    const { admit } = gate(fresh, { name: "api", key: "k", count: () => count as number });
-    expect(() => admit({}, {}), String(count)).toThrow("`count` must be a finite number of tokens");
+    const made = gate(fresh, { name: "api", key: "k", count: () => count as number });
+    expect(() => made.admit({}, {}), String(count)).toThrow("`count` must be a finite number of tokens");
     const waiting = gate(fresh, { name: "api", key: "k", count: async () => count as number });
     await expect(waiting.admit({}, {}), String(count)).rejects.toThrow("`count` must be a finite number of tokens");
   }
@@ -300,12 +300,12 @@ test("a degraded decision gives nothing back to the store", async () => {
     { api: { kind: "token bucket", rate: 5, period: MINUTE } },
     { store, onStoreError: "allow" },
   );
-  const { admit } = gate(allowing, { name: "api", key: "k", settle: () => 0 });
-  const admission = await admit({}, {});
+  const made = gate(allowing, { name: "api", key: "k", settle: () => 0 });
+  const admission = await made.admit({}, {});
   down = false;
   await admission?.settle({ status: 500, aborted: false });
   expect([admission?.decision.degraded, given]).toEqual([true, []]);
-  await (await admit({}, {}))?.settle({ status: 500, aborted: false });
+  await (await made.admit({}, {}))?.settle({ status: 500, aborted: false });
   expect(given).toEqual(["take", "give"]);
 });
 
