@@ -134,7 +134,7 @@ export const RUST = [
     "&bounds, 0.0, report);\n                Cost { stated",
   ),
   policy("cost.rs", "Bounds::up_to(max.unwrap_or(most).min(most))", "Bounds::up_to(max.unwrap_or(most))"),
-  policy("cost.rs", "Bounds { granted: true, ..Bounds::up_to(most) }", "Bounds::up_to(Bound::of(Field::Count).max)"),
+  policy("cost.rs", "Bounds { granted: true, ..Bounds::up_to(most) }", "Bounds::up_to(Field::Count.bound().max)"),
   policy(
     "cost.rs",
     "Cost { stated, default, min: default.min(1.0), max: None }",

@@ -4,7 +4,7 @@
 use crate::error::InputError;
 use crate::number::floor;
 
-/// A number that a caller passes, with a row in [`BOUNDS`].
+/// A number that a caller passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Field {
@@ -32,12 +32,10 @@ pub enum Field {
     For = 10,
 }
 
-/// The range of one field.
+/// The name and the range of one field.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// The field.
-    pub field: Field,
-    /// Its name in the public API.
+    /// The field's name in the public API.
     pub name: &'static str,
     /// The end of the sentence "`name` must be …".
     pub expects: &'static str,
@@ -61,45 +59,58 @@ pub const MAX_NOW_MS: f64 = 4_503_599_627_370_496.0;
 /// request after the key is full again.
 pub const FIRST_REQUEST: f64 = f64::INFINITY;
 
-const fn row(field: Field, name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
-    // The small build has no messages: JavaScript builds them.
-    let (name, expects) = if cfg!(feature = "small") { ("", "") } else { (name, expects) };
-    Bound { field, name, expects, min, max, above_min: false, whole }
+const fn row(name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
+    Bound { name, expects, min, max, above_min: false, whole }
 }
 
-/// Every field that is checked, in the order of [`Field`].
-pub const BOUNDS: [Bound; 11] = [
-    Bound {
-        above_min: true,
-        ..row(Field::Rate, "rate", "a finite number of tokens above 0 and up to 1099511627776", 0.0, LARGEST, false)
-    },
-    row(Field::Period, "period", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
-    row(Field::Capacity, "capacity", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
-    row(Field::MaxReserved, "maxReserved", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
-    row(
+impl Field {
+    /// Every field, in the order of its number.
+    pub const ALL: [Field; 11] = [
+        Field::Rate,
+        Field::Period,
+        Field::Capacity,
+        Field::MaxReserved,
         Field::Start,
-        "start",
-        "\"first request\", or an integer of ms from -4503599627370496 to 4503599627370496",
-        -MAX_NOW_MS,
-        MAX_NOW_MS,
-        true,
-    ),
-    row(Field::Shards, "shards", "an integer from 1 to 65536", 1.0, 65_536.0, true),
-    row(Field::Count, "count", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
-    row(Field::Now, "now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, MAX_NOW_MS, false),
-    row(Field::Value, "value", "a finite number of tokens", f64::MIN, f64::MAX, false),
-    row(Field::Ts, "ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
-    row(Field::For, "for", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
-];
+        Field::Shards,
+        Field::Count,
+        Field::Now,
+        Field::Value,
+        Field::Ts,
+        Field::For,
+    ];
 
-static ROWS: [Bound; 11] = BOUNDS;
-
-impl Bound {
-    /// The row of `field`.
+    /// The field's row. A function and not a table, so that a WebAssembly module that shows no message has no text of one.
     #[must_use]
-    pub fn of(field: Field) -> &'static Bound {
-        #[expect(clippy::indexing_slicing, reason = "Field has one variant per row; a test walks them all")]
-        &ROWS[field as usize]
+    #[inline(always)]
+    pub const fn bound(self) -> Bound {
+        match self {
+            Field::Rate => Bound {
+                above_min: true,
+                ..row("rate", "a finite number of tokens above 0 and up to 1099511627776", 0.0, LARGEST, false)
+            },
+            Field::Period => row("period", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
+            Field::Capacity => {
+                row("capacity", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false)
+            }
+            Field::MaxReserved => {
+                row("maxReserved", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false)
+            }
+            Field::Start => row(
+                "start",
+                "\"first request\", or an integer of ms from -4503599627370496 to 4503599627370496",
+                -MAX_NOW_MS,
+                MAX_NOW_MS,
+                true,
+            ),
+            Field::Shards => row("shards", "an integer from 1 to 65536", 1.0, 65_536.0, true),
+            Field::Count => row("count", "a finite number of tokens from 0 to 1099511627776", 0.0, LARGEST, false),
+            Field::Now => {
+                row("now", "a number of ms since the Unix epoch from 0 to 4503599627370496", 0.0, MAX_NOW_MS, false)
+            }
+            Field::Value => row("value", "a finite number of tokens", f64::MIN, f64::MAX, false),
+            Field::Ts => row("ts", "a finite number of ms since the Unix epoch", f64::MIN, f64::MAX, false),
+            Field::For => row("for", "an integer of ms from 1 to 1099511627776", 1.0, LARGEST, true),
+        }
     }
 
     /// Returns `value`; `-0` becomes `0`.
@@ -108,10 +119,11 @@ impl Bound {
     /// Where it is out of range, NaN, or a fraction where only integers are legal.
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
-    pub fn check(&self, value: f64) -> Result<f64, InputError> {
-        let below = if self.above_min { value <= self.min } else { value < self.min };
-        if value.is_nan() || below || value > self.max || (self.whole && floor(value) != value) {
-            return Err(InputError { field: self.field, value });
+    pub fn check(self, value: f64) -> Result<f64, InputError> {
+        let Bound { min, max, above_min, whole, .. } = self.bound();
+        let below = if above_min { value <= min } else { value < min };
+        if value.is_nan() || below || value > max || (whole && floor(value) != value) {
+            return Err(InputError { field: self, value });
         }
         Ok(value + 0.0)
     }
@@ -123,7 +135,7 @@ impl Bound {
 /// Where it is out of range, or NaN.
 #[inline]
 pub fn check_count(count: f64) -> Result<f64, InputError> {
-    Bound::of(Field::Count).check(count)
+    Field::Count.check(count)
 }
 
 /// Checks the length of a block: integer ms, 1 to 2^40.
@@ -132,7 +144,7 @@ pub fn check_count(count: f64) -> Result<f64, InputError> {
 /// Where it is out of range, NaN, or a fraction.
 #[inline]
 pub fn check_for(ms: f64) -> Result<f64, InputError> {
-    Bound::of(Field::For).check(ms)
+    Field::For.check(ms)
 }
 
 /// Checks a clock reading: 0 to 2^52 ms since the Unix epoch. A fraction is floored first.
@@ -144,7 +156,7 @@ pub fn check_now(now: f64) -> Result<f64, InputError> {
     if !now.is_finite() {
         return Err(InputError { field: Field::Now, value: now });
     }
-    match Bound::of(Field::Now).check(floor(now)) {
+    match Field::Now.check(floor(now)) {
         Ok(whole) => Ok(whole),
         Err(_) => Err(InputError { field: Field::Now, value: now }),
     }
@@ -158,10 +170,10 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn each_row_is_at_the_index_of_its_field_and_its_sentence_states_its_range() {
-        for (i, b) in BOUNDS.iter().enumerate() {
-            assert_eq!(b.field as usize, i);
-            assert_eq!(Bound::of(b.field).name, b.name);
+    fn each_field_is_at_the_index_of_its_number_and_its_sentence_states_its_range() {
+        for (i, field) in Field::ALL.into_iter().enumerate() {
+            assert_eq!(field as usize, i);
+            let b = field.bound();
             if b.max < f64::MAX {
                 assert!(b.expects.ends_with(&format!(" {}", b.max)), "{}", b.expects);
                 let from = if b.above_min { format!("above {}", b.min) } else { format!("from {}", b.min) };
@@ -173,16 +185,17 @@ mod tests {
 
     #[test]
     fn every_row_accepts_its_edges_and_rejects_numbers_beyond_them() {
-        for b in &BOUNDS {
-            assert!(b.check(b.max).is_ok());
-            assert_eq!(b.check(b.min).is_ok(), !b.above_min);
+        for field in Field::ALL {
+            let b = field.bound();
+            assert!(field.check(b.max).is_ok());
+            assert_eq!(field.check(b.min).is_ok(), !b.above_min);
             for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-                assert!(b.check(bad).is_err(), "{} {bad}", b.name);
+                assert!(field.check(bad).is_err(), "{} {bad}", b.name);
             }
             if b.max < f64::MAX {
-                assert!(b.check(b.max.next_up()).is_err());
-                assert!(b.check(b.min.next_down()).is_err());
-                assert_eq!(b.check(b.max - 0.5).is_ok(), !b.whole, "{}", b.name);
+                assert!(field.check(b.max.next_up()).is_err());
+                assert!(field.check(b.min.next_down()).is_err());
+                assert_eq!(field.check(b.max - 0.5).is_ok(), !b.whole, "{}", b.name);
             }
         }
         let negative = check_count(-1.0).unwrap_err().to_string();

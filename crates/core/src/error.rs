@@ -1,6 +1,6 @@
 //! The only error of the algebra: a number that is out of range.
 
-use crate::bounds::{Bound, Field};
+use crate::bounds::Field;
 use crate::number::Shown;
 use core::fmt;
 
@@ -29,7 +29,7 @@ impl PartialEq for InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = Bound::of(self.field);
+        let bound = self.field.bound();
         write!(f, "`{}` must be {}; got {}", bound.name, bound.expects, Shown(self.value))
     }
 }

@@ -54,7 +54,7 @@ mod state;
 mod take;
 mod token_bucket;
 
-pub use bounds::{BOUNDS, Bound, FIRST_REQUEST, Field, MAX_NOW_MS, check_count, check_for, check_now};
+pub use bounds::{Bound, FIRST_REQUEST, Field, MAX_NOW_MS, check_count, check_for, check_now};
 pub use bucket::{Bucket, MAX_SKEW_MS};
 pub use codec::{CorruptState, STATE_BYTES, decode, encode};
 pub use decision::{Decision, Outcome, Reason};

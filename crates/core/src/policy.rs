@@ -1,6 +1,6 @@
 //! The policy of a limit: checked once, then immutable.
 
-use crate::bounds::{Bound, FIRST_REQUEST, Field};
+use crate::bounds::{FIRST_REQUEST, Field};
 use crate::bucket::Bucket;
 use crate::error::InputError;
 
@@ -70,7 +70,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Checks a config, field by field in the order of [`BOUNDS`](crate::BOUNDS).
+    /// Checks a config, field by field in the order of [`Field`].
     ///
     /// ```
     /// use tidegate_core::{Config, Kind, Policy};
@@ -84,9 +84,9 @@ impl Policy {
     /// # Errors
     /// The first field that is out of its range.
     pub fn new(config: &Config) -> Result<Policy, InputError> {
-        let optional = |field, value: Option<f64>| value.map(|v| Bound::of(field).check(v)).transpose();
-        let rate = Bound::of(Field::Rate).check(config.rate)?;
-        let period = Bound::of(Field::Period).check(config.period)?;
+        let optional = |field: Field, value: Option<f64>| value.map(|v| field.check(v)).transpose();
+        let rate = Field::Rate.check(config.rate)?;
+        let period = Field::Period.check(config.period)?;
         Ok(Policy {
             kind: config.kind,
             rate,

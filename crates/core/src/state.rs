@@ -1,6 +1,6 @@
 //! The state of a limit on one key.
 
-use crate::bounds::{Bound, Field};
+use crate::bounds::Field;
 use crate::error::InputError;
 
 /// All that is stored of a limit on one key.
@@ -17,8 +17,8 @@ impl State {
     /// Where one is not finite.
     pub fn new(value: f64, ts: f64) -> Result<State, InputError> {
         // `check` would turn -0 into 0; a state keeps its bits.
-        Bound::of(Field::Value).check(value)?;
-        Bound::of(Field::Ts).check(ts)?;
+        Field::Value.check(value)?;
+        Field::Ts.check(ts)?;
         Ok(State { value, ts })
     }
 

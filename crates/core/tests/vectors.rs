@@ -109,7 +109,7 @@ fn invalid_numbers_are_rejected_with_the_message_of_the_vectors() {
             .and_then(|()| now.map_or(Ok(()), |now| check_now(now).map(|_| ())))
             .expect_err(&case.to_string());
         assert_eq!(case["error"].as_str(), Some(error.to_string().as_str()));
-        assert_eq!(case["field"].as_str(), Some(tidegate_core::Bound::of(error.field).name));
+        assert_eq!(case["field"].as_str(), Some(error.field.bound().name));
         ran += 1;
     }
     assert!(ran > 70, "only {ran} ran");

@@ -5,7 +5,7 @@ use crate::nearest::nearest;
 use crate::number::{parsed, shown};
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
-use tidegate_core::{Bound, Config, FIRST_REQUEST, Field, Kind, Policy};
+use tidegate_core::{Config, FIRST_REQUEST, Field, Kind, Policy};
 
 /// The names of the kinds in a document.
 pub(crate) const ALGORITHMS: [(&str, Kind); 2] =
@@ -100,7 +100,7 @@ pub(crate) fn ms(tree: &Tree) -> Option<f64> {
 
 /// The end of the sentence "`field` must be …".
 pub(crate) fn expects(field: Field) -> String {
-    let bound = Bound::of(field).expects;
+    let bound = field.bound().expects;
     if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
 }
 
@@ -109,7 +109,7 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
     let names = NUMBERS.iter().filter(|(of, _)| *of == field).map(|(_, name)| *name);
     let mut given = names.filter(|name| fields.get(name).is_some());
     let first = given.next()?;
-    let checked = |value| Bound::of(field).check(value).ok();
+    let checked = |value| field.check(value).ok();
     let number = match fields.get(first)? {
         Tree::Number(value) => checked(*value),
         Tree::Text(text) if field == Field::Start && text == FIRST => Some(FIRST_REQUEST),

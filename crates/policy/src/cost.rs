@@ -8,7 +8,7 @@ use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
-use tidegate_core::{Bound, Field, Kind};
+use tidegate_core::{Field, Kind};
 
 /// Tokens that a request takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,7 +83,7 @@ impl Cost {
         limit: Option<&Limit>,
         report: &mut Report<'_>,
     ) -> Cost {
-        let most = limit.map_or(Bound::of(Field::Count).max, |limit| limit.grantable);
+        let most = limit.map_or(Field::Count.bound().max, |limit| limit.grantable);
         let alias = config.and_then(|config| Some((config, ALIASES.iter().find(|name| config.get(name).is_some())?)));
         if let Some((config, name)) = alias {
             if tree.is_none() {
@@ -98,7 +98,7 @@ impl Cost {
                     return Cost::fixed(None, most, report);
                 };
                 let stated = source(fields.get("source"), "cost.source", report);
-                let ceiling = Bound::of(Field::Count).max;
+                let ceiling = Field::Count.bound().max;
                 let given = fields.get("max");
                 let any = Bounds::up_to(ceiling);
                 let max = given.map(|max| tokens(Some(max), "cost.max", &any, most, report));
@@ -131,7 +131,7 @@ impl Cost {
             config.wrong("default_cost", expected, report);
         }
         let mut cost = |name: &str, used: bool| {
-            let most = if used { most } else { Bound::of(Field::Count).max };
+            let most = if used { most } else { Field::Count.bound().max };
             let bounds = Bounds { most, above_zero: true, granted: used };
             tokens(config.get(name), &config.at(name), &bounds, 1.0, report)
         };

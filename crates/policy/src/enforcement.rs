@@ -6,7 +6,7 @@ use crate::number::shown;
 use crate::problem::Report;
 use crate::tree::{Tree, quoted};
 use serde::Serialize;
-use tidegate_core::{Bound, Field, MAX_NAME_BYTES};
+use tidegate_core::{Field, MAX_NAME_BYTES};
 
 /// How a rule is enforced.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -142,7 +142,7 @@ impl Block {
 
 /// The ms of a length, or the text of one.
 fn length(tree: &Tree, path: &str, report: &mut Report<'_>) -> Option<f64> {
-    let found = ms(tree).and_then(|ms| Bound::of(Field::For).check(ms).ok());
+    let found = ms(tree).and_then(|ms| Field::For.check(ms).ok());
     if found.is_none() {
         report.wrong(path, expects(Field::For), Some(tree));
     }

@@ -2,7 +2,7 @@
 
 use crate::algorithm::FIRST;
 use serde::{Serialize, Serializer};
-use tidegate_core::{Bound, FIRST_REQUEST, Field, Policy};
+use tidegate_core::{FIRST_REQUEST, Field, Policy};
 
 /// The limit of a rule or of a tier. It is serialized as `{ config, grantable }`, with the fields of the package's
 /// `Config`.
@@ -18,7 +18,7 @@ pub struct Limit {
 impl Limit {
     pub(crate) fn new(policy: Policy, reserve: bool) -> Limit {
         let reserved = if reserve { policy.max_reserved() } else { 0.0 };
-        Limit { policy, grantable: (policy.capacity() + reserved).min(Bound::of(Field::Count).max) }
+        Limit { policy, grantable: (policy.capacity() + reserved).min(Field::Count.bound().max) }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::algorithm::{ALGORITHMS, FIRST, PER_SECOND, TIMES, numbers};
 use crate::fields::MAX_FIELDS;
 use crate::{cost, descriptor, document, enforcement, rule, tiers};
 use serde_json::{Map, Value, json};
-use tidegate_core::{Bound, Field, Kind, MAX_NAME_BYTES};
+use tidegate_core::{Field, Kind, MAX_NAME_BYTES};
 
 /// The schema's address.
 const ID: &str = "https://unpkg.com/tidegate/dist/policy.schema.json";
@@ -33,7 +33,7 @@ fn about(name: &str) -> &'static str {
 }
 
 fn number(field: Field, name: &str) -> Value {
-    let bound = Bound::of(field);
+    let bound = field.bound();
     let kind = if bound.whole { "integer" } else { "number" };
     let least = if bound.above_min { "exclusiveMinimum" } else { "minimum" };
     let mut number = json!({ "type": kind, least: bound.min, "maximum": bound.max });
@@ -157,8 +157,7 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
 pub fn schema() -> Value {
     let header = format!("header:[A-Za-z0-9{}]{{1,128}}", descriptor::HEADER.replace('-', "\\-").replace('^', "\\^"));
     let query = format!("query:{CHARACTER}{{1,128}}");
-    let tokens =
-        json!({ "type": "number", "minimum": Bound::of(Field::Count).min, "maximum": Bound::of(Field::Count).max });
+    let tokens = json!({ "type": "number", "minimum": Field::Count.bound().min, "maximum": Field::Count.bound().max });
     let costs: Map<String, Value> = cost::FIELDS
         .iter()
         .map(|field| {

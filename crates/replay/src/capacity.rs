@@ -12,7 +12,7 @@ use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
 use std::ops::ControlFlow;
-use tidegate_core::{Bound, Field};
+use tidegate_core::Field;
 
 /// A capacity in whole tokens.
 pub(crate) struct Smallest {
@@ -24,7 +24,7 @@ pub(crate) struct Smallest {
 
 /// The least capacity of a limit by itself.
 pub(crate) fn smallest(trace: &mut Trace, subject: &Subject, heavy: &Heavy, tables: Tables) -> Result<Smallest, Error> {
-    let most = Bound::of(Field::Capacity).max;
+    let most = Field::Capacity.bound().max;
     let guess = heavy.deepest.ceil().min(most);
     let mut exact = true;
     let tokens = least_near(guess, most, |capacity| {

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use tidegate_core::{Bound, Bucket, Field, Policy, State, default_start};
+use tidegate_core::{Bucket, Field, Policy, State, default_start};
 
 /// Most requests that the search uses.
 const SAMPLE: u64 = 100_000;
@@ -40,7 +40,7 @@ pub(crate) fn propose(
     let sample = Sample::of(trace, subject)?;
     let Some((rate, guess)) = sample.tightest(subject, budget) else { return Ok(None) };
     let allowed = allowed(budget, trace.requests);
-    let most = Bound::of(Field::Capacity).max;
+    let most = Field::Capacity.bound().max;
     let mut denied = HashMap::new();
     let capacity = least_near(guess, most, |capacity| {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
@@ -98,7 +98,7 @@ impl Sample {
     /// The rate and the capacity with the least sum that deny no more than the budget.
     fn tightest(&self, subject: &Subject, budget: f64) -> Option<(f64, f64)> {
         let allowed = allowed(budget, self.requests.len() as u64);
-        let most = Bound::of(Field::Capacity).max;
+        let most = Field::Capacity.bound().max;
         let mut best: Option<(f64, f64)> = None;
         let mut guess = 1.0;
         for rate in rates() {

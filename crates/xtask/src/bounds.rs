@@ -4,24 +4,22 @@ use crate::files;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
-use tidegate_core::{
-    BOUNDS, Bound, Field, KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, NAME_EXPECTS,
-};
+use tidegate_core::{Field, KEY_EXPECTS, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOW_MS, MAX_SKEW_MS, NAME_EXPECTS};
 
 fn source() -> Result<String> {
     let mut out =
         String::from("// Generated from crates/core/src/bounds.rs by `cargo run -p tidegate-xtask -- bounds`.\n\n");
-    let names: Vec<String> = BOUNDS.iter().map(|bound| format!("{:?}", bound.name)).collect();
+    let names: Vec<String> = Field::ALL.iter().map(|field| format!("{:?}", field.bound().name)).collect();
     writeln!(out, "/** A number that a caller gives. */")?;
     writeln!(out, "export type Field = {};\n", names.join(" | "))?;
     writeln!(out, "/** The end of the sentence \"`field` must be …\", in the order of `tidegate_core::Field`. */")?;
     writeln!(out, "export const EXPECTS: Readonly<Record<Field, string>> = {{")?;
-    for bound in &BOUNDS {
+    for bound in Field::ALL.map(Field::bound) {
         writeln!(out, "  {}: {:?},", bound.name, bound.expects)?;
     }
     writeln!(out, "}};\n")?;
     writeln!(out, "/** The most tokens that a call is about. */")?;
-    writeln!(out, "export const MAX_COUNT: number = {};", Bound::of(Field::Count).max)?;
+    writeln!(out, "export const MAX_COUNT: number = {};", Field::Count.bound().max)?;
     writeln!(out, "export const NAME_EXPECTS: string = {NAME_EXPECTS:?};")?;
     writeln!(out, "export const KEY_EXPECTS: string = {KEY_EXPECTS:?};")?;
     writeln!(out, "export const MAX_NAME_BYTES: number = {MAX_NAME_BYTES};")?;
@@ -46,7 +44,7 @@ mod tests {
     #[test]
     fn every_field_has_its_row_and_its_sentence() -> Result<()> {
         let text = source()?;
-        for bound in &BOUNDS {
+        for bound in Field::ALL.map(Field::bound) {
             assert!(text.contains(&format!("  {}: {:?},\n", bound.name, bound.expects)));
         }
         Ok(())

@@ -4,7 +4,7 @@ use crate::files;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
-use tidegate_core::{Bound, Kind, Reason};
+use tidegate_core::{Kind, Reason};
 use tidegate_table::{Op, wire};
 use tidegate_wasm::SHORT_KEY_BYTES;
 
@@ -53,7 +53,7 @@ fn source() -> Result<String> {
     )?;
     writeln!(out, "/** Where the numbers of a policy are; NaN is an absent one. */\nexport const POLICY = {{")?;
     for (place, field) in wire::POLICY.into_iter().enumerate() {
-        writeln!(out, "  {}: {place},", Bound::of(field).name)?;
+        writeln!(out, "  {}: {place},", field.bound().name)?;
     }
     writeln!(out, "}} as const;")?;
     let reasons: Vec<_> = REASONS.iter().map(|reason| format!("{:?}", reason.as_str())).collect();
