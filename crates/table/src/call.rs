@@ -2,7 +2,7 @@
 
 use crate::limit::{Digest, Limit};
 use alloc::vec::Vec;
-use tidegate_core::{Bucket, Decision, Outcome, State};
+use tidegate_core::{Bucket, Decision, InputError, Outcome, State, check_count, check_for, check_now};
 
 /// The operation of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Op {
     Block,
 }
 
-/// One call, its numbers checked: see [`check_now`](tidegate_core::check_now),
-/// [`check_count`](tidegate_core::check_count) and [`check_for`](tidegate_core::check_for).
+/// One call. Its fields are not checked again, and a count below 0 would add tokens: for numbers from outside, use
+/// [`Call::new`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The operation.
@@ -34,6 +34,25 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call with checked numbers, without `reserve`. A fraction of `now` is floored.
+    ///
+    /// ```
+    /// use tidegate_table::{Call, Op};
+    ///
+    /// let error = Call::new(Op::Take, 1_700_000_000_000.0, -5.0).unwrap_err();
+    /// assert_eq!(error.to_string(), "`count` must be a finite number of tokens from 0 to 1099511627776; got -5");
+    /// ```
+    ///
+    /// # Errors
+    /// The first number that is out of its range: `count` is 0 to 2^40 tokens, or the length of a block, integer ms from 1
+    /// to 2^40; `now` is 0 to 2^52.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline)]
+    pub fn new(op: Op, now: f64, count: f64) -> Result<Call, InputError> {
+        let count = if op == Op::Block { check_for(count) } else { check_count(count) }?;
+        Ok(Call { op, now: check_now(now)?, count, reserve: false })
+    }
+
     /// Takes one token at `now`.
     #[must_use]
     pub fn at(now: f64) -> Call {

@@ -1,6 +1,6 @@
 //! A policy, a call and a decision as both bindings pass them: a status word, and eight doubles.
 
-use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State, check_count, check_for, check_now};
+use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State};
 
 use crate::call::{Call, Op};
 
@@ -58,9 +58,8 @@ pub fn call(now: f64, count: f64, flags: u32) -> Result<Call, u32> {
         3 => Op::Charge,
         _ => Op::Block,
     };
-    let count = if op == Op::Block { check_for(count) } else { check_count(count) }.map_err(refuse)?;
-    let now = check_now(now).map_err(refuse)?;
-    Ok(Call { op, now, count, reserve: flags & RESERVE != 0 })
+    let call = Call::new(op, now, count).map_err(refuse)?;
+    Ok(Call { reserve: flags & RESERVE != 0, ..call })
 }
 
 /// An error as a status word.
