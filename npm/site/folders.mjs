@@ -6,7 +6,7 @@ export const FOLDERS = {
   },
   frameworks: { text: "Frameworks", first: ["express", "fastify", "hono", "nestjs", "nextjs", "koa", "node", "fetch"] },
   stores: { text: "Stores", first: ["index", "memory", "shared", "file", "redis", "postgres"] },
-  guide: { text: "Guides", first: ["algebra", "http", "outages", "errors", "limits", "security"] },
+  guide: { text: "Guides", first: ["algebra", "http", "outages", "errors", "testing", "limits", "security"] },
   recipes: { text: "Recipes", first: [] },
   migrate: { text: "Coming from", first: [] },
   reference: { text: "Reference", first: [] },
