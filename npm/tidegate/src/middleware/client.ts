@@ -49,7 +49,9 @@ export function clientKey(
       // A framework keeps the port that some proxies write beside the address.
       return addressKey(withoutPort(incoming.trusted), options ?? {}) ?? addressed(incoming);
     }
-    if (!warned && headerIn(incoming.headers, "x-forwarded-for") !== undefined) {
+    const forwarded = warned ? undefined : headerIn(incoming.headers, "x-forwarded-for");
+    // Some hosts have read the header: Vercel's adapters report the address that is in it.
+    if (forwarded !== undefined && !(incoming.address !== undefined && forwarded.includes(incoming.address))) {
       warned = true;
       const own = setting === undefined ? "" : `${setting}, or `;
       console.warn(

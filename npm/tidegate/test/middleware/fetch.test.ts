@@ -2,7 +2,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import type { Server } from "node:net";
 import { HTTPError } from "h3";
 import { createError } from "h3v1";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { decisionOf, type FetchOptions, rateLimit } from "../../src/middleware/fetch.ts";
 import { rateLimit as rateLimitNext } from "../../src/middleware/next.ts";
@@ -193,4 +193,18 @@ describe("responses that are none", () => {
   test("a network error, which has no status and takes no fields, is passed on", async () => {
     expect((await call("error", () => Response.error())).type).toBe("error");
   });
+});
+
+test("X-Forwarded-For is no warning where the host has read the client's address from it, as on Vercel", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 9, period: MINUTE } });
+  const limited = rateLimit(limits, { name: "api" }, (_request, _event: object) => new Response());
+  const headers = { "X-Forwarded-For": "192.0.2.1, 10.0.0.1" };
+  const from = (address: string) =>
+    limited(new Request("http://app.example/", { headers }), { getClientAddress: () => address });
+  await from("192.0.2.1");
+  expect(warned).not.toHaveBeenCalled();
+  await from("10.0.0.2");
+  expect(warned).toHaveBeenCalledOnce();
+  warned.mockRestore();
 });
