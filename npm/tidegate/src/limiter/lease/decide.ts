@@ -1,3 +1,4 @@
+/** The algebra of a lease, which the core has. */
 import { decisionOf, refuse } from "../../engine/answer.ts";
 import { distributed } from "../../engine/distributed.ts";
 import { KINDS, UNDECIDED } from "../../engine/generated/wire.ts";

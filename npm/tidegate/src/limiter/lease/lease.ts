@@ -107,24 +107,37 @@ export class Lease {
     return spent.settled && !old ? spent : undefined;
   }
 
-  /** Tokens to request from the store: what waiting requests lack, and some ahead. 0: none. */
-  size(now: number, firstOnly: boolean): number {
+  /** Tokens to request from the store: what the waiting requests lack, and some ahead. 0: none. */
+  size(now: number): number {
     this.#age(now);
     const kept = this.#most(now);
     const room = kept ?? this.limit.policy.capacity;
     let need = 0;
     for (const { count } of this.waiting) {
+      // One may get all that the store can hold; those after it what it held lately.
       if (need + count <= this.#balance + room * (need === 0 ? 1 : this.#found)) need += count;
-      if (firstOnly) break;
     }
-    const lacks = Math.max(need - this.#balance, 0);
-    // Integers where the store has so many: a leased fraction serves no request.
-    const missing = Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
-    if (firstOnly || kept === undefined) return missing;
+    const missing = this.#missing(need, room);
+    if (kept === undefined) return missing;
     const left = Math.max(kept * this.#found - missing, 0);
-    const wanted = this.#demand.ahead(now, need) - (this.#balance + missing - need);
+    const spare = this.#balance + missing - need;
+    const wanted = this.#demand.ahead(now, need) - spare;
     const share = Math.min(Math.max(this.#lending.share * left, this.#demand.perMs), left);
     return missing + Math.max(Math.floor(Math.min(wanted, share)), 0);
+  }
+
+  /** Tokens that the first waiting request lacks. 0: none, or more than the store can hold. */
+  sizeForFirst(now: number): number {
+    this.#age(now);
+    const room = this.#most(now) ?? this.limit.policy.capacity;
+    const { count = 0 } = this.waiting.first ?? {};
+    return count <= this.#balance + room ? this.#missing(count, room) : 0;
+  }
+
+  /** What the balance lacks of `need`: an integer where the store has so many, as a leased fraction serves no request. */
+  #missing(need: number, room: number): number {
+    const lacks = Math.max(need - this.#balance, 0);
+    return Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
   }
 
   /** Takes nothing ahead until half of the balance is spent. */

@@ -1,4 +1,7 @@
-/** A store behind leases: calls are decided on leased tokens where possible. */
+/**
+ * A store behind leases: calls are decided on leased tokens where possible. `lease.ts` has what is known of one key,
+ * `refill.ts` how it gets tokens, `decide.ts` the algebra.
+ */
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";

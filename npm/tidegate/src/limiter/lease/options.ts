@@ -1,3 +1,4 @@
+/** The option `lease` of a store, and its check. */
 import { ANY, type Check, check, checkTable, durationFrom, integerFrom, msOf } from "../../limit/checks.ts";
 import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";

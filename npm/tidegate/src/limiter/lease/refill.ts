@@ -1,3 +1,4 @@
+/** How a lease gets its tokens: one refill at a time, for the requests that wait and for those to come. */
 import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
@@ -18,12 +19,10 @@ export interface Lender {
 const QUIET = 100;
 /** ms after which a round trip counts as lost, as where a Worker's request was cut off. */
 const LOST = 10_000;
-/**
- * Round trips lost to other processes, after which only the first waiting request's tokens are requested; and after which
- * the balance returns to the store, which decides on the request itself.
- */
-const FOR_ALL = 2;
-const FOR_ONE = 4;
+/** Round trips lost to other processes, after which only the first waiting request's tokens are requested. */
+const TRIES_FOR_ALL = 2;
+/** Those after which the balance returns to the store, which decides on that request itself. */
+const TRIES_FOR_FIRST = 4;
 
 /** A lease and its refills, one at a time: for all waiting requests, and some ahead. */
 export class RefilledLease extends Lease {
@@ -102,17 +101,22 @@ export class RefilledLease extends Lease {
     }
   }
 
+  /** Refills until no request waits. */
   async #run(): Promise<void> {
     // Calls of the same turn are included.
     await undefined;
     try {
       let first = this.waiting.first;
       for (let tries = 1; ; tries++) {
-        const passed = this.#lender.time();
-        const count = this.size(this.now(passed), tries > FOR_ALL);
-        if (first === undefined && count === 0) return this.rest();
-        if (tries <= FOR_ONE) this.#answer((await this.#put(count === 0 ? "check" : "take", count, count)).now);
-        else await this.#straight();
+        if (tries > TRIES_FOR_FIRST) {
+          await this.#straight();
+        } else {
+          const now = this.now(this.#lender.time());
+          const count = tries > TRIES_FOR_ALL ? this.sizeForFirst(now) : this.size(now);
+          if (first === undefined && count === 0) return this.rest();
+          const decision = await this.#put(count === 0 ? "check" : "take", count, count);
+          this.#answer(decision.now);
+        }
         if (this.waiting.size === 0) return;
         if (first !== this.waiting.first) tries = 0;
         first = this.waiting.first;
