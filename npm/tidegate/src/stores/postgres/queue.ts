@@ -136,7 +136,7 @@ export class Queue {
     );
   }
 
-  /** Those whose rows are free by now leave together. Where none is, those of the first key wait for the lock. */
+  /** One statement on locked rows, and what it says of their keys. */
   async #executeLocked(due: readonly LockedKey[]): Promise<void> {
     const begun = performance.now();
     this.#lockedOut++;
@@ -144,28 +144,39 @@ export class Queue {
       key.out = true;
       key.requests = stillWaiting(key.requests);
     }
-    const [first] = due as [LockedKey];
-    const mayWait = this.#options.statements === 1 ? [] : onOneRow(first.requests);
-    // Of one key alone the lock is not looked at: its requests wait for it.
-    const waits = due.length === 1 && mayWait.length > 0;
-    const requests = due.flatMap((key) => key.requests);
-    const locked = waits || requests.length === 0 ? undefined : await this.#lockedIds(requests);
-    const free = locked === undefined ? [] : requests.filter(({ ids }) => !ids.some((id) => locked.has(id)));
-    const next = select(free.length > 0 ? free : mayWait, this.#options.batch, this.#busy);
+    const { next, locked, alone } = await this.#selectLocked(due);
     const sent = remove(next?.batch ?? [], due);
-    if (next !== undefined) await this.#execute(next, this.#lockWait(waits ? first : undefined));
+    if (next !== undefined) await this.#execute(next, this.#lockWait(alone));
     const now = performance.now();
     for (const key of due) {
       key.out = false;
       if (!sent.has(key)) {
         if (locked === undefined || locked.has(key.id)) this.#locked.lock(key.id, now, key.cause);
       } else if (key.lockedAt < begun) {
+        // The statement has not found its row locked.
         this.#waiting.unshift(...this.#locked.free(key, now, now - begun > LOCK_WAIT));
       }
-      if (key.lockedAt >= begun && !waits) this.#locked.pause(key, now);
+      if (key.lockedAt >= begun && alone === undefined) this.#locked.pause(key, now);
     }
     this.#lockedOut--;
     this.#schedule();
+  }
+
+  /**
+   * Selects those whose rows are free by now; where none is, those of the first key, to wait for the lock. `alone` is a key
+   * whose lock was not looked at: it is the only one, and its requests wait for it. `locked`: the rows that are, if known.
+   */
+  async #selectLocked(due: readonly LockedKey[]): Promise<LockedSelection> {
+    const { statements, batch } = this.#options;
+    const [first] = due as [LockedKey];
+    const mayWait = statements === 1 ? [] : onOneRow(first.requests);
+    if (due.length === 1 && mayWait.length > 0) {
+      return { next: select(mayWait, batch, this.#busy), locked: undefined, alone: first };
+    }
+    const requests = due.flatMap((key) => key.requests);
+    const locked = requests.length === 0 ? undefined : await this.#lockedIds(requests);
+    const free = locked === undefined ? [] : requests.filter(({ ids }) => !ids.some((id) => locked.has(id)));
+    return { next: select(free.length > 0 ? free : mayWait, batch, this.#busy), locked, alone: undefined };
   }
 
   async #lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
@@ -175,9 +186,9 @@ export class Queue {
     return locked;
   }
 
-  /** ms that a statement waits for a lock: longer after each attempt where it is on this one row. */
-  #lockWait(key: LockedKey | undefined): number {
-    if (key !== undefined) return Math.min(LOCK_WAIT * 2 ** key.attempts, MOST_LOCK_WAIT);
+  /** ms that a statement waits for a lock: longer after each attempt where it is on the row of one key alone. */
+  #lockWait(alone: LockedKey | undefined): number {
+    if (alone !== undefined) return Math.min(LOCK_WAIT * 2 ** alone.attempts, MOST_LOCK_WAIT);
     return this.#options.statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
   }
 }
@@ -205,6 +216,13 @@ interface Selection {
   readonly kind: Kind;
   readonly batch: PendingRequest[];
   readonly left: PendingRequest[];
+}
+
+/** A statement on locked rows. */
+interface LockedSelection {
+  readonly next: Selection | undefined;
+  readonly locked: ReadonlySet<string> | undefined;
+  readonly alone: LockedKey | undefined;
 }
 
 const kindOf = ({ reads, request }: PendingRequest): Kind =>
