@@ -1,7 +1,7 @@
 /** Messages for common mistakes, word for word. `any` is used where the compiler would refuse the mistake. */
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { readRateLimit, throttle } from "../src/client/index.ts";
-import { appendRateLimitHeaders, clientIp } from "../src/http/index.ts";
+import { appendRateLimitHeaders, clientIp, problem, rateLimitHeaders } from "../src/http/index.ts";
 import { defineLimits, MINUTE } from "../src/index.ts";
 import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
@@ -102,6 +102,11 @@ describe("a policy", () => {
       "a map of limits",
       () => defineLimits(any(new Map())),
       "`limits` must be an object of limits by name; got [object Map]",
+    ],
+    [
+      "with a promise of options, whose store would be left out",
+      () => defineLimits({ api: bucket }, any(Promise.resolve({ onStoreError: "deny" }))),
+      "`options` must be an object, such as { store }; got a promise; `await` it first",
     ],
   ]);
 });
@@ -283,6 +288,16 @@ describe("a function that is not part of the limiter", () => {
       "policyKey: a number, which has no length",
       () => policyKey("a", any(7)),
       "`parts[1]` must be a string, or undefined for a part that the request lacks; got 7",
+    ],
+    [
+      "rateLimitHeaders: a jitter without a key, on a grant, where it changes nothing",
+      () => rateLimitHeaders(limits.check("sendMessage"), any({ jitter: { fraction: 0.5 } })),
+      "`key` must be a string; got undefined",
+    ],
+    [
+      "problem: a jitter that is none, on a grant",
+      () => problem(limits.check("sendMessage"), any({ jitter: 0.5 })),
+      "`options` must be an object with key; got 0.5",
     ],
     [
       "readRateLimit: a plain object of headers",

@@ -1,5 +1,6 @@
 import { ANY, type Check, checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
+import { checkJitter } from "../limit/jitter.ts";
 import { InputError, show } from "../limit/errors.ts";
 import { grantFields, type GrantFields } from "./grant-fields.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
@@ -59,6 +60,8 @@ function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFa
 export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
   checkTable("headers", options, OPTIONS, 'an object, such as { fields: "draft-11" }');
   familiesOf(options.fields);
+  // On grants too, where nothing is spread: a mistake would otherwise show at the first denial.
+  if (options.jitter !== undefined) checkJitter(options.jitter);
 }
 
 const tightest = (quotas: readonly Quota[]): Quota => quotas.reduce((a, b) => (tighter(b, a) ? b : a));

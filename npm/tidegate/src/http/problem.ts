@@ -1,5 +1,6 @@
 import type { Decision } from "../limit/decision.ts";
 import { type Check, check, checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { checkJitter, type JitterOptions } from "../limit/jitter.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
 /** The media type of a {@link problem}. */
@@ -84,8 +85,9 @@ const OPTIONS = fieldTable("never", "fields", "unit", "partitionKey", "jitter");
 function checkOptions(options: unknown): void {
   checkObject("options", options, "an object, such as { never: 413 }");
   checkFields(options, OPTIONS, "a problem");
-  const { never } = options as { never?: unknown };
+  const { never, jitter } = options as { never?: unknown; jitter?: JitterOptions };
   if (never !== undefined) check("never", never, NEVER);
+  if (jitter !== undefined) checkJitter(jitter);
 }
 
 const TYPES = "https://iana.org/assignments/http-problem-types";

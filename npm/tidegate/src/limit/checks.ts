@@ -2,6 +2,7 @@
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
+import { isPromise } from "./realms.ts";
 
 /** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
 export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
@@ -78,14 +79,14 @@ export function checkObject(field: string, value: unknown, expects: string): ass
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
 }
 
-/** Throws where `options` is no object or a list, has a field outside the table, or a value that its row does not accept. */
+/** Throws where `options` is no object, a list or a promise, has a field outside the table, or a value that its row does not accept. */
 export function checkTable(
   what: string,
   options: unknown,
   table: Readonly<Record<string, Check>>,
   expects = "an object",
 ): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  if (typeof options !== "object" || options === null || Array.isArray(options) || isPromise(options)) {
     throw new InputError("options", expects, options);
   }
   for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);
