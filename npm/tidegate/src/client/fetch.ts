@@ -93,6 +93,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       } finally {
         restraint.landed();
       }
+      check("fetch", response, RESPONSE);
       const now = clock.now();
       const reported = readRateLimit(response.headers, now);
       restraint.learn(reported, number, now);
@@ -128,6 +129,12 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   });
 }
 
+/** By shape: a `fetch` of another package has a class of its own, and one of a test may return nothing. */
+const RESPONSE: Check = {
+  expects: "a function that returns a Response",
+  accepts: (response) => typeof (response as Response | null | undefined)?.headers?.get === "function",
+};
+
 /** A request's properties, read without making a `Request`. */
 interface Facts {
   readonly url: URL;
@@ -158,7 +165,7 @@ const hasOnlyKnown = (init: Init | undefined): boolean =>
   Object.keys(init ?? {}).every((field) => KNOWN.includes(field));
 
 const isRequest = (input: Input): input is Request =>
-  typeof input === "object" && "url" in input && typeof input.clone === "function";
+  typeof input === "object" && input !== null && "url" in input && typeof input.clone === "function";
 
 const REPLAYABLE = ["ArrayBuffer", "Blob", "File", "FormData", "URLSearchParams"];
 
