@@ -115,7 +115,6 @@ export const CALLERS = [
     "key: keys[0], count: options.count ?? 1",
     OBSERVE,
   ),
-  one("observe/observer.ts", "found.has(name) || typeof", "typeof", OBSERVE),
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
   one("cli/described-limit.ts", "config: tier.limit.config", "config: rule.limit.config", cli("check")),

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createFetch, type FetchOptions, readRateLimit } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -117,4 +117,18 @@ test("`idempotent` returns true or false: a promise, which is neither, rejects",
 
 test("an error about the client's own limit names the option `limit`", () => {
   expect(() => createFetch({ limit: 5 as never })).toThrow("`limit` must be a config with kind, rate and period");
+});
+
+describe("a mistake", () => {
+  test.each([undefined, null, "text", {}, { headers: null }])(
+    "a `fetch` that returns no Response: %j",
+    async (returned) => {
+      const fetch = createFetch({ fetch: (async () => returned) as never });
+      await expect(fetch(URL_)).rejects.toThrow("`fetch` must be a function that returns a Response; got ");
+    },
+  );
+
+  test("no URL is refused as the host's fetch refuses it", async () => {
+    await expect(createFetch()(null as never)).rejects.toThrow("Invalid URL");
+  });
 });

@@ -391,17 +391,3 @@ test("where the host has no fetch, as in Jest's jsdom, an error names the option
   vi.stubGlobal("fetch", async () => new Response("ok"));
   expect((await fetch(URL_)).status).toBe(200);
 });
-
-describe("a mistake", () => {
-  test.each([undefined, null, "text", {}, { headers: null }])(
-    "a `fetch` that returns no Response: %j",
-    async (returned) => {
-      const fetch = createFetch({ fetch: (async () => returned) as never });
-      await expect(fetch(URL_)).rejects.toThrow("`fetch` must be a function that returns a Response; got ");
-    },
-  );
-
-  test("no URL is refused as the host's fetch refuses it", async () => {
-    await expect(createFetch()(null as never)).rejects.toThrow("Invalid URL");
-  });
-});
