@@ -74,3 +74,14 @@ test("reads doubles and bytes at an address of 2 GiB, which WebAssembly returns 
   expect(doublesAt(engine.wasm, -(2 ** 31), 1)[0]).toBe(7);
   expect(engine.bytes(-(2 ** 31), 8)[7]).toBe(64);
 });
+
+test("the engine of Node.js loads where there is no Buffer, as in a page for which Metro resolved a require", async () => {
+  vi.stubGlobal("Buffer", undefined);
+  vi.resetModules();
+  try {
+    const { load } = await import("../src/engine/host-node.ts");
+    expect(load().memory.buffer.byteLength).toBeGreaterThan(0);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});

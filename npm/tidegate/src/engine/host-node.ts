@@ -1,4 +1,5 @@
-// Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
+// Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call;
+// a page has none, and may load this file too: Metro takes it for a `require` in an app for the web.
 // As one object: webpack follows an imported `createRequire`, and would bundle the package twice.
 import module from "node:module";
 import type { Exports } from "./exports.ts";
@@ -8,9 +9,14 @@ import { WASM_BASE64 } from "./generated/speed-inline.ts";
 // Not `exports`: tsup turns this file into CommonJS without renaming, where that name is taken.
 let loaded: Exports | undefined;
 
+const bytes = (): Uint8Array<ArrayBuffer> =>
+  typeof Buffer === "undefined"
+    ? Uint8Array.from(atob(WASM_BASE64), (byte) => byte.charCodeAt(0))
+    : Buffer.from(WASM_BASE64, "base64");
+
 export const load = (): Exports => {
   try {
-    loaded ??= instantiate(Buffer.from(WASM_BASE64, "base64"));
+    loaded ??= instantiate(bytes());
     return loaded;
   } catch (cause) {
     if (typeof WebAssembly === "undefined") throw cause;
