@@ -95,6 +95,13 @@ describe("a row that another transaction has locked", () => {
     });
   });
 
+  test("a statement_timeout that is shorter than any wait for a lock fails only the calls on the locked row", async () => {
+    const store = fixture.store({}, { statement_timeout: 15 });
+    await store.decide(take(stock("hasty", 1e6), "a"));
+    const degraded = await holding(row("hasty:a"), () => calls(store, "hasty", ["a"], others, 20));
+    expect([...degraded.keys()]).toEqual(["a"]);
+  });
+
   test("a row that another transaction is inserting fails only its own calls", async () => {
     const store = fixture.store();
     const degraded = await holding("INSERT INTO tidegate.states VALUES ('inserted:a', 5, 1)", () =>

@@ -69,6 +69,8 @@ interface Course {
   late: boolean;
   /** The table itself seems to be locked. */
   tableLocked: boolean;
+  /** The session's own limit has ended a statement. */
+  timedOut: boolean;
 }
 
 export class Executor {
@@ -89,7 +91,15 @@ export class Executor {
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.deadline = Math.min(pending.deadline, latest);
-    const course: Course = { kind, wait, requests: [...batch], tries: 1, late: false, tableLocked: false };
+    const course: Course = {
+      kind,
+      wait,
+      requests: [...batch],
+      tries: 1,
+      late: false,
+      tableLocked: false,
+      timedOut: false,
+    };
     for (; ; course.tries++) {
       course.requests = stillWaiting(course.requests, mayWaitLong(course) ? marginOf(course.requests) : LEAST_REST);
       if (course.requests.length === 0) return;
@@ -142,7 +152,10 @@ export class Executor {
       this.#way = "function only";
       return true;
     }
-    const undone = course.wait !== undefined && fault.code === STATEMENT_TIMEOUT ? "lock" : fault.undone;
+    const isTimeout = fault.code === STATEMENT_TIMEOUT;
+    // A second time without a locked row, the server is too slow for the session's limit.
+    const undone = isTimeout && (course.wait !== undefined || !course.timedOut) ? "lock" : fault.undone;
+    course.timedOut ||= isTimeout;
     if (undone === undefined || transaction) {
       await this.#failed(course, fault, error);
       return false;
