@@ -81,3 +81,35 @@ test.each([
   const sql = `SELECT ok FROM "${schema}".decide('take', 'k', '${keys[0]}', 1e-9, ${2 ** 40}, 10)`;
   await expect(fixture.pool({ user: "limited", statement_timeout: 5000 }).query(sql)).rejects.toThrow(/a trigger/);
 });
+
+test.each([
+  [
+    "row-level security",
+    `ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY most ON t USING (id <> 'k:k') WITH CHECK (id <> 'k:k')`,
+  ],
+  [
+    "a trigger that raises",
+    "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION refuse()",
+  ],
+  ["a trigger that skips", "CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION skip_one()"],
+  ["a check constraint", "ALTER TABLE t ADD CHECK (id <> 'k:k') NOT VALID"],
+])("%s that refuses one key fails the calls on that key alone", async (what, obstacle) => {
+  const schema = `one ${what}`;
+  await fixture.store({ schema }).migrate();
+  const table = `"${schema}".states`;
+  await fixture.rows(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN IF NEW.id = ''k:k'' THEN RAISE EXCEPTION ''no''; END IF; RETURN NEW; END';
+    CREATE OR REPLACE FUNCTION skip_one() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN IF NEW.id = ''k:k'' THEN RETURN NULL; END IF; RETURN NEW; END';
+    DO $$ BEGIN CREATE ROLE limited LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+    GRANT USAGE ON SCHEMA "${schema}" TO limited; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO limited;
+    ${obstacle.replaceAll(" ON t ", ` ON ${table} `).replaceAll("TABLE t ", `TABLE ${table} `)}`);
+  const store = fixture.store({ schema, statements: 1 }, { user: "limited" });
+  for (let turn = 0; turn < 2; turn++) {
+    const [refused, ...others] = await Promise.allSettled(
+      ["k", "l", "m"].map((key) => store.decide(take(stock("k", 10), key))),
+    );
+    expect(refused).toMatchObject({ status: "rejected", reason: { code: "TIDEGATE_STORE", scope: "key" } });
+    for (const other of others) expect(other).toMatchObject({ status: "fulfilled", value: { ok: true } });
+  }
+});

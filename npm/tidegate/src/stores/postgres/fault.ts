@@ -17,6 +17,10 @@ const NO_PROCEDURE = new Set(["2D000", "0A000", "42601", "42809"]);
 
 const NO_PREPARE = "behind a pooler in transaction mode, set the option prepare: false";
 const PRIMARY = "connect to the primary, in sessions that may write";
+/** Data that PostgreSQL cannot compute with, a constraint, and what a trigger raises. */
+const OF_ROW = /^(22|23|P0001$)/;
+/** Where PostgreSQL raises that row-level security refuses a row; its code is that of missing rights, too. */
+const ROW_SECURITY = "ExecWithCheckOptions";
 /** What to do about an error of the set-up, by its code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   "42P05": NO_PREPARE,
@@ -31,7 +35,7 @@ export interface Fault {
   readonly message: string;
   readonly code: string | undefined;
   readonly undone: Undone | undefined;
-  /** PostgreSQL cannot compute with a number of one of the rows. */
+  /** One of the rows is refused: by its numbers, a constraint, a trigger or row-level security. */
   readonly ofRow: boolean;
   /** `CALL` does not work here. */
   readonly noProcedure: boolean;
@@ -41,21 +45,27 @@ export interface Fault {
 const MOST_WRAPPERS = 4;
 
 /** The driver's error, which Drizzle has in `cause`, and Prisma in `meta`: the innermost that has a code. */
-function driverError(error: unknown): { code?: unknown; message?: unknown } {
-  let found: { code?: unknown; message?: unknown } = {};
+function driverError(error: unknown): Driver {
+  let found: Driver = {};
   let inner = error;
   for (let depth = 0; depth <= MOST_WRAPPERS && typeof inner === "object" && inner !== null; depth++) {
-    const { code, message, originalCode = code, originalMessage = message, cause, meta } = inner as Wrapper;
-    if (depth === 0 || typeof originalCode === "string") found = { code: originalCode, message: originalMessage };
+    const { code, message, routine, originalCode = code, originalMessage = message, cause, meta } = inner as Wrapper;
+    if (depth === 0 || typeof originalCode === "string")
+      found = { code: originalCode, message: originalMessage, routine };
     inner = cause ?? meta?.driverAdapterError ?? meta;
   }
   return found;
 }
 
-/** What is read of an error: a driver's, Drizzle's, Prisma's, or that of one of Prisma's adapters. */
-interface Wrapper {
+interface Driver {
   readonly code?: unknown;
   readonly message?: unknown;
+  /** The server's function that raised it; pg and postgres.js have it. */
+  readonly routine?: unknown;
+}
+
+/** What is read of an error: a driver's, Drizzle's, Prisma's, or that of one of Prisma's adapters. */
+interface Wrapper extends Driver {
   readonly originalCode?: unknown;
   readonly originalMessage?: unknown;
   readonly cause?: unknown;
@@ -64,7 +74,7 @@ interface Wrapper {
 
 /** Reads what a client rejected with, which may be any value. */
 export function faultOf(error: unknown, schema: string): Fault {
-  const { code: given, message } = driverError(error);
+  const { code: given, message, routine } = driverError(error);
   const code = typeof given === "string" && given !== "" ? given : undefined;
   let text = typeof message === "string" ? message : typeof error === "string" ? error : "";
   if (text === "") text = code ?? `the client rejected with ${show(error)} in place of an error`;
@@ -77,7 +87,7 @@ export function faultOf(error: unknown, schema: string): Fault {
     message: text,
     code,
     undone: code === undefined ? undefined : UNDONE[code],
-    ofRow: code?.startsWith("22") === true,
+    ofRow: code !== undefined && (OF_ROW.test(code) || routine === ROW_SECURITY),
     noProcedure: code !== undefined && NO_PROCEDURE.has(code),
   };
 }
