@@ -220,3 +220,20 @@ test.each(["killed", "stopped"])(
     await resumes();
   },
 );
+
+test.each([
+  ["queueLimit", { queueLimit: 1 }],
+  ["waitForConnections", { waitForConnections: false }],
+])("a pool of mysql2 that is full by its %s fails calls one by one, and is no outage", async (table, options) => {
+  const pool = fixture.pool({ connectionLimit: 1, ...options });
+  const limits = defineLimits(configs, { store: mysql(pool, { table }), timeout: 200, log: false });
+  expect((await limits.limit("other")).ok).toBe(true);
+  const held = await pool.getConnection();
+  const queued = "queueLimit" in options ? pool.query("SELECT 1") : undefined;
+  for (let i = 0; i < 6; i++) {
+    expect((await limits.limit("stock", { key: `k${i}` })).cause).toMatchObject({ scope: "key" });
+  }
+  held.release();
+  await queued;
+  expect(await limits.limit("stock", { key: "k0" })).toMatchObject({ ok: true, value: expect.closeTo(9, 3) });
+});

@@ -178,9 +178,13 @@ function queryOf(client: MysqlLike): Query {
   };
 }
 
+/** What a pool of mysql2 that is full by its own settings rejects with: it has sent nothing. These errors have no code. */
+const FULL: readonly unknown[] = ["Queue limit reached.", "No connections available."];
+
 /** mariadb's message goes on with the statement, in several lines; the error has it as `sql`. */
 function withoutStatement(error: unknown): never {
   const { message } = Object(error) as { message?: unknown };
+  if (FULL.includes(message)) throw new KeyError(`the pool is full: ${String(message)}`, false);
   const end = typeof message === "string" ? message.indexOf("\nsql: ") : -1;
   if (end >= 0) (error as Error).message = (error as Error).message.slice(0, end);
   throw error;
