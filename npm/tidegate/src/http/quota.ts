@@ -74,8 +74,12 @@ export function withinSeconds(decision: Decision, remaining: number): number {
   const { kind, rate, period, capacity } = policy;
   if (kind === "fixed window") return atLeastOne(ts + period - now);
   if (remaining > 0) return atLeastOne((remaining * period) / rate);
-  const missing = Math.max(Math.min(1, capacity) - value, 0);
-  return atLeastOne(Math.max(ts - now, 0) + (missing * period) / rate);
+  const behind = Math.max(ts - now, 0);
+  const token = Math.min(1, capacity);
+  const seconds = atLeastOne(behind + (Math.max(token - value, 0) * period) / rate);
+  // By the refill's own arithmetic: its rounding may leave the token short at that second.
+  const isShort = value + ((seconds * 1000 - behind) * rate) / period < token;
+  return isShort ? integer(seconds + 1) : seconds;
 }
 
 function quotaOf(decision: Decision, options: RetryOptions): Quota {
