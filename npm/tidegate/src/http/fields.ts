@@ -41,8 +41,8 @@ const OPTIONS: Readonly<Record<keyof RateLimitHeaderOptions, Check>> = {
   jitter: ANY,
 };
 
-function familiesOf(fields: RateLimitHeaderOptions["fields"]): readonly HeaderFamily[] {
-  const families = fields === undefined ? ["draft-11" as const] : typeof fields === "string" ? [fields] : fields;
+function familiesOf(fields: RateLimitHeaderOptions["fields"] = "draft-11"): readonly HeaderFamily[] {
+  const families = typeof fields === "string" ? [fields] : fields;
   if (!Array.isArray(families)) throw new InputError("fields", FIELDS, fields);
   for (const family of families as readonly HeaderFamily[]) {
     if (FAMILIES.includes(family)) continue;

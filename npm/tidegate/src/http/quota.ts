@@ -76,10 +76,10 @@ export function withinSeconds(decision: Decision, remaining: number): number {
   if (remaining > 0) return atLeastOne((remaining * period) / rate);
   const behind = Math.max(ts - now, 0);
   const token = Math.min(1, capacity);
-  const seconds = atLeastOne(behind + (Math.max(token - value, 0) * period) / rate);
-  // By the refill's own arithmetic: its rounding may leave the token short at that second.
-  const isShort = value + ((seconds * 1000 - behind) * rate) / period < token;
-  return isShort ? integer(seconds + 1) : seconds;
+  const ms = behind + ((token - value) * period) / rate;
+  // By the refill's own arithmetic, whose rounding may leave the token short at that second.
+  const wait = Math.ceil(ms / 1000) * 1000 - behind;
+  return atLeastOne(value + (wait * rate) / period < token ? ms + 1000 : ms);
 }
 
 function quotaOf(decision: Decision, options: RetryOptions): Quota {

@@ -2,7 +2,6 @@
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
-import { isPromise } from "./realms.ts";
 
 /** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
 export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
@@ -86,7 +85,7 @@ export function checkTable(
   table: Readonly<Record<string, Check>>,
   expects = "an object",
 ): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options) || isPromise(options)) {
+  if (typeof options !== "object" || options === null || Array.isArray(options) || "then" in options) {
     throw new InputError("options", expects, options);
   }
   for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);

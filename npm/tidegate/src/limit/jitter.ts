@@ -48,11 +48,8 @@ export function jitter(
   checkObject("decision", decision, "a decision");
   const { retryAt, retryAfter } = decision;
   if (retryAt === undefined || retryAfter === undefined) return undefined;
-  for (const [field, time] of [
-    ["retryAt", retryAt],
-    ["retryAfter", retryAfter],
-  ] as const) {
-    if (typeof time !== "number" || !Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
+  for (const [field, time] of Object.entries({ retryAt, retryAfter })) {
+    if (!Number.isFinite(time)) throw new InputError(field, "a finite number of ms", time);
   }
   const part = fractionOf(`${retryAt} ${key}`);
   return retryAt + Math.floor(part * Math.min(Math.max(retryAfter, 0) * fraction, msOf(most)));
