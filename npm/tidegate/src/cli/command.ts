@@ -1,3 +1,4 @@
+/** What a command is, and what it is given. */
 import type { ParseArgsConfig } from "node:util";
 import { durationOf, numberOf, UsageError } from "./usage.ts";
 

@@ -1,3 +1,4 @@
+/** The command line: registry.ts lists the commands, each a file in commands/. */
 import { parseArgs } from "node:util";
 import { isInputError, isStoreError } from "../limit/errors.ts";
 import { type Arguments, type Command, EXIT, type Terminal, UsageError } from "./command.ts";

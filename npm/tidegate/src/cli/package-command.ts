@@ -1,3 +1,4 @@
+/** A command that another package has. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,3 +1,4 @@
+/** Opens the store that a URL names. */
 import { memory, type Store } from "../index.ts";
 import type { PostgresClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";

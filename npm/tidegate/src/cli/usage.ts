@@ -1,3 +1,4 @@
+/** Mistakes in a command line, and the arguments that several commands read. */
 import { inMs } from "../limit/duration.ts";
 
 /** A mistake in the command line, or a file that cannot be read: printed as one line, without a stack. */

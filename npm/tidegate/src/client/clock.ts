@@ -1,3 +1,4 @@
+/** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
 import { LONGEST_TIMER } from "../limit/duration.ts";
 

@@ -1,3 +1,4 @@
+/** The options of `createFetch`, and their checks. */
 import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Clock } from "./clock.ts";

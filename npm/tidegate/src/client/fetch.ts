@@ -1,3 +1,4 @@
+/** A `fetch` that waits for tokens, and for the limits that servers report. */
 import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
 import { tagOf } from "../limit/realms.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";

@@ -1,3 +1,4 @@
+/** The options of `throttle` and `concurrent`, and their checks. */
 import {
   type Check,
   checkTable,

@@ -1,3 +1,4 @@
+/** The queue of one key: waiting.ts orders its calls, reserve.ts takes tokens ahead for them. */
 import { reasonOf } from "../limit/abort.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { Decision } from "../limit/decision.ts";

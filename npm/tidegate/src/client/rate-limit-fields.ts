@@ -1,3 +1,4 @@
+/** Reads a server's limits from the fields of its response. */
 import { InputError } from "../limit/errors.ts";
 import { dictionary, type Item, list } from "./structured-fields.ts";
 

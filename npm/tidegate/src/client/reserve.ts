@@ -1,3 +1,4 @@
+/** The tokens that a queue has reserved: when the next call may run. */
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { isPromise } from "../limit/realms.ts";

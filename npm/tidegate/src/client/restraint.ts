@@ -1,3 +1,4 @@
+/** Slows requests down by a server's reports. */
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";

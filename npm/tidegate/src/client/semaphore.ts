@@ -1,3 +1,4 @@
+/** A bound on how many calls run at one time. */
 import { reasonOf, throwIfAborted } from "../limit/abort.ts";
 import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 

@@ -1,3 +1,4 @@
+/** One call for identical concurrent ones. */
 import { check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { ArgumentsOf } from "./options.ts";

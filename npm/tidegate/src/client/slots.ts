@@ -1,3 +1,4 @@
+/** Reserved tokens in the order in which they fall due. */
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { evaluate, project } from "../limit/evaluate.ts";

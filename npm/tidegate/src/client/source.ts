@@ -1,3 +1,4 @@
+/** Where tokens come from: a limit of a limiter, or a private one in memory. */
 import { algebra } from "../engine/algebra.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { type Config, startNumber } from "../limit/config.ts";

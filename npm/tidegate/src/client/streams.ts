@@ -1,3 +1,4 @@
+/** Streams whose bytes or objects wait for tokens. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
 import { isBytes, tagOf } from "../limit/realms.ts";

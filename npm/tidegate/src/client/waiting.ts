@@ -1,3 +1,4 @@
+/** The order in which queued calls run. */
 import { reasonOf } from "../limit/abort.ts";
 
 /** Levels of priority: 0 to 9, the highest first. */

@@ -1,3 +1,4 @@
+/** The module with the algebra alone, and the choice of the one engine that all copies of the package share. */
 import { loadAlgebra } from "#engine-host";
 import type { AlgebraExports, Memory } from "./exports.ts";
 import { VERSION } from "./generated/bounds.ts";

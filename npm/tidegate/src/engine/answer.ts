@@ -1,3 +1,4 @@
+/** Reads an engine's answer, a status word and eight numbers: a decision, or the error of a wrong number. */
 import { numberError, type Policy } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";

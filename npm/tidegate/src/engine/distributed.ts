@@ -1,3 +1,4 @@
+/** The module with the algebra of leases and shards. */
 import { loadDistributed } from "#engine-host";
 import { Algebra, chosen, shared } from "./algebra.ts";
 import type { DistributedExports } from "./exports.ts";

@@ -1,3 +1,4 @@
+/** The module with tables of keys, which memory uses. `#engine-host` names the file host-*.ts that loads its bytes. */
 import { load } from "#engine-host";
 import { Algebra, chosen, type Load, shared } from "./algebra.ts";
 import type { Exports, TableExports } from "./exports.ts";

@@ -1,3 +1,4 @@
+/** The types of what the modules export. */
 import type { InitOutput } from "./generated/engine.js";
 
 /**

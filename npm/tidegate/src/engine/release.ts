@@ -1,3 +1,4 @@
+/** Gives handles of the engine back when their holders were collected. */
 type Held = readonly [drop: (handle: number) => void, handle: number];
 
 /** A host without one keeps handles: as many as limits were defined. */

@@ -1,3 +1,4 @@
+/** Loads a module that the host has compiled. */
 import type { Exports } from "./exports.ts";
 
 /** The engine of a module that the host has compiled, as Cloudflare Workers compile nothing at run time. */

@@ -1,3 +1,4 @@
+/** Lengths and bytes of keys, the same on hosts with and without an encoder. */
 import { InputError } from "../limit/errors.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES } from "./generated/bounds.ts";
 

@@ -1,3 +1,4 @@
+/** The client's address, from the connection or from the header of a trusted proxy. */
 import { checkObject } from "../limit/checks.ts";
 import { isPromise } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";

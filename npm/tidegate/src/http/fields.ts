@@ -1,3 +1,4 @@
+/** The rate-limit fields of a response, in each draft that clients read. */
 import { ANY, type Check, checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { checkJitter } from "../limit/jitter.ts";

@@ -1,3 +1,4 @@
+/** The quick path of fields.ts, for a single grant. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { integer, quoted } from "./structured.ts";
 import { windowSeconds, withinSeconds } from "./quota.ts";

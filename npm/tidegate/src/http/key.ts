@@ -1,3 +1,4 @@
+/** Keys of any length and of several parts. */
 import { MAX_KEY_BYTES } from "../engine/generated/bounds.ts";
 import { generalizedUtf8 } from "../engine/utf8.ts";
 import { InputError } from "../limit/errors.ts";

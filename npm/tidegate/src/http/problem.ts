@@ -1,3 +1,4 @@
+/** The status and the body of a denied request. */
 import type { Decision } from "../limit/decision.ts";
 import { type Check, check, checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { checkJitter, type JitterOptions } from "../limit/jitter.ts";

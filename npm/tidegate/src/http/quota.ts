@@ -1,3 +1,4 @@
+/** A decision in the units of HTTP: integer tokens and seconds. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { type JitterOptions, jitter } from "../limit/jitter.ts";

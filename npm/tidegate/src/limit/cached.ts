@@ -1,3 +1,4 @@
+/** The limits of configs that come with calls, so that each call need not check its own. */
 import { type Config, FIRST_REQUEST, type Start } from "./config.ts";
 
 /** The most configs that are cached. */

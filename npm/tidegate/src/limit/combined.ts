@@ -1,3 +1,4 @@
+/** One answer for the decisions of an all-or-nothing call. */
 import type { AllDecision, Decision } from "./decision.ts";
 
 /** One answer for several decisions: denied where one of them is. `retryAt` is the latest of those that decide it. */

@@ -1,3 +1,4 @@
+/** What a limit is as a caller writes it, and the policy that it becomes once it is checked. */
 import { EXPECTS, type Field } from "../engine/generated/bounds.ts";
 import { KINDS, POLICY } from "../engine/generated/wire.ts";
 import { check, durationFrom, msOf, notAField, checkObject } from "./checks.ts";

@@ -1,3 +1,4 @@
+/** The types of an answer: the decision on a call, on several, and the two numbers of a state. */
 import type { Policy } from "./config.ts";
 
 /** Why a denial has no `retryAt`. */

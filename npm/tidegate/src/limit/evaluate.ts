@@ -1,3 +1,4 @@
+/** The public functions of the algebra, `evaluate` and `project`, with the checks of their arguments. */
 import { algebra } from "../engine/algebra.ts";
 import { checkFields, fieldTable, checkObject } from "./checks.ts";
 import { cached } from "./cached.ts";

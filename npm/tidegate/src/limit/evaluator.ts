@@ -1,3 +1,4 @@
+/** One limit on states that the caller keeps: the algebra, which the engine has, as an object. */
 import { decisionOf, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, KINDS, OP, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";

@@ -1,3 +1,4 @@
+/** Spreads the retries of clients that were denied together. */
 import { type Check, check, checkTable, durationFrom, msOf, numberFrom, STRING, checkObject } from "./checks.ts";
 import type { Duration } from "./duration.ts";
 import { InputError } from "./errors.ts";

@@ -1,3 +1,4 @@
+/** A limit of a store: config.ts checks it, evaluator.ts decides by it, and this adds what depends on the key. */
 import { refusal } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { KINDS, NONE } from "../engine/generated/wire.ts";

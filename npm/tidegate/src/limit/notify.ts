@@ -1,3 +1,4 @@
+/** Calls of functions that only report something, such as a log: no error of theirs changes a decision. */
 import { isPromise } from "./realms.ts";
 
 const ignored = (): void => undefined;

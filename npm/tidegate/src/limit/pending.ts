@@ -1,3 +1,4 @@
+/** Values that may be promises: what memory returns stays synchronous. */
 import { isPromise } from "./realms.ts";
 
 /** A value, or the promise of one: the result of a user's hook, or of a store. */

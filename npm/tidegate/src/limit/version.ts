@@ -1,3 +1,4 @@
+/** Refuses a store that another version of the package made. */
 import { VERSION } from "../engine/generated/bounds.ts";
 import { InputError } from "./errors.ts";
 

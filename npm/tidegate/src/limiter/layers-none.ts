@@ -1,3 +1,4 @@
+/** The layers of a bundle for pages, in place of layers.ts: none. */
 import { InputError } from "../limit/errors.ts";
 import type { Store } from "../stores/contract.ts";
 

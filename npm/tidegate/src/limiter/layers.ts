@@ -1,3 +1,4 @@
+/** Where a limiter puts a store that can fail behind its layers: resilience.ts, then lease/leases.ts. */
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";

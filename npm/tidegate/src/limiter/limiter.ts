@@ -1,3 +1,7 @@
+/**
+ * The limiter: checks a call (options.ts), and passes it on to the store, or to the layers around a store that can fail
+ * (layers.ts). `limit`, `check`, `give` and `charge` all go through `#call`: read that first.
+ */
 import { layers } from "#layers";
 import {
   type Answer,

@@ -1,3 +1,4 @@
+/** The correction of what was taken to what the work was worth in the end. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";

@@ -1,3 +1,4 @@
+/** Whose limit it is where a rule has no key: the client's address. */
 import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
 import { withoutPort } from "../http/forwarded.ts";

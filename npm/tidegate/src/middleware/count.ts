@@ -1,3 +1,4 @@
+/** How many tokens a request takes: a number, or what the client states. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { headerIn } from "../http/client-ip.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";

@@ -1,3 +1,4 @@
+/** The decision on a request, of the decisions on its limits. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** The option `block`: counts the denials of a key, and blocks it. */
 import { MAX_COUNT, MAX_NAME_BYTES } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import { check, checkFields, durationFrom, fieldTable, integerFrom, msOf } from "../limit/checks.ts";

@@ -1,3 +1,4 @@
+/** What the middleware of frameworks on `Request` and `Response` share: fetch handlers, Hono and Next.js. */
 import { isError } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";

@@ -1,3 +1,4 @@
+/** Options of other limiters, which are refused with ours in the message. */
 import { InputError } from "../limit/errors.ts";
 
 /** Options of other limiters, and ours in their place. */

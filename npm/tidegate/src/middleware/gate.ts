@@ -1,4 +1,7 @@
-/** What a middleware does with a request, whatever the framework: chooses its limits, takes, and makes the response of a denial. */
+/**
+ * What a middleware does with a request, whatever the framework: chooses its limits (choice.ts), takes from them, and makes
+ * the response of a denial. A framework's file passes requests on to it by node-response.ts or fetch-response.ts.
+ */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";

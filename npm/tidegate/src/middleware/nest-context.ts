@@ -1,3 +1,4 @@
+/** Finds the request and the response in Nest's contexts, such as HTTP, GraphQL and WebSockets. */
 import type { ExecutionContext } from "@nestjs/common";
 import type { HeaderTarget } from "../http/fields.ts";
 import { InputError } from "../limit/errors.ts";

@@ -1,3 +1,4 @@
+/** What the middleware of frameworks on `node:http` share: Express, Fastify, Koa, Nest and plain servers. */
 import type { HeaderTarget } from "../http/fields.ts";
 import { isPromise } from "../limit/realms.ts";
 import { show } from "../limit/errors.ts";

@@ -1,3 +1,4 @@
+/** The options that all middleware share, and their checks. */
 import type { ClientIpOptions } from "../http/client-ip.ts";
 import { checkHeaderOptions, type RateLimitHeaderOptions } from "../http/fields.ts";
 import { NEVER, type Problem } from "../http/problem.ts";

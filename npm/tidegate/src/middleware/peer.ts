@@ -1,3 +1,4 @@
+/** The client's address as each host of fetch handlers reports it. */
 import type { Incoming } from "./client.ts";
 import type { NodeResponse } from "./node-response.ts";
 

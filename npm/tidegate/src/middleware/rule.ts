@@ -1,3 +1,4 @@
+/** A rule of the options: which limit, whose, how many tokens. */
 import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";

@@ -1,3 +1,4 @@
+/** The part of policies that a middleware uses. */
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";

@@ -1,3 +1,4 @@
+/** Decisions as metrics of OpenTelemetry. */
 import { checkTable } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";

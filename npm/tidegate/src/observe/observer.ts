@@ -1,3 +1,4 @@
+/** A limiter that reports each of its decisions. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import { InputError } from "../limit/errors.ts";

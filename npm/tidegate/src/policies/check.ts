@@ -1,3 +1,4 @@
+/** Checks a document, which the core parses, and lists its mistakes. */
 import { load } from "#policy-host";
 import { check } from "../engine/generated/policy.js";
 import { isPromise } from "../limit/realms.ts";

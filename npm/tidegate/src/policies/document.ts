@@ -1,3 +1,4 @@
+/** The types of a document of policies. */
 import type { Config, OnStoreError, Start } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { EscalatingBlock } from "../middleware/escalation.ts";

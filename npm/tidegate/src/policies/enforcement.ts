@@ -1,3 +1,4 @@
+/** How the limit of a rule is enforced: in shadow mode, with blocks, without the store. */
 import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { callLimit } from "../limit/limit.ts";

@@ -1,3 +1,4 @@
+/** The limiter's key for the values of a rule's `limit_keys`. */
 import { InputError } from "../limit/errors.ts";
 import { boundedKey } from "../http/key.ts";
 

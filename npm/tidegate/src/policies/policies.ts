@@ -1,3 +1,4 @@
+/** Policies in force: check.ts reads their document, rule.ts matches requests, enforcement.ts enforces what matched. */
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { isPromise } from "../limit/realms.ts";

@@ -1,3 +1,4 @@
+/** Reads the parts of a request that rules name, and matches them. */
 import type { Config } from "../limit/config.ts";
 import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/options.ts";

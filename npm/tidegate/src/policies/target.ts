@@ -1,3 +1,4 @@
+/** Finds the limit and the key that an operator names. */
 import { addressKey } from "../http/address.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";

@@ -1,3 +1,4 @@
+/** Limits of a server on a page: their states, and the offset of its clock. */
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";

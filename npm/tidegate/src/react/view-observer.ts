@@ -1,3 +1,4 @@
+/** Renders a component when what it shows changes, by a timer. */
 import { LONGEST_TIMER } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type Shown, type View, viewAt } from "./view.ts";

@@ -1,3 +1,4 @@
+/** What a component shows of a limit at an instant. */
 import type { Decision } from "../limit/decision.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { ServerState } from "./remote.ts";

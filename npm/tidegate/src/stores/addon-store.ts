@@ -1,3 +1,4 @@
+/** The base of the stores in the native addon: shared.ts, between threads, and file.ts, in a folder. */
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
 import { allOf, decisionOf, decisionsOf, refuse } from "../engine/answer.ts";

@@ -1,3 +1,4 @@
+/** The store in memory: its table is in the engine, so that each call is one call of that. */
 import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";

@@ -1,3 +1,4 @@
+/** The base of stores whose database has transactions: the steps of steps.ts, in one transaction. */
 import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";

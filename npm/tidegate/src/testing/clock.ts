@@ -1,3 +1,4 @@
+/** A clock that only a test moves. */
 import { InputError } from "../limit/errors.ts";
 
 /** A clock that only a test moves, and its timers. Made by {@link fakeClock}. */

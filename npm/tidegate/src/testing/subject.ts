@@ -1,3 +1,4 @@
+/** What each test of the contract gets: limits on the store, and a clock. */
 import type { Config } from "../limit/config.ts";
 import type { Decision } from "../limit/decision.ts";
 import { defineLimits, type Limiter } from "../limiter/limiter.ts";

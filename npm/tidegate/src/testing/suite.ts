@@ -1,3 +1,4 @@
+/** The contract of a store as tests: cases/ has them, subject.ts what each gets. */
 import { type Check, check, checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { Store } from "../stores/contract.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";

@@ -1,3 +1,4 @@
+/** Histories with their results, which every store must repeat to the bit. */
 import { keyed } from "../limiter/options.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";

@@ -1,3 +1,4 @@
+/** A limit in the shape of Cloudflare's rate limit binding. */
 import { checkDefined, checkLimiter, checkOptions } from "../../limiter/options.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Limiter } from "../../limiter/limiter.ts";

@@ -1,3 +1,4 @@
+/** The store for @fastify/rate-limit. */
 import { checkOptions } from "../../limiter/options.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";

@@ -1,3 +1,4 @@
+/** Counts hits for express-rate-limit and hono-rate-limiter. */
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import { InputError } from "../../limit/errors.ts";

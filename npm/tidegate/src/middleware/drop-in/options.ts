@@ -1,3 +1,4 @@
+/** The options of the drop-in stores, and the limiter that each has. */
 import { Limiter } from "../../limiter/limiter.ts";
 import { checkLimiterOptions, checkOptions } from "../../limiter/options.ts";
 import { checkFields, fieldTable } from "../../limit/checks.ts";

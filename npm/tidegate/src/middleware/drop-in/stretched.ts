@@ -1,3 +1,4 @@
+/** Counts hits whose windows @fastify/rate-limit prolongs. */
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import type { Limiter } from "../../limiter/limiter.ts";

@@ -1,3 +1,4 @@
+/** The storage for @nestjs/throttler. */
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Store } from "../../stores/contract.ts";

@@ -1,3 +1,4 @@
+/** The Durable Object that holds states, which the store in durable-object.ts calls. */
 import { Base } from "#workers";
 import { messageOf } from "../../limit/errors.ts";
 import { shardingBy } from "../../limit/shards.ts";

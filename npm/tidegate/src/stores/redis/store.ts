@@ -1,3 +1,4 @@
+/** The store on Redis: script.ts has the call of its script, clients.ts sends it, pipeline.ts batches it. */
 import { during } from "#workers";
 import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
