@@ -163,7 +163,7 @@ class Spread {
     return { states: steps.map(({ before }) => before), now: latest(steps) };
   }
 
-  /** Takes from all shards; `taken` is what it has so far taken from each. */
+  /** Takes from all shards, in rounds; `taken` is what it has so far taken from each. */
   async #takeParts(taken: Map<number, number>): Promise<Decision> {
     const { limit, op, count, reserve } = this.#call;
     const { maxReserved = Number.POSITIVE_INFINITY, shards } = limit.policy;
@@ -188,23 +188,34 @@ class Spread {
         left = count;
         continue;
       }
-      const parts = drain(this.#values(seen), left, floor);
-      const steps = await Promise.allSettled(parts.map(([shard, part]) => this.#step("take", shard, part, reserve)));
-      for (const [i, step] of steps.entries()) {
-        const [shard, part] = parts[i] as Part;
-        if (step.status === "rejected") continue;
-        seen.states[shard] = this.#after(step.value, "take", part);
-        if (!step.value.decision.ok) continue;
-        taken.set(shard, (taken.get(shard) ?? 0) + part);
-        left -= part;
-      }
-      const failed = steps.find((step) => step.status === "rejected");
-      if (failed !== undefined) throw failed.reason;
+      left = await this.#takeRound(seen, left, floor, taken);
       if (left <= this.#tolerance) {
         const after = this.#pooled(seen, "check", 0, true);
         return { ...after, ok: true, reserved: after.value < 0, reason: undefined };
       }
     }
+  }
+
+  /**
+   * Takes `left` from the shards in parts, by what they were seen to hold, and adds what they granted to `taken` and to
+   * `seen`. Returns what is still left.
+   */
+  async #takeRound(seen: Seen, left: number, floor: number, taken: Map<number, number>): Promise<number> {
+    const { reserve } = this.#call;
+    const parts = drain(this.#values(seen), left, floor);
+    const steps = await Promise.allSettled(parts.map(([shard, part]) => this.#step("take", shard, part, reserve)));
+    let rest = left;
+    for (const [i, step] of steps.entries()) {
+      const [shard, part] = parts[i] as Part;
+      if (step.status === "rejected") continue;
+      seen.states[shard] = this.#after(step.value, "take", part);
+      if (!step.value.decision.ok) continue;
+      taken.set(shard, (taken.get(shard) ?? 0) + part);
+      rest -= part;
+    }
+    const failed = steps.find((step) => step.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return rest;
   }
 
   /** Gives back what was taken, even if the caller no longer waits. */
