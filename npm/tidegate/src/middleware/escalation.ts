@@ -65,48 +65,74 @@ function unlessFailed<T>(run: () => Pending<T>, instead: T): Pending<T> {
   }
 }
 
-/** Checks the option once, with the names that are known, and returns the function that counts denials. */
-export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
+/** The lengths of a key's blocks, and the limits that count its denials and its blocks. */
+interface Ladder {
+  readonly lengths: readonly number[];
+  readonly denials: Config;
+  readonly blocks: Config;
+}
+
+function ladderOf(block: EscalatingBlock): Ladder {
   checkFields(block, FIELDS, "block");
   const { after, within = DAY } = block;
   check("block.after", after, AFTER);
   check("block.within", within, LENGTH);
   const lengths = lengthsOf(block.for);
-  for (const name of names) {
-    if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
-  }
   const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
-  const denials: Config = { ...window, rate: after };
   // Besides the blocks before the last: where these take longer than `within`, the last would never begin.
   const period = Math.min(
     lengths.slice(0, -1).reduce((sum, length) => sum + length, window.period),
     MAX_COUNT,
   );
-  const blocks: Config = { ...window, period, rate: lengths.length };
+  return { lengths, denials: { ...window, rate: after }, blocks: { ...window, period, rate: lengths.length } };
+}
 
-  return (limiter, { name, key, config }, decision) => {
+/** Checks the option once, with the names that are known, and returns the function that counts denials. */
+export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
+  const { lengths, denials, blocks } = ladderOf(block);
+  for (const name of names) {
+    if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
+  }
+  return (limiter, request, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
-    const earlierRetryAt = decision.retryAt;
-    const whose = keyed(key);
-    const counts = { name: `${name}.denials`, at: { ...whose, config: denials } };
-    function begin(begun: Decision): Pending<Decision> {
-      const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
-      const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
-      const blocked = limiter.block(name, { ...whose, for: length, ...(config && { config }) });
-      return follow(blocked, (block) => {
-        const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
-        const answer = longer ? { ...block, ok: false } : decision;
-        const again = (): Pending<Decision> => limiter.block(counts.name, { ...counts.at, for: length });
-        return unlessFailed(() => follow(follow(limiter.reset(counts.name, counts.at), again), () => answer), answer);
-      });
-    }
+    const { name } = request;
+    const whose = keyed(request.key);
+    const counts: Counter = { name: `${name}.denials`, at: { ...whose, config: denials } };
     return follow(limiter.limit(counts.name, counts.at), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
       if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
       // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
-      return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), begin);
+      return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), (begun) => {
+        const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
+        const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
+        return beginBlock(limiter, request, length, counts, decision);
+      });
     });
   };
+}
+
+/** The limit that counts a key's denials, and the options of calls on it. */
+interface Counter {
+  readonly name: string;
+  readonly at: CallOptions & { config: Config };
+}
+
+/** Blocks the key, and the count of its denials for as long. Returns the decision, with the end of the block if that is later. */
+function beginBlock(
+  limiter: Blocker,
+  { name, key, config }: LimitRequest<string>,
+  length: number,
+  counts: Counter,
+  decision: Decision,
+): Pending<Decision> {
+  const earlierRetryAt = decision.retryAt ?? 0;
+  const blocked = limiter.block(name, { ...keyed(key), for: length, ...(config && { config }) });
+  return follow(blocked, (block) => {
+    const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
+    const answer = longer ? { ...block, ok: false } : decision;
+    const again = (): Pending<Decision> => limiter.block(counts.name, { ...counts.at, for: length });
+    return unlessFailed(() => follow(follow(limiter.reset(counts.name, counts.at), again), () => answer), answer);
+  });
 }
 
 /** Counts the denials among the decisions on a request. `count` counts one. */
