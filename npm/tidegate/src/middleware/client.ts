@@ -26,21 +26,7 @@ export function clientKey(
 ): (incoming: Incoming) => string {
   if (options !== undefined) checkObject("client", options, "an object, such as { trust: 1 }");
   clientIp({ address: "192.0.2.1" }, options); // throws for a wrong option now, not at the first request
-  const addressed = (incoming: Incoming): string => {
-    if (incoming.headers === undefined && reads(options)) {
-      const rule = "given where there are no headers to read the client's address from, as in a message on ws";
-      throw new InputError("key", rule, undefined);
-    }
-    const key = clientIp(incoming, options);
-    // A request over a Unix socket has the key "unknown". Without a socket the host does not report addresses, and all
-    // clients would share one bucket.
-    if (key === "unknown" && incoming.socket === undefined) {
-      const absent = `, nor the request's ${options?.header ?? "x-forwarded-for"}: send it in tests, or give a \`key\``;
-      const rule = `given where the host does not report the client's address${reads(options) ? absent : `: ${REMEDY}`}`;
-      throw new InputError("key", rule, undefined);
-    }
-    return key;
-  };
+  const addressed = (incoming: Incoming): string => addressOf(incoming, options);
   if (options?.trust !== undefined || options?.header !== undefined) return addressed;
   // No header decides, so a connection's key is the same for all its requests.
   const cached = new WeakMap<object, string>();
@@ -54,11 +40,7 @@ export function clientKey(
     // Some hosts have read the header: Vercel's adapters report the address that is in it.
     if (forwarded !== undefined && !(incoming.address !== undefined && forwarded.includes(incoming.address))) {
       warned = true;
-      const own = setting === undefined ? "" : `${setting}, or `;
-      console.warn(
-        "tidegate: a request has X-Forwarded-For, which is not read. If there is a proxy in front, all its clients " +
-          `share one limit: set ${own}client: { trust: 1 } for one proxy, or give a key.`,
-      );
+      warnOfProxy(setting);
     }
     const { socket } = incoming;
     if (socket === undefined || socket === null) return addressed(incoming);
@@ -69,4 +51,29 @@ export function clientKey(
     }
     return key;
   };
+}
+
+/** The key of the client's address; throws where neither the host nor the request has it. */
+function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): string {
+  if (incoming.headers === undefined && reads(options)) {
+    const rule = "given where there are no headers to read the client's address from, as in a message on ws";
+    throw new InputError("key", rule, undefined);
+  }
+  const key = clientIp(incoming, options);
+  // A request over a Unix socket has the key "unknown". Without a socket the host does not report addresses, and all
+  // clients would share one bucket.
+  if (key === "unknown" && incoming.socket === undefined) {
+    const absent = `, nor the request's ${options?.header ?? "x-forwarded-for"}: send it in tests, or give a \`key\``;
+    const rule = `given where the host does not report the client's address${reads(options) ? absent : `: ${REMEDY}`}`;
+    throw new InputError("key", rule, undefined);
+  }
+  return key;
+}
+
+function warnOfProxy(setting: string | undefined): void {
+  const own = setting === undefined ? "" : `${setting}, or `;
+  console.warn(
+    "tidegate: a request has X-Forwarded-For, which is not read. If there is a proxy in front, all its clients " +
+      `share one limit: set ${own}client: { trust: 1 } for one proxy, or give a key.`,
+  );
 }
