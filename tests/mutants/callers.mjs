@@ -126,7 +126,7 @@ export const CALLERS = [
   one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),
   one("cli/main.ts", "    if (isStoreError(error)) {", "    if (false) {", cli("operate")),
   one("policies/target.ts", "(addressKey(value) ?? value)", "value", ["policies/target.test.ts"]),
-  ofConsole("stream.ts", "    for (const end of this.#open) end();\n", "", "console"),
+  ofConsole("stream.ts", "    for (const stream of this.#open) stream.end();\n", "", "console"),
   ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
   ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
   one("policies/keys.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),

@@ -5,22 +5,27 @@ import type { Figures } from "./wire.ts";
 
 /** ms between two looks at the counts. */
 const EVERY = 250;
+/** Every so many looks, the figures are sent. */
+const LOOKS_PER_FIGURES = 4;
 /** ms after which a stream ends. The browser connects again, so that the authorization is checked again. */
 const LIFETIME = 30_000;
 /** Streams at a time. */
 const MOST_STREAMS = 20;
 
-export class Streams {
-  readonly #counts: Counts;
-  readonly #shadow: ShadowSwitches | undefined;
+/** What all streams report. */
+interface Source {
+  readonly counts: Counts;
+  readonly shadow: ShadowSwitches | undefined;
   /** Distinguishes this process from others behind the same address. */
-  readonly #process = crypto.randomUUID().slice(0, 8);
-  /** What ends each stream. */
-  readonly #open = new Set<() => void>();
+  readonly process: string;
+}
+
+export class Streams {
+  readonly #source: Source;
+  readonly #open = new Set<Stream>();
 
   constructor(counts: Counts, shadow: ShadowSwitches | undefined) {
-    this.#counts = counts;
-    this.#shadow = shadow;
+    this.#source = { counts, shadow, process: crypto.randomUUID().slice(0, 8) };
   }
 
   /**
@@ -29,68 +34,95 @@ export class Streams {
    */
   open(lastId: string | null): ReadableStream<Uint8Array> | undefined {
     if (this.#open.size >= MOST_STREAMS) return undefined;
-    const encoder = new TextEncoder();
-    const counts = this.#counts;
-    const shadow = this.#shadow;
-    const process = this.#process;
-    let denied = this.#resumeAt(lastId);
-    let second = 0;
-    let looks = 0;
-    let timer: ReturnType<typeof setInterval> | undefined;
-    let end = (): void => {};
-    const close = (): void => {
-      clearInterval(timer);
-      this.#open.delete(end);
-    };
-    /** What is new, as events. Empty where nothing is. */
-    const news = (): string => {
-      let text = "";
-      if (looks++ % 4 === 0) {
-        const { now, from, limits, top } = counts.figures(second);
-        const { since, defined } = counts;
-        const switches = (shadow?.names ?? []).map((name) => ({ name, on: shadow?.isShadow(name) === true }));
-        const figures: Figures = { now, since, process, from, limits, defined, top, switches };
-        text += `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;
-        // The current second is sent again: it is not over.
-        second = Math.floor(now / 1000);
-      }
-      if (counts.denied !== denied) {
-        const denials = counts.denials(denied);
-        denied = counts.denied;
-        text += `id: ${process}-${denied}\nevent: denials\ndata: ${JSON.stringify(denials)}\n\n`;
-      }
-      return text;
-    };
-    return new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        const look = (): void => {
-          // A browser that does not read gets what is new once it does; nothing is queued for it.
-          if ((controller.desiredSize ?? 0) <= 0) return;
-          const text = news();
-          if (text !== "") controller.enqueue(encoder.encode(text));
-        };
-        end = () => {
-          close();
-          controller.close();
-        };
-        this.#open.add(end);
-        controller.enqueue(encoder.encode(`retry: 500\n\n${news()}`));
-        timer = setInterval(() => {
-          look();
-          if (looks >= LIFETIME / EVERY) end();
-        }, EVERY);
-      },
-      cancel: close,
-    });
+    const stream = new Stream(this.#source, this.#resumeAt(lastId), () => this.#open.delete(stream));
+    this.#open.add(stream);
+    return stream.readable;
   }
 
   close(): void {
-    for (const end of this.#open) end();
+    for (const stream of this.#open) stream.end();
   }
 
   #resumeAt(lastId: string | null): number {
-    const [process, id] = (lastId ?? "").split("-");
-    const last = process === this.#process ? Number(id) : 0;
-    return Number.isInteger(last) && last >= 0 && last <= this.#counts.denied ? last : 0;
+    const { counts, process } = this.#source;
+    const [of, id] = (lastId ?? "").split("-");
+    const last = of === process ? Number(id) : 0;
+    return Number.isInteger(last) && last >= 0 && last <= counts.denied ? last : 0;
+  }
+}
+
+/** One stream: looks at the counts again and again, and sends what is new. */
+class Stream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly #encoder = new TextEncoder();
+  readonly #source: Source;
+  readonly #ended: () => void;
+  /** How many denials it has sent. */
+  #denied: number;
+  /** The first second whose figures are still to be sent. */
+  #second = 0;
+  #looks = 0;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(source: Source, denied: number, ended: () => void) {
+    this.#source = source;
+    this.#denied = denied;
+    this.#ended = ended;
+    this.readable = new ReadableStream<Uint8Array>({
+      start: (controller) => this.#start(controller),
+      cancel: () => this.#stop(),
+    });
+  }
+
+  end(): void {
+    this.#stop();
+    this.#controller?.close();
+  }
+
+  #start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller;
+    controller.enqueue(this.#encoder.encode(`retry: 500\n\n${this.#news()}`));
+    this.#timer = setInterval(() => {
+      this.#look(controller);
+      if (this.#looks >= LIFETIME / EVERY) this.end();
+    }, EVERY);
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#ended();
+  }
+
+  #look(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    // A browser that does not read gets what is new once it does; nothing is queued for it.
+    if ((controller.desiredSize ?? 0) <= 0) return;
+    const text = this.#news();
+    if (text !== "") controller.enqueue(this.#encoder.encode(text));
+  }
+
+  /** What is new, as events. Empty where nothing is. */
+  #news(): string {
+    const figures = this.#looks++ % LOOKS_PER_FIGURES === 0 ? this.#newFigures() : "";
+    return figures + this.#newDenials();
+  }
+
+  #newFigures(): string {
+    const { counts, shadow, process } = this.#source;
+    const { now, from, limits, top } = counts.figures(this.#second);
+    const { since, defined } = counts;
+    const switches = (shadow?.names ?? []).map((name) => ({ name, on: shadow?.isShadow(name) === true }));
+    const figures: Figures = { now, since, process, from, limits, defined, top, switches };
+    // The current second is sent again: it is not over.
+    this.#second = Math.floor(now / 1000);
+    return `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;
+  }
+
+  #newDenials(): string {
+    const { counts, process } = this.#source;
+    if (counts.denied === this.#denied) return "";
+    const denials = counts.denials(this.#denied);
+    this.#denied = counts.denied;
+    return `id: ${process}-${this.#denied}\nevent: denials\ndata: ${JSON.stringify(denials)}\n\n`;
   }
 }
