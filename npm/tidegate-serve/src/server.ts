@@ -90,61 +90,68 @@ async function grpcIn({ grpcPort, host }: Settings, file: PolicyFile): Promise<G
   return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, host, grpcPort);
 }
 
+function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Server {
+  const serverOptions = { maxHeaderSize: headerLimit };
+  // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
+  const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
+  // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
+  server.maxHeadersCount = 0;
+  return server;
+}
+
+/** What a started service ends. */
+interface Running {
+  readonly server: Server;
+  readonly grpc: GrpcServer | undefined;
+  readonly file: PolicyFile;
+  unwatch(): void;
+  closeStore(): Promise<void>;
+}
+
+/** Ends the requests under way within so many ms, then gives leased tokens back, and closes the store. */
+async function stop({ server, grpc, file, unwatch, closeStore }: Running, within: number, log: Log): Promise<void> {
+  // A page would keep its connection for as long as it is open.
+  file.console?.close();
+  const draining = Promise.all([drain(server, within), grpc?.close(within)]);
+  unwatch();
+  const [drained] = await draining;
+  await file.policies.limiter.release();
+  await closeStore();
+  log.info("stopped", drained ? {} : { message: `requests still ran after ${within} ms and were cut off` });
+}
+
 /**
  * Starts the service. Throws a {@link UsageError} for a wrong setting, and a `PolicyError` where the policies have mistakes;
  * then nothing is left open.
  */
 export async function serve(settings: Settings, log: Log): Promise<Service> {
-  const { version, host, shutdownTimeout } = settings;
+  const { version, host, onStoreError, timeout } = settings;
   const opened = await openStore(settings.store, clients, { migrate: settings.migrate });
   let stopping = false;
   try {
     const metrics = metricsOf(opened.stats, openTelemetry(version));
-    const { onStoreError, timeout } = settings;
     const { observer, reloaded } = metrics;
     const makeConsole = await consoleIn(settings);
     const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded };
     const file = new PolicyFile(settings.policies, parts);
-    const app = appOf({ ...settings, file, metrics, log, accepting: () => !stopping });
-    const serverOptions = { maxHeaderSize: settings.headerLimit };
-    // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
-    const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
-    // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
-    server.maxHeadersCount = 0;
+    const server = serverOf(appOf({ ...settings, file, metrics, log, accepting: () => !stopping }), settings);
     const { port } = await listen(server, settings);
     const grpc = await grpcIn(settings, file).catch((error) => {
       server.close();
       throw error;
     });
-    const unwatch = file.watch();
+    const running: Running = { server, grpc, file, unwatch: file.watch(), closeStore: () => opened.close() };
     const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-    log.info("started", {
-      url,
-      port,
-      grpcPort: grpc?.port,
-      store: opened.shown,
-      rules: file.policies.names,
-      version,
-      pid: process.pid,
-    });
+    const [store, rules] = [opened.shown, file.policies.names];
+    log.info("started", { url, port, grpcPort: grpc?.port, store, rules, version, pid: process.pid });
     return {
       url,
       reload: () => file.reload("SIGHUP"),
       close: async (reason) => {
         if (stopping) return;
         stopping = true;
-        // A page would keep its connection for as long as it is open.
-        file.console?.close();
-        const draining = Promise.all([drain(server, shutdownTimeout), grpc?.close(shutdownTimeout)]);
         log.info("stopping", { reason });
-        unwatch();
-        const [drained] = await draining;
-        await file.policies.limiter.release();
-        await opened.close();
-        log.info(
-          "stopped",
-          drained ? {} : { message: `requests still ran after ${shutdownTimeout} ms and were cut off` },
-        );
+        await stop(running, settings.shutdownTimeout, log);
       },
     };
   } catch (error) {
