@@ -7,7 +7,7 @@
 import { generalizedUtf8 } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AsyncStore } from "./contract.ts";
-import { notAClient, type TableOptions, tableStore } from "./table.ts";
+import { notAClient, type Row, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./failure.ts";
 
 /** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
@@ -95,27 +95,11 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // Every process locks rows in one order.
       const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
       const last = (first - ROUND_TRIP + ahead) / 1000;
-      // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
-      // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
-      const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
-      const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
-      const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
-        ON DUPLICATE KEY UPDATE
-          drop_at = CASE
-            WHEN VALUES(drop_at) = 0 THEN drop_at
-            WHEN ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END)
-              THEN GREATEST(drop_at, VALUES(drop_at))
-            ELSE ${REFUSE}
-          END,
-          state = IF(VALUES(drop_at) = 0, state, VALUES(state))`;
-      const seconds = (ms: number): number => Math.ceil(Math.min(ms / 1000, Number.MAX_SAFE_INTEGER));
-      const ids = rows.map(({ id }) => id);
-      const inserted = rows.flatMap(({ id, state, dropIn }) => [id, state, seconds(dropIn)]);
-      const before = rows.flatMap((row) => [row.id, row.before]);
+      const [sql, values] = writeOf(table, rows, last);
       const givenUp = performance.now() + LOCK_WAIT;
       for (const { id } of all) unanswered.set(id, givenUp);
       try {
-        await query(sql, [...ids, ...inserted, last, ...before]);
+        await query(sql, values);
         return true;
       } catch (error) {
         if (errnoOf(error) === OUT_OF_RANGE) return false;
@@ -139,6 +123,28 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     // A write is refused half a round trip early: its clock counts as read when the reply arrived.
     trips: 2.5,
   }));
+}
+
+/** The statement that writes these rows if each is as it was before, and the server's clock is before `last`, in seconds. */
+function writeOf(table: string, rows: readonly Row[], last: number): [sql: string, values: unknown[]] {
+  // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
+  // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
+  const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
+  const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
+  const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
+        ON DUPLICATE KEY UPDATE
+          drop_at = CASE
+            WHEN VALUES(drop_at) = 0 THEN drop_at
+            WHEN ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END)
+              THEN GREATEST(drop_at, VALUES(drop_at))
+            ELSE ${REFUSE}
+          END,
+          state = IF(VALUES(drop_at) = 0, state, VALUES(state))`;
+  const seconds = (ms: number): number => Math.ceil(Math.min(ms / 1000, Number.MAX_SAFE_INTEGER));
+  const ids = rows.map(({ id }) => id);
+  const inserted = rows.flatMap(({ id, state, dropIn }) => [id, state, seconds(dropIn)]);
+  const before = rows.flatMap((row) => [row.id, row.before]);
+  return [sql, [...ids, ...inserted, last, ...before]];
 }
 
 const errnoOf = (error: unknown): unknown => Object(error).errno;
