@@ -111,7 +111,7 @@ export const STORES = [
   spread("b.value - a.value", "a.value - b.value"),
   spread("order[i + 1]?.value ?? Number.NEGATIVE_INFINITY", "Number.NEGATIVE_INFINITY"),
   spread("(taken.get(shard) ?? 0) + part", "part"),
-  spread("        left -= part;\n", ""),
+  spread("      rest -= part;\n", ""),
   spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
   spread('"charge", count / limit.policy.shards)', '"charge", count)'),
   spread("decision.ok || count <= tolerance ?", "true ?"),
