@@ -204,6 +204,27 @@ const python = ["python3", "python"].find((name) => {
 });
 if (python === undefined) console.warn("!!! THE SCRIPT IS NOT TESTED FROM PYTHON: apt-get install python3-venv");
 
+test("members of an all on one key take the sum of their counts, or nothing", async () => {
+  const probe = server.client();
+  const script = readFileSync(SCRIPT, "utf8");
+  const held = (key: string) => probe.eval(script, 1, key, "decision", "", "0", "10", "1000", "10", "", "", "", "5000");
+  const all = (key: string, count: string) => {
+    const rule = [count, "10", "1000", "10", "take", "", ""];
+    return probe.eval(script, 2, key, key, "decision", "", "many", "5000", "1", ...rule, "2", "all", "1", "1");
+  };
+  expect(await all("much", "6")).toMatchObject([
+    { 0: 1, 1: "4" },
+    { 0: 0, 5: "exceeds capacity" },
+  ]);
+  expect(await held("much")).toMatchObject({ 1: "10" });
+  expect(await all("some", "4")).toMatchObject([
+    { 0: 1, 1: "6" },
+    { 0: 1, 1: "2" },
+  ]);
+  expect(await held("some")).toMatchObject({ 1: "2" });
+  probe.disconnect();
+});
+
 describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== "1")("Python, redis-py", () => {
   const folder = temporaryFolder("redis-py");
   const program = join(folder, "bin", "python");

@@ -13,7 +13,8 @@
 -- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
 --   ARGV  1 and 2 as above   3 "many"   4 now, or ""   5 number of rules; then each rule as 3 to 9 above; then runs:
 --         keys, times, rule           these keys, each so many times, by one rule
---         keys, "all", rule, rule, …  these keys, each by its own rule: all are taken or none is
+--         keys, "all", rule, rule, …  these keys, each by its own rule: all are taken or none is. A key that occurs again has
+--                                     the same operation, with the sum of the counts so far
 --
 -- Reply of "decision", a list for one request, a list of lists for several; numbers are decimals of 17 digits:
 --   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
@@ -350,7 +351,7 @@ local function each(key, by, times)
 end
 
 local function all(n)
-  local sound, ok, plans = true, true, {}
+  local sound, ok, plans, sum = true, true, {}, {}
   for i = 1, n do
     touch(keys[k + i])
     if found[keys[k + i]] > '1' then sound = false end
@@ -358,6 +359,8 @@ local function all(n)
   for i = 1, n do
     local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
     if not sound then replies[#replies + 1] = corrupt(found[key]) else
+      if sum[key] then by = { by[1], sum[key] + by[2], by[3], by[4], by[5], by[6], by[7] } end
+      sum[key] = by[2]
       local plan = { step(value[key], ts[key], unpack(by)) }
       if plan[1] then granted = granted + 1 else ok = false end
       plans[i] = plan
