@@ -6,6 +6,7 @@ use crate::number::floor;
 
 /// A number that a caller passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Field {
     /// Tokens added per period.
@@ -34,6 +35,7 @@ pub enum Field {
 
 /// The name and the range of one field.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Bound {
     /// The field's name in the public API.
     pub name: &'static str,
@@ -65,7 +67,7 @@ const fn row(name: &'static str, expects: &'static str, min: f64, max: f64, whol
 
 impl Field {
     /// Every field, in the order of its number.
-    pub const ALL: [Field; 11] = [
+    pub const ALL: &[Field] = &[
         Field::Rate,
         Field::Period,
         Field::Capacity,
@@ -171,8 +173,8 @@ mod tests {
 
     #[test]
     fn each_field_is_at_the_index_of_its_number_and_its_sentence_states_its_range() {
-        for (i, field) in Field::ALL.into_iter().enumerate() {
-            assert_eq!(field as usize, i);
+        for (i, field) in Field::ALL.iter().enumerate() {
+            assert_eq!(*field as usize, i);
             let b = field.bound();
             if b.max < f64::MAX {
                 assert!(b.expects.ends_with(&format!(" {}", b.max)), "{}", b.expects);

@@ -5,6 +5,7 @@ use crate::state::State;
 
 /// Why a denied request has no `retry_at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Reason {
     /// The count is more than the limit ever holds; with `reserve`, more than it ever lends.

@@ -13,6 +13,7 @@ pub(crate) const SEGMENT_KEYS: usize = 1024;
 
 /// Counts of the states that a table holds and has dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// States held now.
     pub keys: usize,

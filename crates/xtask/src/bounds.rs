@@ -14,7 +14,7 @@ fn source() -> Result<String> {
     writeln!(out, "export type Field = {};\n", names.join(" | "))?;
     writeln!(out, "/** The end of the sentence \"`field` must be …\", in the order of `tidegate_core::Field`. */")?;
     writeln!(out, "export const EXPECTS: Readonly<Record<Field, string>> = {{")?;
-    for bound in Field::ALL.map(Field::bound) {
+    for bound in Field::ALL.iter().map(|field| field.bound()) {
         writeln!(out, "  {}: {:?},", bound.name, bound.expects)?;
     }
     writeln!(out, "}};\n")?;
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn every_field_has_its_row_and_its_sentence() -> Result<()> {
         let text = source()?;
-        for bound in Field::ALL.map(Field::bound) {
+        for bound in Field::ALL.iter().map(|field| field.bound()) {
             assert!(text.contains(&format!("  {}: {:?},\n", bound.name, bound.expects)));
         }
         Ok(())
