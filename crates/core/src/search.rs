@@ -25,6 +25,7 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
     }
     let mut at = min(max(ceil(estimate), no + 1.0), last);
     let mut step = 1.0;
+    // Widens in steps that double, until `no` and `at` have the edge between them: downwards, or upwards.
     if yes(at) {
         loop {
             let before = at - step;
@@ -51,6 +52,7 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
             }
         }
     }
+    // Bisects.
     loop {
         // Exact: both are integers, at most 2^53 apart.
         let middle = no + floor((at - no) / 2.0);

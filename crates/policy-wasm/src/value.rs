@@ -26,21 +26,12 @@ fn read(value: &JsValue, depth: usize) -> Tree {
     if value.is_null() {
         return Tree::Null;
     }
-    let other = |what: &str| Tree::Other(what.into());
-    if value.is_undefined() {
-        return other("undefined");
-    }
-    if value.is_function() {
-        return other("a function");
-    }
-    if value.is_symbol() {
-        return other("a symbol");
-    }
-    if value.is_bigint() {
-        return other("a bigint");
+    if !value.is_object() {
+        let kind = value.js_typeof().as_string().unwrap_or_default();
+        return Tree::Other(if kind == "undefined" { kind } else { format!("a {kind}") });
     }
     if depth == DEEPEST {
-        return other("something nested too deep");
+        return Tree::Other("something nested too deep".into());
     }
     if Array::is_array(value) {
         return Tree::List(Array::from(value).iter().map(|item| read(&item, depth + 1)).collect());

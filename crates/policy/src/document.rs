@@ -91,18 +91,7 @@ impl Document {
             None | Some(Tree::Text(_)) => {}
             other => report.wrong("$schema", "a text", other),
         }
-        let expected = format!("an array of 1 to {MAX_RULES} rules");
-        let list = match fields.get("rules") {
-            Some(Tree::List(list)) if (1..=MAX_RULES).contains(&list.len()) => list.as_slice(),
-            Some(Tree::List(list)) => {
-                report.add("rules", expected, format!("{} of them", list.len()), None);
-                &[]
-            }
-            other => {
-                report.wrong("rules", expected, other);
-                &[]
-            }
-        };
+        let list = list(&fields, &mut report);
         let mut names = Names::default();
         let mut rules = Vec::new();
         for (index, tree) in list.iter().enumerate() {
@@ -126,6 +115,17 @@ impl Document {
         });
         Some(Document { rules, fallback })
     }
+}
+
+/// The `rules`; none where they are not as many as they must be, which is reported.
+fn list<'a>(fields: &Fields<'a>, report: &mut Report<'_>) -> &'a [Tree] {
+    let expected = format!("an array of 1 to {MAX_RULES} rules");
+    match fields.get("rules") {
+        Some(Tree::List(list)) if (1..=MAX_RULES).contains(&list.len()) => return list,
+        Some(Tree::List(list)) => report.add("rules", expected, format!("{} of them", list.len()), None),
+        other => report.wrong("rules", expected, other),
+    }
+    &[]
 }
 
 /// The names under which state is stored.
