@@ -48,12 +48,15 @@ export type ShadowDecision = Readonly<Pick<Decision, "ok" | "retryAt" | "retryAf
 
 /** The decision on several limits: all were taken or none. */
 export interface AllDecision {
+  /** All are granted: now, or at `retryAt` where one of `decisions` is reserved. */
   ok: boolean;
-  /** Denied: the largest of those that deny, absent where one of them has none. Reserved: the largest. */
+  /** Epoch ms. Denied: the largest of those that deny, absent where one of them has none. Reserved: the largest. */
   retryAt: number | undefined;
+  /** The same as a wait, in ms from `now` of the decisions. */
   retryAfter: number | undefined;
-  /** One per request, in order. Where `ok` is false nothing was taken, and each decision is what a check returns. */
+  /** One per request, in order: `remaining` is there. Where `ok` is false nothing was taken, and each decision is what a check returns. */
   decisions: Decision[];
+  /** Present where the store failed: decided without it; `cause` is the error. */
   degraded?: true;
   cause?: unknown;
 }

@@ -110,6 +110,7 @@ export type Several<R, N extends string> =
 
 /** Several limits on a request, taken all or nothing. */
 export interface SeveralOptions<R, N extends string, D> extends GateOptions<R, D> {
+  /** The limits, 1 to 100. Each has its own `name`, `key`, `count` and `config`. */
   limits: Several<R, N>;
 }
 /** One limit on a request, defined here. */

@@ -25,6 +25,7 @@ export interface RuleOptions<R> {
 
 /** A limit that is defined at the middleware, under any name. */
 export interface InlineRule<R> extends RuleOptions<R> {
+  /** What its state is stored under: 1 to 64 characters of `A-Z a-z 0-9 _ . -`. */
   name: string | ((request: R) => Pending<string>);
   /** The limit itself, or a function that returns the one of a request. */
   config: Config | ((request: R) => Pending<Config>);

@@ -21,16 +21,21 @@ export type TierConfig = RateText & {
   capacity?: number;
   /** The same as `capacity`. */
   burst?: number;
+  /** Most tokens that may be owed, with `reserve`; default unlimited. */
   maxReserved?: number;
 };
 
 /** A rule's numbers: {@link Config}'s, or their aliases; and the cost's short forms. */
 export type AlgorithmConfig = TierConfig & {
-  /** Fixed window only. */
+  /** Where windows start, as in {@link Config}. Fixed window only. */
   start?: Start | Duration;
+  /** Rows that share the limit: 1 to 65,536; default 1. */
   shards?: number;
+  /** Where the cost is, in place of the rule's `cost`: `fixed_cost`, or what the client states, else `default_cost`. */
   cost_source?: "fixed" | `header:${string}` | `query:${string}`;
+  /** Tokens of a request: above 0; default 1. */
   fixed_cost?: number;
+  /** Tokens where the client states no valid cost: above 0; default 1. */
   default_cost?: number;
 };
 
@@ -54,13 +59,16 @@ export interface PolicyRule {
   name: string;
   /** The parts of the key; `[]` is one limit for all. */
   limit_keys: readonly DescriptorText[];
+  /** The kind of limit. */
   algorithm: "token_bucket" | "fixed_window";
+  /** The limit's numbers. */
   algorithm_config: AlgorithmConfig;
   /**
    * Values that must all be equal for the rule to apply; numbers and booleans are compared as text. Of a repeated parameter of
    * the query, or a header that is an array, one value is enough.
    */
   match?: Readonly<Partial<Record<DescriptorText, string | number | boolean>>>;
+  /** Tokens of a request; default 1. */
   cost?: RuleCost;
   /** Limits by plan in place of the rule's, on the same state: a client that changes plans keeps it. */
   tiers?: { by: DescriptorText; settings: Readonly<Record<string, TierConfig>> };

@@ -32,12 +32,15 @@ export interface UseRateLimitOptions {
 
 /** What {@link RateLimit.check} returns: the decision of the server's limiter, with times on this machine's clock. */
 export interface Checked {
+  /** Granted: now, or where reserved, at `retryAt`. */
   readonly ok: boolean;
   /** Tokens after the request; where it is denied, tokens now. */
   readonly value: number;
   /** The same in whole tokens, at least 0. */
   readonly remaining: number;
+  /** Epoch ms on this machine's clock. */
   readonly retryAt: number | undefined;
+  /** ms from now. */
   readonly retryAfter: number | undefined;
 }
 

@@ -16,6 +16,7 @@ export interface ServerState extends State {
 /** What {@link RemoteLimits.learn} takes: a {@link ServerState}, or a decision of the server's, whose limit is known by then. */
 export interface Learned extends State {
   config?: Config | undefined;
+  /** Epoch ms on the server's clock. */
   now: number;
   reason?: string | undefined;
 }

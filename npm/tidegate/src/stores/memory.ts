@@ -29,6 +29,7 @@ export interface MemoryOptions {
 export interface MemoryStats {
   /** States held now. */
   keys: number;
+  /** Most states held; beyond it, the fullest of a sample is evicted. */
   maxKeys: number;
   /** States dropped for want of room that were not full. */
   evicted: number;
