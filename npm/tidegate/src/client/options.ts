@@ -67,7 +67,7 @@ export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "
   },
   maxWait: durationFrom(0),
   concurrency: {
-    expects: PLACES.expects,
+    expects: `${PLACES.expects}, or a semaphore of semaphore()`,
     accepts: (places) => isSemaphore(places) || PLACES.accepts(places),
   },
   clock: CLOCK,

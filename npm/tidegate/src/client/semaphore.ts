@@ -2,7 +2,7 @@
 import { reasonOf, throwIfAborted } from "../limit/abort.ts";
 import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 
-export const PLACES: Check = integerFrom("an integer from 1, or a semaphore of semaphore()", 1);
+export const PLACES: Check = integerFrom("an integer from 1", 1);
 
 /** By the method that no other library's semaphore has: one of another copy of the package is shared, too. */
 export const isSemaphore = (value: unknown): value is Semaphore =>
@@ -17,7 +17,7 @@ export class Semaphore {
   readonly #waiting: Set<() => void> = new Set();
 
   constructor(places: number) {
-    this.places = check("concurrency", places, PLACES);
+    this.places = check("places", places, PLACES);
   }
 
   /** How many places are taken. */

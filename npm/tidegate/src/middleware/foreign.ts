@@ -26,6 +26,7 @@ const OURS: Readonly<Record<string, string>> = {
   errorMessage: "`message`",
   allowList: "`skip`",
   skipIf: "`skip`",
+  dryRun: "`shadow`",
   standardHeaders: '`headers`, such as { fields: "draft-11" }',
   legacyHeaders: '`headers`, such as { fields: "x-ratelimit" }',
   addHeaders: "`headers`",

@@ -70,5 +70,7 @@ describe("concurrent", () => {
 
   test("refuses an invalid number of places", () => {
     expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be an integer from 1");
+    const places = { places: 2 } as never;
+    expect(() => semaphore(places)).toThrow("`places` must be an integer from 1; got an object");
   });
 });

@@ -66,6 +66,7 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ max: 5 }, "`max` must be absent: use the limit's `rate` in defineLimits; got 5"],
     [{ burst: 5 }, "`burst` must be absent: use the limit's `capacity` in defineLimits; got 5"],
     [{ name: "api", keyGenerator: () => "k" }, "`keyGenerator` must be absent: use `key`"],
+    [{ name: "api", dryRun: true }, "`dryRun` must be absent: use `shadow`"],
     [{ name: "api", handler: () => {} }, "`handler` must be absent: use `denied`"],
     [{ name: "api", headers: true }, "`headers` must be false, or an object with fields; got true"],
     [{ name: "api", skip: true }, "`skip` must be a function; got true"],
