@@ -85,3 +85,31 @@ test("a timer that fires early does not end a call before its deadline", () => {
   vi.advanceTimersByTime(1);
   expect(late).toHaveBeenCalledOnce();
 });
+
+test("a step of compare-and-swap whose process did not run past the deadline writes what it has read, and calls behind it are sent", async () => {
+  const { store, database } = table();
+  const { read } = database;
+  const replies: (() => void)[] = [];
+  database.read = (ids, until) => new Promise((resolve) => replies.push(() => resolve(read(ids, until))));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  const lines: string[] = [];
+  const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, log });
+  const first = limits.limit("api", { key: "k" });
+  while (replies.length < 1) await undefined;
+  const second = limits.limit("api", { key: "k" });
+  const both = limits.limitAll([
+    { name: "api", key: "k" },
+    { name: "api", key: "l" },
+  ]);
+  vi.advanceTimersByTime(249);
+  clock.mockReturnValue(5000);
+  for (let i = 0; i < 10; i++) {
+    replies[i]?.();
+    // The timers that were due come after the reply.
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  expect(await Promise.all([first, second, both])).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
+  expect(lines).toEqual([]);
+});

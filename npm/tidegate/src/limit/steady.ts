@@ -10,12 +10,26 @@ const JITTER = 5;
 const EARLY = 0.1;
 
 /**
+ * Resolves when the timers that were due at `at` have run, where this process did not run then: it may read a reply first,
+ * and the timers move the deadline. `undefined` where nothing is overdue.
+ */
+export function overdueTimers(at: number): Promise<void> | undefined {
+  if (steadyNow() - at < JITTER) return undefined;
+  return new Promise((resolve) => void setTimeout(resolve, 1));
+}
+
+/**
  * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
  * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
  * One that fires early, as those of Node.js do by less than 1 ms, waits for the rest. `unref`: it does not keep the process
- * alive.
+ * alive. `longer` is called with the new end of a wait that is prolonged, by this clock.
  */
-export function afterWaiting(ms: number, then: () => void, unref = false): () => void {
+export function afterWaiting(
+  ms: number,
+  then: () => void,
+  unref = false,
+  longer?: (until: number) => void,
+): () => void {
   const due = steadyNow() + ms;
   const start = (wait: number, end: () => void): ReturnType<typeof setTimeout> => {
     const timer = setTimeout(end, wait);
@@ -23,10 +37,12 @@ export function afterWaiting(ms: number, then: () => void, unref = false): () =>
     return timer;
   };
   let timer = start(ms, () => {
-    const late = steadyNow() - due;
-    if (late > -EARLY && late < JITTER) then();
-    else if (late < 0) timer = start(Math.ceil(-late), then);
-    else timer = start(Math.min(Math.ceil(late), ms), then);
+    const now = steadyNow();
+    const late = now - due;
+    if (late > -EARLY && late < JITTER) return then();
+    const rest = late < 0 ? Math.ceil(-late) : Math.min(Math.ceil(late), ms);
+    if (late > 0) longer?.(now + rest);
+    timer = start(rest, then);
   });
   return () => clearTimeout(timer);
 }

@@ -252,7 +252,9 @@ export class ResilientStore implements AsyncStore {
       const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, operation, targets));
       const sent = sentBy(() => task.send(deadline));
       // Not before the call is sent: its caller's deadline is never earlier than the store's.
-      const cancel = afterWaiting(timeout, late);
+      const cancel = afterWaiting(timeout, late, false, (until) => {
+        deadline.at = until;
+      });
       const ended = sent.then(succeed, fail);
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
       this.#store.during?.(ended);

@@ -20,8 +20,8 @@ export interface Call extends Operation {
 /** When a call is no longer waited for. Only stores with promises get one, from a limiter. */
 export type Deadline =
   | {
-      /** `performance.now()`, ms. */
-      readonly at: number;
+      /** `performance.now()`, ms. The limiter moves it where this process did not run at that time, and waits longer. */
+      at: number;
       /** Why the call is late, as far as the store knows: the limiter's error at the deadline, in place of "no answer". */
       why?: Error | undefined;
     }

@@ -9,6 +9,7 @@ import type { Sharding } from "../limit/shards.ts";
 import type { Deadline } from "./contract.ts";
 import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
 import { KeyError } from "./failure.ts";
+import { overdueTimers } from "../limit/steady.ts";
 import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
 
 /** What is stored under an identity; `value` is `undefined` where nothing is. */
@@ -77,9 +78,14 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** When a step is no longer waited for (`performance.now()`, ms): later where this process did not run at that time. */
+interface Until {
+  at: number;
+}
+
 /** When the first of these calls is no longer waited for, `until` at the latest. */
-const firstDeadline = (calls: readonly Waiting[], until: number): number =>
-  Math.min(until, ...calls.map(({ deadline }) => deadline.at));
+const firstDeadline = (calls: readonly Waiting[], until: Until): number =>
+  Math.min(until.at, ...calls.map(({ deadline }) => deadline.at));
 
 /** How a call ends once its step is written. */
 type End = () => void;
@@ -159,19 +165,23 @@ export class Swaps<Version> {
     // Calls of the same turn join.
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
+    const timers = overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));
+    if (timers !== undefined) await timers;
     const began = performance.now();
     for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
-    const until = Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at)));
+    const until: Until = { at: Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at))) };
     const late = (): void => {
-      const error = new Error(`no answer within ${Math.round(until - began)} ms`);
+      const error = new Error(`no answer within ${Math.round(until.at - began)} ms`);
       for (const { deadline, reject } of batch) reject(deadline.why ?? error);
     };
     try {
-      await within(until - began, this.#attempts(ids, batch, until), late);
+      await within(until.at - began, this.#attempts(ids, batch, until), late, (at) => {
+        until.at = at;
+      });
     } catch (error) {
       // A request that its client or its server ended at the deadline: why it took so long is the cause.
-      if (performance.now() > until - TIMER_EARLY) return late();
+      if (performance.now() > until.at - TIMER_EARLY) return late();
       for (const { reject } of batch) reject(error);
     }
   }
@@ -187,10 +197,12 @@ export class Swaps<Version> {
     return left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
-  async #attempts(ids: readonly string[], batch: readonly Waiting[], until: number): Promise<void> {
+  async #attempts(ids: readonly string[], batch: readonly Waiting[], until: Until): Promise<void> {
     let calls = batch;
     let refusals = 0;
     for (;;) {
+      const timers = overdueTimers(firstDeadline(calls, until));
+      if (timers !== undefined) await timers;
       calls = this.#worthwhile(calls);
       // Every caller has been answered: what is taken now would be lost.
       if (calls.length === 0) return;
@@ -206,7 +218,7 @@ export class Swaps<Version> {
   }
 
   /** Rejects where another attempt would fail, too. */
-  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: number): Promise<Outcome> {
+  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: Until): Promise<Outcome> {
     try {
       const attempt = new Attempt(this.#database, calls, until, this.#reads);
       const ends = await attempt.decide(ids);
@@ -226,14 +238,14 @@ export class Swaps<Version> {
 type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown };
 
 /** Sets why the calls are not stored yet, and pauses. Rejects where no time is left for another attempt. */
-async function pauseAfter(refusals: number, failure: unknown, calls: readonly Waiting[], until: number): Promise<void> {
+async function pauseAfter(refusals: number, failure: unknown, calls: readonly Waiting[], until: Until): Promise<void> {
   const times = refusals === 1 ? "1 attempt" : `${refusals} attempts`;
   const message = `not stored in ${times}: ${messageOf(failure)}`;
   const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
   for (const { deadline } of calls) deadline.why = notStored;
   // Longer each time and never the same, so that callers that met once do not meet again.
   const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** refusals);
-  if (performance.now() + pause > until) throw notStored;
+  if (performance.now() + pause > until.at) throw notStored;
   await new Promise((resolve) => setTimeout(resolve, pause));
 }
 
@@ -254,7 +266,7 @@ class ReadTimes {
 class Attempt<Version> implements Transaction {
   readonly #database: Swappable<Version>;
   readonly #calls: readonly Waiting[];
-  readonly #until: number;
+  readonly #until: Until;
   readonly #times: ReadTimes;
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
@@ -262,7 +274,7 @@ class Attempt<Version> implements Transaction {
   /** The error of the read that failed. */
   #lost: { readonly error: unknown } | undefined;
 
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: number, times: ReadTimes) {
+  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, times: ReadTimes) {
     this.#database = database;
     this.#calls = calls;
     this.#until = until;
@@ -320,13 +332,15 @@ class Attempt<Version> implements Transaction {
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
     const { unanswered, comparesAll } = this.#database;
     if (unanswered !== undefined) this.#explain(unanswered.write);
+    const timers = overdueTimers(firstDeadline(this.#calls, this.#until));
+    if (timers !== undefined) await timers;
     const first = firstDeadline(this.#calls, this.#until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    if (await this.#database.swap(changes, this.#until, first)) return undefined;
+    if (await this.#database.swap(changes, this.#until.at, first)) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
       true,
@@ -339,7 +353,7 @@ class Attempt<Version> implements Transaction {
     if (unanswered?.read !== undefined) this.#explain(unanswered.read);
     const sent = performance.now();
     try {
-      const entries = await this.#database.read(ids, this.#until);
+      const entries = await this.#database.read(ids, this.#until.at);
       this.#times.add(performance.now() - sent);
       for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {

@@ -4,7 +4,7 @@
  */
 import type { Deadline } from "./contract.ts";
 import { KeyError } from "./failure.ts";
-import { afterWaiting, steadyNow } from "../limit/steady.ts";
+import { afterWaiting, overdueTimers, steadyNow } from "../limit/steady.ts";
 
 export class Turns {
   readonly #last = new Map<string, Turn>();
@@ -57,8 +57,10 @@ export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier ca
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
   steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
-function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
+async function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
   if (deadline === undefined) return body();
+  const timers = overdueTimers(deadline.at);
+  if (timers !== undefined) await timers;
   if (steadyNow() >= deadline.at) return Promise.reject(NOT_SENT);
   deadline.why = whyLate(deadline, since);
   return body();
@@ -69,10 +71,18 @@ function over({ ended, deadline }: Turn): Promise<void> {
   return deadline === undefined ? ended : within(deadline.at - steadyNow(), ended, ignore);
 }
 
-/** Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server. */
-export function within<T>(ms: number, awaited: Promise<T>, late: () => T): Promise<T> {
+/**
+ * Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server.
+ * `longer`: as of `afterWaiting`.
+ */
+export function within<T>(
+  ms: number,
+  awaited: PromiseLike<T>,
+  late: () => T,
+  longer?: (until: number) => void,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true);
+    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true, longer);
     void awaited.then(resolve, reject).then(cancel);
   });
 }

@@ -1,5 +1,6 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
 import { InputError, show, showInstead } from "../../limit/errors.ts";
+import { within } from "../turns.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {
@@ -114,7 +115,7 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const { query } = given as { query: Query };
   if (isPgClient(given)) {
     return (make, timeout) => ({
-      reply: query.call(client, objectOf(make(), timeout, prepare)).then(replyOf),
+      reply: query.call(client, { ...objectOf(make(), prepare), query_timeout: timeout }).then(replyOf),
       withdraw: never,
     });
   }
@@ -142,8 +143,8 @@ function literal(value: Statement["values"][number]): string {
   return value === null ? "NULL" : `E'${String(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
-const objectOf = ({ name, text, values }: Statement, timeout: number, prepare: boolean): object =>
-  prepare ? { name, text, values, query_timeout: timeout } : { text, values, query_timeout: timeout };
+const objectOf = ({ name, text, values }: Statement, prepare: boolean): object =>
+  prepare ? { name, text, values } : { text, values };
 
 /** What is used of a connection of pg's `Pool`. */
 interface Connection {
@@ -156,6 +157,10 @@ interface Pool {
   connect(): Promise<Connection>;
 }
 const ignore = (): void => {};
+/** pg's own `query_timeout` counts also while this process does not run, and ends a query whose reply has arrived. */
+const late = (): never => {
+  throw new Error("no answer; its connection is closed");
+};
 
 /**
  * A connection is taken here, and not by `pool.query`: the statement is made once there is one, and an error of the
@@ -179,7 +184,7 @@ function poolSender(pool: Pool, prepare: boolean): Send {
       connection.on("error", ignore);
       let failed: unknown;
       try {
-        return replyOf(await connection.query(objectOf(made, timeout, prepare)));
+        return replyOf(await within(timeout, connection.query(objectOf(made, prepare)), late));
       } catch (error) {
         failed =
           (error as { severity?: unknown } | null | undefined)?.severity === "ERROR" ? undefined : (error ?? true);

@@ -1,8 +1,9 @@
 /** Executes batches of requests: sends one statement for each, again where the server undid it, and settles every request. */
+import { overdueTimers } from "../../limit/steady.ts";
 import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
-import { type Kind, type PendingRequest, stillWaiting } from "./request.ts";
+import { type Kind, overdue, type PendingRequest, stillWaiting } from "./request.ts";
 import { callRows, type FunctionCall, forgetRows, lockedRows, readRows, takeRow } from "./statements.ts";
 import { type Bounds, boundedStatementOf, NotSent, statementOf, Transport } from "./transport.ts";
 
@@ -90,7 +91,7 @@ export class Executor {
     const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
-    if (!transaction) for (const pending of batch) pending.deadline = Math.min(pending.deadline, latest);
+    if (!transaction) for (const pending of batch) pending.latest = Math.min(pending.latest, latest);
     const course: Course = {
       kind,
       wait,
@@ -101,13 +102,17 @@ export class Executor {
       timedOut: false,
     };
     for (; ; course.tries++) {
+      const timers = overdue(course.requests);
+      if (timers !== undefined) await timers;
       course.requests = stillWaiting(course.requests, mayWaitLong(course) ? marginOf(course.requests) : LEAST_REST);
       if (course.requests.length === 0) return;
+      const last = lastDeadline(course.requests);
       const byProcedure = this.#way === "procedure" && kind === "call" && !transaction;
       try {
         await this.#send(course, byProcedure);
         return;
       } catch (error) {
+        if (error instanceof NotSent && (await hasMoved(course, last))) continue;
         if (!(await this.#mayRepeat(course, error, byProcedure))) return;
       }
     }
@@ -118,10 +123,9 @@ export class Executor {
     const { transaction, schema, cleanup } = this.#options;
     const { kind, requests } = course;
     const call = callOf(kind, requests, byProcedure);
-    const bounds = transaction ? undefined : this.#boundsOf(course);
     const make = () =>
-      bounds === undefined ? statementOf(schema, call) : boundedStatementOf(schema, call, bounds, byProcedure);
-    call.read(await this.#transport.send(make, lastDeadline(requests)));
+      transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, this.#boundsOf(course), byProcedure);
+    call.read(await this.#transport.send(make, () => lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {
       if (created && now === undefined) void cleanup?.created(ids[0] as string);
@@ -216,12 +220,26 @@ export class Executor {
     const { schema } = this.#options;
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);
     try {
-      return new Set(call.read(await this.#transport.send(() => statementOf(schema, call), lastDeadline(requests))));
+      return new Set(
+        call.read(
+          await this.#transport.send(
+            () => statementOf(schema, call),
+            () => lastDeadline(requests),
+          ),
+        ),
+      );
     } catch (error) {
       const { undone } = faultOf(error, schema);
       return undone === "conflict" || undone === "deadlock" ? new Set() : undefined;
     }
   }
+}
+
+/** Whether the last deadline is later now than `last`: this process did not run at that time. */
+async function hasMoved({ requests }: Course, last: number): Promise<boolean> {
+  const timers = overdueTimers(last);
+  if (timers !== undefined) await timers;
+  return lastDeadline(requests) > last;
 }
 
 /** Whether a statement may wait for a lock until a deadline. */

@@ -5,7 +5,7 @@
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
 import { LOCKED, type LockedKey, LockedKeys } from "./locked-keys.ts";
-import { type Kind, type PendingRequest, stillWaiting } from "./request.ts";
+import { type Kind, overdue, type PendingRequest, stillWaiting } from "./request.ts";
 
 /** Up to so many leave together, even where another statement could be sent. */
 const LEAST_SHARE = 64;
@@ -47,7 +47,9 @@ export class Queue {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => {
+    queueMicrotask(async () => {
+      const timers = overdue(this.#waiting);
+      if (timers !== undefined) await timers;
       this.#scheduled = false;
       this.#send();
     });

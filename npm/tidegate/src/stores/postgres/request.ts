@@ -3,6 +3,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline } from "../contract.ts";
+import { overdueTimers } from "../../limit/steady.ts";
 import { tooBusy } from "../turns.ts";
 
 /** One call, several all or nothing, a reset, or the two numbers. */
@@ -37,8 +38,8 @@ export class PendingRequest {
   created = false;
   /** Whether nothing but this process has delayed it: it was made when no statement was out, and was not sent yet. */
   undelayed = false;
-  /** `performance.now()`, ms, when it is no longer waited for. */
-  deadline: number;
+  /** `performance.now()`, ms, when its statement is given up. */
+  latest: number = Number.POSITIVE_INFINITY;
   #settled = false;
   /** Its caller's; `why` is set where the cause is its key alone. */
   readonly #caller: NonNullable<Deadline>;
@@ -58,9 +59,13 @@ export class PendingRequest {
     this.reads = request.kind === "value" || (call !== undefined && (call.op === "check" || call.count === 0));
     this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;
     this.#caller = deadline ?? { at: Number.POSITIVE_INFINITY };
-    this.deadline = this.#caller.at;
     this.#resolve = resolve;
     this.#reject = reject;
+  }
+
+  /** `performance.now()`, ms, when it is no longer waited for: its caller's deadline moves. */
+  get deadline(): number {
+    return Math.min(this.#caller.at, this.latest);
   }
 
   /** Whether it has its reply or its error. */
@@ -108,6 +113,10 @@ export class PendingRequest {
     else this.fail("its deadline passed, and nothing was taken");
   }
 }
+
+/** As `overdueTimers`, of the deadlines of these requests. One that only this process has delayed fails at its deadline. */
+export const overdue = (requests: readonly PendingRequest[]): Promise<void> | undefined =>
+  overdueTimers(requests.reduce((at, { undelayed, deadline }) => (undelayed ? at : Math.min(at, deadline)), Infinity));
 
 /** The requests that still wait. One whose deadline has passed, less `margin` ms, is rejected and never sent. */
 export function stillWaiting(requests: PendingRequest[], margin = 0): PendingRequest[] {

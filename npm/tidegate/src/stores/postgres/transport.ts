@@ -1,4 +1,5 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
+import { afterWaiting } from "../../limit/steady.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
 import { beforeDeadline } from "./request.ts";
 import type { FunctionCall } from "./statements.ts";
@@ -93,10 +94,10 @@ export class Transport {
   }
 
   /**
-   * Sends one statement before `last` (`performance.now()`, ms), or rejects. What is given up after it was sent is not
-   * sent again: the server may still carry it out.
+   * Sends one statement before `last` (`performance.now()`, ms, which may move), or rejects. What is given up after it was
+   * sent is not sent again: the server may still carry it out.
    */
-  async send(make: () => Statement, last: number): Promise<unknown> {
+  async send(make: () => Statement, last: () => number): Promise<unknown> {
     const begun = performance.now();
     if (this.#lost >= this.#most) {
       if (begun < this.#probeAt) throw new Error(`${this.#lost} statements are still unanswered`);
@@ -104,10 +105,10 @@ export class Transport {
       this.#probeAt = begun + PROBE_AFTER;
     }
     const makeInTime = (): Statement => {
-      if (performance.now() >= last) throw notSent();
+      if (performance.now() >= last()) throw notSent();
       return make();
     };
-    return this.#replyOf(this.#send(makeInTime, this.#timeout), last - begun);
+    return this.#replyOf(this.#send(makeInTime, this.#timeout), last() - begun);
   }
 
   /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, where it was not sent by then. */
@@ -115,11 +116,7 @@ export class Transport {
     const timeout = this.#timeout;
     return new Promise((resolve, reject) => {
       let isLost = false;
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const after = (ms: number, then: () => void): void => {
-        timer = setTimeout(then, ms);
-        (timer as { unref?: () => void }).unref?.();
-      };
+      let cancel = (): void => {};
       const giveUp = (error: Error): void => {
         isLost = true;
         this.#lost++;
@@ -128,15 +125,18 @@ export class Transport {
       const atTimeout = (): void => giveUp(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
       const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
       if (beforeEnd < timeout) {
-        after(beforeEnd, () => {
+        // Also where it fires late: a client may send the statement once the caller has been answered.
+        const timer = setTimeout(() => {
           if (isWithdrawn(sent)) giveUp(notSent());
-          else after(timeout - beforeEnd, atTimeout);
-        });
+          else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);
+        }, beforeEnd);
+        (timer as { unref?: () => void }).unref?.();
+        cancel = () => clearTimeout(timer);
       } else {
-        after(timeout, atTimeout);
+        cancel = afterWaiting(timeout, atTimeout, true);
       }
       const settled = (): void => {
-        clearTimeout(timer);
+        cancel();
         if (isLost) this.#lost--;
       };
       Promise.resolve(sent.reply).finally(settled).then(resolve, reject);
