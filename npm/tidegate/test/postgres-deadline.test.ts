@@ -1,5 +1,6 @@
 /** Requests to PostgreSQL close to their deadline, on a clock that the test moves. */
 import { beforeEach, expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { postgres } from "../src/stores/postgres.ts";
 
@@ -41,4 +42,35 @@ test("a request that could not be withdrawn before its deadline is not sent", as
   await pass(0);
   expect(sent).toHaveLength(1);
   expect((await failed).map(({ status }) => status)).toEqual(Array(100).fill("rejected"));
+});
+
+test("a process that did not run past the deadline, and reads replies before its timers run, sends the calls that wait", async () => {
+  const sent: ((error: unknown) => void)[] = [];
+  let connects = true;
+  const client = {
+    unsafe() {
+      if (!connects) return new Promise<unknown>((_, reject) => void sent.push(reject));
+      connects = false;
+      return Promise.resolve([]);
+    },
+  };
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 1000, period: 1000 } },
+    { store: postgres(client), timeout: 250, log: false },
+  );
+  const [first, second] = [limits.limit("api", { key: "k" }), limits.limit("api", { key: "other" })];
+  await pass(0);
+  const waiting = limits.limit("api", { key: "k" });
+  await pass(0);
+  expect(sent).toHaveLength(1);
+  await pass(249);
+  now += 5000;
+  const answered = Object.assign(new Error("value out of range"), { code: "22003" });
+  for (let i = 0; i < 10; i++) {
+    sent.shift()?.(answered);
+    // The timers that were due come after the reply.
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  await Promise.all([first, second]);
+  expect((await waiting).cause).toMatchObject({ message: expect.stringContaining("value out of range") });
 });
