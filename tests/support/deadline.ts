@@ -1,5 +1,8 @@
-/** Ms; a timer that is due so much later than the deadline fires after it, however busy the machine. */
+/** Ms; a timer that is due so much later than the deadline fires after it. */
 const SLACK = 50;
+/** Ms between two looks at whether this process runs, and by which a timer of one that runs may be late. */
+const TICK = 10;
+const LATE = 5;
 
 /** Counts the calls that outlive their deadline: by the order in which timers fire, not by the clock of a busy machine. */
 export class Deadline {
@@ -12,11 +15,18 @@ export class Deadline {
   }
 
   async of<T>(call: () => PromiseLike<T>): Promise<T> {
-    const due = performance.now() + this.#ms;
-    // A process that was busy at the deadline waits as long again as it was late.
-    let timer = setTimeout(() => {
-      timer = setTimeout(() => this.late++, SLACK + performance.now() - due);
-    }, this.#ms);
+    const whole = this.#ms + SLACK;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // After a moment in which this process did not run, the time begins again: the call's own timer may have begun after it.
+    const wait = (left: number): void => {
+      const due = performance.now() + TICK;
+      timer = setTimeout(() => {
+        const rest = performance.now() - due < LATE ? left - TICK : whole;
+        if (rest > 0) wait(rest);
+        else this.late++;
+      }, TICK);
+    };
+    wait(whole);
     try {
       return await call();
     } finally {
