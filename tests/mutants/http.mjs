@@ -215,6 +215,7 @@ export const HTTP = [
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
   one("middleware/count.ts", "Math.max(...counts)", "counts[0]", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
+  one("middleware/client.ts", "forwarded.includes(incoming.address)", "false", FETCH),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
   one(
     "middleware/client.ts",

@@ -159,6 +159,7 @@ const LIST = [
     "const { key } = options as { key: string };",
     "mistakes.test.ts",
   ),
+  one("limiter/limiter.ts", "value: this[name].bind(this)", "value: this[name]", "mistakes.test.ts"),
   one("limiter/options.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
   one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
 ];
