@@ -13,8 +13,7 @@
 -- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
 --   ARGV  1 and 2 as above   3 "many"   4 now, or ""   5 number of rules; then each rule as 3 to 9 above; then runs:
 --         keys, times, rule           these keys, each so many times, by one rule
---         keys, "all", rule, rule, …  these keys, each by its own rule: all are taken or none is. A key that occurs again has
---                                     the same operation, with the sum of the counts so far
+--         keys, "all", rule, rule, …  these keys, each by its own rule: all or none; counts on one key add up
 --
 -- Reply of "decision", a list for one request, a list of lists for several; numbers are decimals of 17 digits:
 --   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
@@ -23,8 +22,7 @@
 -- A key that holds no state gives an error; so does a step of "many" that is about one. An argument that is wrong gives an
 -- error that names it, before anything is read.
 --
--- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, in the same
--- order of operations on the same doubles; tests compare the two bit for bit.
+-- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, bit for bit.
 local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
 local floor, ceil, pack = math.floor, math.ceil, struct.pack
 local END, SKEW, FIRST_REQUEST, ULPS = 4503599627370496, 3600000, math.huge, 2 ^ -51
@@ -359,12 +357,11 @@ local function all(n)
   for i = 1, n do
     local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
     if not sound then replies[#replies + 1] = corrupt(found[key]) else
-      if sum[key] then by = { by[1], sum[key] + by[2], by[3], by[4], by[5], by[6], by[7] } end
-      sum[key] = by[2]
-      local plan = { step(value[key], ts[key], unpack(by)) }
+      sum[key] = (sum[key] or 0) + by[2]
+      local plan = { step(value[key], ts[key], by[1], sum[key], unpack(by, 3, 7)) }
       if plan[1] then granted = granted + 1 else ok = false end
       plans[i] = plan
-      reply(value[key], ts[key], plan[1], plan[2], plan[3], plan[4], plan[5], unpack(by))
+      reply(value[key], ts[key], plan[1], plan[2], plan[3], plan[4], plan[5], by[1], sum[key], unpack(by, 3, 7))
     end
   end
   if not (sound and ok) then return end
