@@ -1,7 +1,7 @@
 //! A limit in one line, `rate=10 period=1s capacity=20`, and the numbers with units of the command line.
 
 use crate::error::Error;
-use tidegate_core::{Config, Kind, is_name};
+use tidegate_core::{Config, FIRST_REQUEST, Kind, is_name};
 use tidegate_policy::duration_ms;
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
@@ -28,8 +28,10 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             number.ok_or_else(|| wrong(format!("`{field}` must be a number; got {value:?}")))
         };
         let time = || {
-            duration(value)
-                .ok_or_else(|| wrong(format!("`{field}` must be a time such as 500ms, 1s or 15m; got {value:?}")))
+            let first = if field == "start" { "first_request, or " } else { "" };
+            duration(value).ok_or_else(|| {
+                wrong(format!("`{field}` must be {first}a time such as 500ms, 1s or 15m; got {value:?}"))
+            })
         };
         match field {
             "name" if is_name(value) => name = value.to_owned(),
@@ -47,6 +49,7 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             "period" => config.period = time()?,
             "capacity" => config.capacity = Some(amount()?),
             "maxReserved" => config.max_reserved = Some(amount()?),
+            "start" if value == "first_request" => config.start = Some(FIRST_REQUEST),
             "start" => config.start = Some(time()?),
             _ => return Err(wrong(format!("there is no field {field:?}; there are {FIELDS}"))),
         }
@@ -84,6 +87,19 @@ pub(crate) fn share(text: &str) -> Result<f64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_begin_at_the_first_request_where_start_is_first_request() {
+        let start =
+            |text: &str| limit(&format!("kind=fixed_window rate=1 period=1s start={text}"), 0).map(|(_, c)| c.start);
+        assert_eq!(start("first_request").unwrap(), Some(FIRST_REQUEST));
+        assert_eq!(start("30s").unwrap(), Some(30_000.0));
+        let message = start("first").unwrap_err().to_string();
+        assert!(
+            message.ends_with("`start` must be first_request, or a time such as 500ms, 1s or 15m; got \"first\""),
+            "{message}"
+        );
+    }
 
     #[test]
     fn a_limit_is_read_from_a_line() {

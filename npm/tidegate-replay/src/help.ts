@@ -12,7 +12,8 @@ logs, a JSON object on each line, or CSV with a line of names.
 The limits:
   --policy <file>     a policy document (JSON)
   --limit <limit>     "rate=10 period=1s capacity=20"; also kind=fixed_window, name, maxReserved,
-                      start. May be repeated: a request is granted where all grant it
+                      start=first_request or a time. May be repeated: a request is granted where
+                      all grant it
   --key <field>       whose limit it is; default: the policy's keys, or ip. Repeated: one key of
                       several fields; none: all share one limit. In JSON, dots lead inwards:
                       req.headers.x-api-key
