@@ -28,7 +28,11 @@ await inRuntime("pool-workers", (vitest) => {
     expect(run([join(root, "node_modules/typescript/bin/tsc"), "--project", "tsconfig.json"])).toBe("");
   });
 
-  test.each(["parallel.spec.ts", "alarm.spec.ts"])("%s passes", (file) => {
-    expect(run([vitest, "run", file])).toMatch(/^ *Tests +\d+ passed \(\d+\)$/m);
-  });
+  test.each(["parallel.spec.ts", "alarm.spec.ts"])(
+    "%s passes",
+    (file) => {
+      expect(run([vitest, "run", file])).toMatch(/^ *Tests +\d+ passed \(\d+\)$/m);
+    },
+    900_000,
+  );
 });

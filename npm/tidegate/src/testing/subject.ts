@@ -6,6 +6,9 @@ import type { BlockOptions, CallOptions, Keyed, LimitOptions, Value } from "../l
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
+/** Ms that a call is waited for: on a busy machine too, only a store that never answers fails by it. */
+const PATIENCE = 600_000;
+
 const OPERATIONS = [
   "limit",
   "check",
@@ -45,7 +48,7 @@ export interface Stage {
 export function stage(store: Store, corrupt?: Corrupt): Stage {
   const clock = fakeClock();
   const limits = (configs: Readonly<Record<string, Config>>) => {
-    const limiter = defineLimits<string, Store>(configs, { store, now: clock.now, timeout: 60_000, log: false });
+    const limiter = defineLimits<string, Store>(configs, { store, now: clock.now, timeout: PATIENCE, log: false });
     const call =
       (operation: keyof Subject<string>) =>
       async (...args: never[]) => {
