@@ -34,7 +34,8 @@ export const HTTP = [
   escalation("if (!isStoreError(error)) throw error;", "throw error;"),
   // Fields.
   one("http/quota.ts", "Math.max(1, integer(Math.ceil(ms / 1000)))", "integer(Math.ceil(ms / 1000))", FIELDS),
-  one("http/quota.ts", "Math.ceil(ms / 1000)", "Math.round(ms / 1000)", FIELDS),
+  one("http/quota.ts", "integer(Math.ceil(ms / 1000))", "integer(Math.round(ms / 1000))", FIELDS),
+  one("http/quota.ts", "< token ? ms + 1000 : ms", "< token ? ms : ms", FIELDS),
   one("http/quota.ts", "Math.max(1, Math.ceil(capacity / rate)) * period", "period", FIELDS),
   one("http/quota.ts", "ts + period - now", "period", FIELDS),
   one("http/quota.ts", "if (remaining > 0) return atLeastOne", "if (remaining >= 0) return atLeastOne", FIELDS),

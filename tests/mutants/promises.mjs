@@ -172,8 +172,8 @@ export const PROMISES = [
   source(
     "`Retry-After` is never early, and fields parse",
     "http/quota.ts",
-    "Math.ceil(ms / 1000)",
-    "Math.round(ms / 1000)",
+    "integer(Math.ceil(ms / 1000))",
+    "integer(Math.round(ms / 1000))",
   ),
   source("a client cannot choose its key", "http/client-ip.ts", "if (hop++ >= hops ||", "if ("),
   source(
