@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { appendRateLimitHeaders, rateLimitHeaders } from "../src/http/index.ts";
-import { type Config, type Decision, defineLimits } from "../src/index.ts";
+import { type Config, type Decision, defineLimits, evaluate, HOUR, MINUTE } from "../src/index.ts";
 import { there } from "./realm.ts";
 
 const written = (decided: Decision): Record<string, string> => {
@@ -78,4 +78,27 @@ test("a partition key is bytes of any realm, and nothing else", () => {
   const policyOf = (partitionKey: Uint8Array) => rateLimitHeaders(decided, { partitionKey })["RateLimit-Policy"];
   expect(policyOf(there("Uint8Array.of(0, 255, 16)"))).toBe(policyOf(Uint8Array.of(0, 255, 16)));
   expect(() => policyOf([0, 255, 16] as never)).toThrow("`partitionKey` must be a Uint8Array");
+});
+
+test("after t of an empty bucket its next token is granted", () => {
+  const t = (decision: Decision): number =>
+    Number(/;t=(\d+)$/.exec(rateLimitHeaders(decision)["RateLimit"] ?? "")?.[1]);
+  const now = 1_700_000_000_000;
+  const fifths = { kind: "token bucket", rate: 5, period: HOUR, capacity: 3 } as const;
+  // By the formula alone 572 s, at which rounding leaves 0.9999999999999998 tokens.
+  expect(t(evaluate({ value: 1.2055555555555555, ts: now }, fifths, { now }).decision)).toBe(573);
+
+  const rate = fc.oneof(fc.integer({ min: 1, max: 1000 }), fc.double({ min: 0.01, max: 10, noNaN: true }));
+  const period = fc.constantFrom(1500, MINUTE, HOUR, 24 * HOUR);
+  const passed = fc.integer({ min: 0, max: 2000 }).map((s) => s * 1000);
+  fc.assert(
+    fc.property(rate, period, passed, (rate, period, passed) => {
+      const policy = { kind: "token bucket", rate, period, capacity: 1 } as const;
+      const emptied = evaluate(null, policy, { now }).state;
+      const { decision, state } = evaluate(emptied, policy, { now: now + passed });
+      if (decision.remaining > 0) return;
+      expect(evaluate(state, policy, { now: now + passed + t(decision) * 1000 }).decision.ok).toBe(true);
+    }),
+    { numRuns: 2000 },
+  );
 });
