@@ -40,23 +40,24 @@ export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) =>
   return (_, incoming) => stated(incoming);
 }
 
+function checkBound(field: string, value: unknown, most: number): void {
+  if (typeof value !== "number" || !(value >= 0 && value <= most)) {
+    throw new InputError(`count.${field}`, `a number of tokens from 0 to ${most}`, value);
+  }
+}
+
 /** Checks the bounds once, and returns the function that reads a request. */
 export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
   checkFields(rule, FIELDS, "count");
-  const { header, query, default: otherwise = 1, min = Math.min(1, otherwise), max } = rule;
+  const { header, query, default: otherwise = 1, max } = rule;
   const name = header ?? query;
   if (typeof name !== "string" || name === "" || (header !== undefined && query !== undefined)) {
     throw new InputError("count", "with the name of either a header or a query parameter", name);
   }
-  for (const [field, value, least, most] of [
-    ["max", max, 0, MAX_COUNT],
-    ["default", otherwise, 0, max],
-    ["min", min, 0, otherwise],
-  ] as const) {
-    if (typeof value !== "number" || !(value >= least && value <= most)) {
-      throw new InputError(`count.${field}`, `a number of tokens from ${least} to ${most}`, value);
-    }
-  }
+  checkBound("max", max, MAX_COUNT);
+  checkBound("default", otherwise, max);
+  const { min = Math.min(1, otherwise) } = rule;
+  checkBound("min", min, otherwise);
   const counted = (text: string): number =>
     text.length > 100 || !NUMBER.test(text) ? otherwise : Math.min(Math.max(Number(text), min), max);
   const [read, field] = header === undefined ? [queryValues, name] : [headerValues, name.toLowerCase()];

@@ -73,6 +73,10 @@ describe("tidegate headers", () => {
 
   test.each([
     [["headers", "--rate", "10"], "--rate and --period are needed"],
+    [
+      ["headers", "--rate", "10", "--period", "60"],
+      "--period 60 would be 60 ms: write the unit, as in 15s, 15m or 15ms",
+    ],
     [["headers", "--rate", "ten", "--period", "1000"], '--rate must be a number; got "ten"'],
     [["headers", "--rate", "0", "--period", "1000"], "`rate` must be a finite number of tokens above 0"],
     [[...LIMIT, "--kind", "leaky"], '`kind` must be "token bucket" or "fixed window"; got "leaky"'],

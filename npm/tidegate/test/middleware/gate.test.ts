@@ -47,6 +47,10 @@ describe("a mistake in the options throws when the middleware is made", () => {
       { name: "api", count: { header: "x-count", max: 5, min: 2 } },
       "`count.min` must be a number of tokens from 0 to 1; got 2",
     ],
+    [
+      { name: "api", count: { header: "x-count", max: 5, default: Symbol("one") as never } },
+      "`count.default` must be a number of tokens from 0 to 5; got a symbol",
+    ],
     [{ name: "api", count: { max: 5 } }, "`count` must be with the name of either a header or a query parameter"],
     [{ name: "api", count: { header: "a", query: "b", max: 5 } }, "`count` must be with the name of either"],
     [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1, or { fraction, most }; got 2"],

@@ -3,25 +3,13 @@ import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
-import {
-  type Arguments,
-  type Command,
-  EXIT,
-  duration,
-  flag,
-  number,
-  type Terminal,
-  text,
-  UsageError,
-} from "../command.ts";
+import { type Arguments, type Command, EXIT, flag, number, span, type Terminal, text, UsageError } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
 import { folderOf, openStore, sharedStore } from "../store.ts";
 
 /** How long a call waits for the store, ms: a person waits, and no request of a client. */
 const TIMEOUT = 10_000;
-/** The shortest block that a number without a unit is, ms. */
-const SHORTEST = 1000;
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -158,12 +146,8 @@ function urlOf(args: Arguments, command: string, terminal: Terminal): string {
 /** The number of the operation's own option, checked before the store is opened. */
 function ownNumber(args: Arguments, { name, own }: Operation): number {
   if (own?.[0] !== "for") return number(args, "count") ?? 1;
-  const length = duration(args, "for");
+  const length = span(args, "for");
   if (length === undefined) throw new UsageError(`${name} needs --for, how long; such as --for 15m`);
-  const written = text(args, "for");
-  // 15 is meant as minutes or seconds, and a block of 15 ms would look as if it worked.
-  if (length >= 1 && length < SHORTEST && Number(written) === length)
-    throw new UsageError(`--for ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
   return length;
 }
 
