@@ -1,11 +1,11 @@
-/** A connection that is open on this side alone, as after a failover without a FIN: the settings that the guide names. */
+/** The settings against half-open connections that the guide names. */
 import { connect } from "node:net";
 import { createPool as createMariadbPool } from "mariadb";
 import { createPool } from "mysql2/promise";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { defineLimits } from "tidegate";
+import { onTestFinished, test } from "vitest";
 import { mysql } from "tidegate/mysql";
 import { LossyProxy } from "../../support/proxy.ts";
+import { stallUntilRecovered } from "../half-open.ts";
 import type { Open } from "./clients.ts";
 import { withServer } from "./fixture.ts";
 
@@ -34,15 +34,6 @@ test.each(Object.entries(clients))(
     onTestFinished(() => proxy.stop());
     const { client, close } = make(proxy.port);
     onTestFinished(async () => void (await close()));
-    const limits = { api: { kind: "token bucket", rate: 100, period: 2 ** 40 } } as const;
-    const store = mysql(client, { table: name });
-    const limiter = defineLimits(limits, { store, log: false });
-    // For calls that are not late, however slow the machine.
-    const patient = defineLimits(limits, { store, timeout: 60_000, log: false });
-    expect((await patient.limit("api")).ok).toBe(true);
-    proxy.stall();
-    expect((await limiter.limit("api")).degraded).toBe(true);
-    await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000, interval: 50 });
-    expect(Math.round((await patient.getValue("api")).value)).toBe(99);
+    await stallUntilRecovered(mysql(client, { table: name }), proxy);
   },
 );
