@@ -7,7 +7,7 @@ import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.t
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { LimitRequest } from "../limiter/options.ts";
+import type { LimitOptions, LimitRequest } from "../limiter/options.ts";
 import { type Choose, chooserOf, isOne, type Taken } from "./choice.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
@@ -149,8 +149,7 @@ export class Gate<R> {
 
   #take(request: R, taken: Taken): Pending<Admission<R> | undefined> {
     if (isOne(taken)) {
-      const { name, ...call } = taken;
-      return follow(this.#limiter.limit(name, call) as Pending<Decision>, (decided) =>
+      return follow(this.#limiter.limit(taken.name, optionsOf(taken)) as Pending<Decision>, (decided) =>
         this.#admission(request, [taken], decided),
       );
     }
@@ -184,6 +183,11 @@ export class Gate<R> {
     if (!this.#reported) console.error("tidegate: a request failed; further errors are not logged:", error);
     this.#reported = true;
   }
+}
+
+/** The options of a call. Field by field, since they are made for each request: Node.js 20 takes 60 ns for a rest pattern. */
+function optionsOf({ key, count, reserve, config }: LimitRequest<string>): LimitOptions {
+  return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
 
 /** Counts one denial of a request, and returns the decision on it. */
