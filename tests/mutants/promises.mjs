@@ -108,7 +108,7 @@ export const PROMISES = [
     "",
   ),
   source(
-    "a flood of keys that are fuller than a debtor does not evict it; memory holds at most `maxKeys`",
+    "a flood of keys that are full before a debtor does not evict it; memory holds at most `maxKeys`",
     "stores/memory.ts",
     "this.#maxKeys = maxKeys;",
     "this.#maxKeys = 1_000_000;",

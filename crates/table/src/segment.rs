@@ -189,7 +189,7 @@ impl Segment {
     /// was full; `None` where the segment is empty.
     ///
     /// Each sample continues after the previous one, so every state is examined in turn. A debtor is evicted only where
-    /// no state of the sample is fuller, as in a flood of keys that are drained as far.
+    /// no state of the sample is full before it, as in a flood of keys that are full as late.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
         let mut best: Option<(f64, usize)> = None;
         let mut met = 0;

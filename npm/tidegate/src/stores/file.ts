@@ -30,8 +30,8 @@ export interface FileStats extends MemoryStats {
 export interface FileOptions {
   /**
    * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each,
-   * from the start. When there is no room, the fullest state of a sample is evicted; `stats().evicted` counts those that
-   * were not full: each grants its key at most one `capacity` more.
+   * from the start. When there is no room, the state of a sample that is full first is evicted; `stats().evicted` counts
+   * those that were not full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
   /**
