@@ -261,11 +261,11 @@ export function refuseShards({ name, policy: { shards } }: Limit): void {
 }
 
 /** The error for a name that is none of those defined. */
-export function unknownName(name: unknown, defined: readonly string[]): InputError {
+export function unknownName(name: unknown, defined: readonly string[], field = "name"): InputError {
   const listed = defined.slice(0, MAX_LISTED).map(show);
   if (defined.length > MAX_LISTED) listed.push(`and ${defined.length - MAX_LISTED} more`);
   const rule = `one of the limits defined: ${listed.join(", ") || "none is"}`;
-  return new InputError("name", rule, name, show(name) + meant(name, defined, '"'));
+  return new InputError(field, rule, name, show(name) + meant(name, defined, '"'));
 }
 
 /** Throws unless it has these methods of a limiter. */

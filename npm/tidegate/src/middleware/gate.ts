@@ -7,7 +7,7 @@ import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.t
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { LimitOptions, LimitRequest } from "../limiter/options.ts";
+import { type LimitOptions, type LimitRequest, unknownName } from "../limiter/options.ts";
 import { type Choose, chooserOf, isOne, type Taken } from "./choice.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./decision.ts";
@@ -23,7 +23,7 @@ import {
 import { type Blocker, escalated, type Escalation, escalation } from "./escalation.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import { checkSelection, isSelection, type Selection } from "./selection.ts";
-import { type Ledger, settleUp } from "../limiter/settlement.ts";
+import { type Ledger, settleUp, type Worth } from "../limiter/settlement.ts";
 import type { Slot } from "./slot.ts";
 
 /** A request that was decided. */
@@ -94,6 +94,7 @@ export class Admission<R> {
     if (options.settle === undefined || !this.decision.ok) return;
     try {
       const worth = await options.settle({ ...end, request: this.#request, decision: this.decision });
+      this.#gate.checkNames(worth);
       await settleUp(ledger, this.#taken, this.decision.decisions, worth);
     } catch (error) {
       await this.#gate.report(error);
@@ -112,6 +113,8 @@ export class Gate<R> {
   readonly #choose: Choose<R>;
   readonly #countDenial: CountDenial | undefined;
   readonly #decided: Slot<true>;
+  /** All names that a request's limits can have; `undefined` where a function or policies choose them. */
+  readonly #names: readonly string[] | undefined;
   #reported = false;
 
   constructor(
@@ -120,8 +123,10 @@ export class Gate<R> {
     choose: Choose<R>,
     countDenial: CountDenial | undefined,
     decided: Slot<true>,
+    names: readonly string[] | undefined,
   ) {
     this.options = options;
+    this.#names = names;
     this.ledger = limiter;
     this.#limiter = limiter;
     this.#choose = choose;
@@ -169,6 +174,13 @@ export class Gate<R> {
     });
   }
 
+  /** Throws where `settle` returned tokens of a name that no limit has: it would change nothing. */
+  checkNames(worth: Worth): void {
+    const names = this.#names;
+    if (names === undefined || typeof worth !== "object") return;
+    for (const name of Object.keys(Object(worth))) if (!names.includes(name)) throw unknownName(name, names, "settle");
+  }
+
   /** Reports an error that no response can carry. Never rejects. */
   async report(error: unknown): Promise<void> {
     const { onError = (error: unknown) => this.#log(error) } = this.options;
@@ -213,7 +225,8 @@ export function gate<R, N extends string, D>(
     options.block === undefined || checked.shadow
       ? undefined
       : denialCounter(any, escalation(options.block, namesIn(options)), selection);
-  return new Gate(any, checked, chooserOf(options, any.names, address, checked.shadow), countDenial, decided);
+  const names = isFixed(options) ? [...new Set([...namesIn(options), ...any.names])] : undefined;
+  return new Gate(any, checked, chooserOf(options, any.names, address, checked.shadow), countDenial, decided, names);
 }
 
 /** Counts denials by the option `block`, except those on limits that the selection itself blocks. */
@@ -223,7 +236,13 @@ function denialCounter<R>(limiter: Limiter, count: Escalation, selection: Select
 }
 
 /** The names of limits that are not chosen for each request. */
-function namesIn({ limits, ...rule }: { readonly limits?: unknown }): string[] {
+const namesIn = (options: object): string[] =>
+  givenNames(options).filter((name): name is string => typeof name === "string");
+
+/** Whether all names are: none is a function, nor are the limits. */
+const isFixed = (options: object): boolean => givenNames(options).every((name) => typeof name === "string");
+
+function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {
   const rules: unknown[] = Array.isArray(limits) ? limits : [rule];
-  return rules.map((rule) => (rule as { name?: unknown } | null)?.name).filter((name) => typeof name === "string");
+  return rules.map((rule) => (rule as { name?: unknown } | null)?.name);
 }

@@ -329,9 +329,24 @@ test("several limits are settled by name, or all alike; a debt beyond the capaci
   ];
   const left = () => [two.getValue("requests", { key: "k" }).value, two.getValue("tokens", { key: "k" }).value];
   const end = { status: 200, aborted: false };
-  await (await gate(two, { limits, settle: () => ({ tokens: 120, other: 3 }) }).admit({}, {}))?.settle(end);
+  await (await gate(two, { limits, settle: () => ({ tokens: 120 }) }).admit({}, {}))?.settle(end);
   expect(left()).toEqual([4, -20]);
   two.reset("tokens", { key: "k" });
   await (await gate(two, { limits, settle: () => 0 }).admit({}, {}))?.settle(end);
   expect(left()).toEqual([4, 100]);
+  const chosen = gate(two, { limits: () => limits, settle: () => ({ tokens: 50, maybe: 1 }) });
+  await (await chosen.admit({}, {}))?.settle(end);
+  expect(left()).toEqual([3, 50]);
+});
+
+test("a settlement of a name that no limit has is reported, and changes nothing", async () => {
+  const errors: unknown[] = [];
+  const made = gate(limits, {
+    name: "api",
+    key: "misspelt",
+    settle: () => ({ apis: 0 }),
+    onError: (error) => errors.push(error),
+  });
+  await (await made.admit({}, {}))?.settle({ status: 200, aborted: false });
+  expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching(/^`settle` must be .*"apis"/) })]);
 });
