@@ -83,7 +83,7 @@ test("a limit whose keys the ACL withholds degrades only its own calls, also in 
     }
     expect([first, second].map(({ remaining }) => remaining)).toEqual([1e6 - 1 - turn, 1e6 - 1 - turn]);
   }
-  expect(lines).toEqual([expect.stringContaining("others are not affected")]);
+  expect(lines).toEqual([expect.stringContaining("others only where they fail, too")]);
 });
 
 describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {

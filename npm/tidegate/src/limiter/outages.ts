@@ -117,7 +117,7 @@ export class Outages {
     // The line of a node that failed covers calls that waited for those that found it.
     if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
-    this.#report(error, `calls on this key are ${instead}, others are not affected`);
+    this.#report(error, `calls on this key are ${instead}, others only where they fail, too`);
   }
 
   #node(name: string): Node {
