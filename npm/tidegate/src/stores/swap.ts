@@ -165,8 +165,7 @@ export class Swaps<Version> {
     // Calls of the same turn join.
     await undefined;
     if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
-    const timers = overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));
-    if (timers !== undefined) await timers;
+    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));
     const began = performance.now();
     for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
@@ -201,8 +200,7 @@ export class Swaps<Version> {
     let calls = batch;
     let refusals = 0;
     for (;;) {
-      const timers = overdueTimers(firstDeadline(calls, until));
-      if (timers !== undefined) await timers;
+      await overdueTimers(firstDeadline(calls, until));
       calls = this.#worthwhile(calls);
       // Every caller has been answered: what is taken now would be lost.
       if (calls.length === 0) return;
@@ -332,8 +330,7 @@ class Attempt<Version> implements Transaction {
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
     const { unanswered, comparesAll } = this.#database;
     if (unanswered !== undefined) this.#explain(unanswered.write);
-    const timers = overdueTimers(firstDeadline(this.#calls, this.#until));
-    if (timers !== undefined) await timers;
+    await overdueTimers(firstDeadline(this.#calls, this.#until));
     const first = firstDeadline(this.#calls, this.#until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));

@@ -59,8 +59,7 @@ export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | u
 
 async function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
   if (deadline === undefined) return body();
-  const timers = overdueTimers(deadline.at);
-  if (timers !== undefined) await timers;
+  await overdueTimers(deadline.at);
   if (steadyNow() >= deadline.at) return Promise.reject(NOT_SENT);
   deadline.why = whyLate(deadline, since);
   return body();

@@ -102,8 +102,7 @@ export class Executor {
       timedOut: false,
     };
     for (; ; course.tries++) {
-      const timers = overdue(course.requests);
-      if (timers !== undefined) await timers;
+      await overdue(course.requests);
       course.requests = stillWaiting(course.requests, mayWaitLong(course) ? marginOf(course.requests) : LEAST_REST);
       if (course.requests.length === 0) return;
       const last = lastDeadline(course.requests);
@@ -237,8 +236,7 @@ export class Executor {
 
 /** Whether the last deadline is later now than `last`: this process did not run at that time. */
 async function hasMoved({ requests }: Course, last: number): Promise<boolean> {
-  const timers = overdueTimers(last);
-  if (timers !== undefined) await timers;
+  await overdueTimers(last);
   return lastDeadline(requests) > last;
 }
 

@@ -48,8 +48,7 @@ export class Queue {
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(async () => {
-      const timers = overdue(this.#waiting);
-      if (timers !== undefined) await timers;
+      await overdue(this.#waiting);
       this.#scheduled = false;
       this.#send();
     });
