@@ -5,7 +5,7 @@ import { checkJitter } from "../limit/jitter.ts";
 import { InputError, show } from "../limit/errors.ts";
 import { grantFields, type GrantFields } from "./grant-fields.ts";
 import { type Decided, type Quota, type Quotas, quotasOf, type RetryOptions, tighter } from "./quota.ts";
-import { byteSequence, quoted } from "./structured.ts";
+import { byteSequence, quotedName } from "./structured.ts";
 
 /**
  * A generation of the fields: `"draft-11"` is the current IETF draft (`RateLimit: "name";r=50;t=30`), `"draft-7"` and
@@ -76,7 +76,7 @@ function draft11(quotas: readonly Quota[], options: RateLimitHeaderOptions): Rec
   const { unit, partitionKey } = options;
   const pk = partitionKey === undefined ? "" : `;pk=${byteSequence(partitionKey)}`;
   const qu = unit === undefined || unit === "requests" ? "" : `;qu="${unit}"`;
-  const name = (quota: Quota): string => quoted("name", quota.name);
+  const name = (quota: Quota): string => quotedName(quota.name);
   const known = quotas.filter((quota) => quota.remaining !== undefined);
   const limits = known.map((quota) => `${name(quota)};r=${quota.remaining};t=${quota.withinSeconds}${pk}`);
   return {

@@ -1,6 +1,6 @@
 /** The quick path of fields.ts, for a single grant. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { integer, quoted } from "./structured.ts";
+import { integer, quotedName } from "./structured.ts";
 import { windowSeconds, withinSeconds } from "./quota.ts";
 
 /** The two fields of draft-11. */
@@ -21,7 +21,7 @@ const constants = new WeakMap<Decision["policy"], Constant>();
 function constantOf(policy: Decision["policy"]): Constant {
   let known = constants.get(policy);
   if (known === undefined) {
-    const name = quoted("name", policy.name);
+    const name = quotedName(policy.name);
     const quota = integer(policy.capacity);
     known = { name, quota, policy: `${name};q=${quota};w=${windowSeconds(policy)}` };
     constants.set(policy, known);

@@ -7,12 +7,12 @@ const MAX_INTEGER = 999_999_999_999_999;
 /** A number as a non-negative Integer, held in range. */
 export const integer = (number: number): number => Math.min(Math.max(Math.trunc(number), 0), MAX_INTEGER);
 
-/** A String: printable ASCII in quotes. Anything else cannot be said in a field, and is the caller's mistake. */
-export function quoted(field: string, text: unknown): string {
-  if (typeof text !== "string" || !/^[ -~]+$/.test(text)) {
-    throw new InputError(field, "a text of printable ASCII characters", text);
+/** The name of a limit as a String: printable ASCII in quotes. Any other name is the caller's mistake. */
+export function quotedName(name: unknown): string {
+  if (typeof name !== "string" || !/^[ -~]+$/.test(name)) {
+    throw new InputError("name", "a text of printable ASCII characters", name);
   }
-  return `"${text.replace(/["\\]/g, "\\$&")}"`;
+  return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }
 
 /** A Byte Sequence: base64 between colons. */

@@ -29,7 +29,7 @@ export interface Check {
   readonly accepts: (value: unknown) => boolean;
 }
 
-export const numberFrom = (expects: string, min: number, max: number = Infinity): Check => ({
+export const numberFrom = (expects: string, min: number, max: number): Check => ({
   expects,
   accepts: (value) => typeof value === "number" && value >= min && value <= max,
 });

@@ -97,7 +97,7 @@ export class Evaluator {
   }
 
   /** First ms (epoch) from `now` on at which the state is full: from then on a store may drop it. */
-  fullAt(state: State | null, now: number, at: { start: number; shard?: boolean } = { start: 0 }): number {
+  fullAt(state: State | null, now: number, at: { start: number; shard?: boolean }): number {
     return this.evaluate(state, LOOK, now, at).decision.resetAt;
   }
 }

@@ -21,10 +21,10 @@ const ONE_IN = 128;
 const SLICE = 512;
 
 /** Looks at one slice of the table, from a bytea on; returns how many rows it deleted, and where to continue. */
-async function purgeSlice(send: Send, schema: string, slice: number, after: string, now?: number, timeout?: number) {
+async function purgeSlice(send: Send, schema: string, slice: number, after: string, timeout: number, now?: number) {
   const text = `SELECT removed || ',' || coalesce(encode(next, 'hex'), '') AS answer FROM ${schema}.purge($1::text::int, $2::text::bytea, $3::text::float8)`;
   const values = [String(slice), after, now === undefined ? null : String(now)];
-  const reply = await send(() => statement(text, values), timeout ?? LONGEST_TIMER).reply;
+  const reply = await send(() => statement(text, values), timeout).reply;
   const [removed, next] = String(reply).split(",");
   return { removed: Number(removed), next: next === undefined || next === "" ? undefined : `\\x${next}` };
 }
@@ -36,7 +36,7 @@ export async function purge(send: Send, schema: string, options: PurgeOptions): 
   if (now !== undefined && !(typeof now === "number" && now >= 0 && now <= MAX_NOW_MS)) throw numberError("now", now);
   let total = 0;
   for (let after: string | undefined = ""; after !== undefined; ) {
-    const { removed, next } = await purgeSlice(send, schema, slice, after, now);
+    const { removed, next } = await purgeSlice(send, schema, slice, after, LONGEST_TIMER, now);
     total += removed;
     after = next;
   }
@@ -62,14 +62,8 @@ export class Cleanup {
     if (this.#running || Math.random() >= 1 / ONE_IN) return;
     this.#running = true;
     try {
-      const { next } = await purgeSlice(
-        this.#send,
-        this.#schema,
-        SLICE,
-        this.#after ?? byteaOf(id),
-        undefined,
-        this.#timeout,
-      );
+      const after = this.#after ?? byteaOf(id);
+      const { next } = await purgeSlice(this.#send, this.#schema, SLICE, after, this.#timeout);
       this.#after = next ?? "";
     } catch {
     } finally {

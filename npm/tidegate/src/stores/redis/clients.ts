@@ -69,7 +69,7 @@ export function linkTo(client: RedisLike): Link {
     form: "bytes",
     cluster: false,
     masterOf: () => undefined,
-    keyPrefix: textOf(at["options"], "keyPrefix") ?? textOf(at["_options"], "keyPrefix") ?? "",
+    keyPrefix: keyPrefixIn(at["options"]) ?? keyPrefixIn(at["_options"]) ?? "",
   } as const;
   if (has("evalSha", "eval", "withTypeMapping")) return nodeRedis(client as NodeRedisLike, server);
   const isPipeline = at["isPipeline"] === true;
@@ -117,9 +117,9 @@ const command = (whole: boolean, script: string, keys: string[], args: string[])
   ...args,
 ];
 
-function textOf(from: unknown, name: string): string | undefined {
-  const value = (from as Record<string, unknown> | undefined)?.[name];
-  return typeof value === "string" ? value : undefined;
+function keyPrefixIn(options: unknown): string | undefined {
+  const { keyPrefix } = Object(options) as { keyPrefix?: unknown };
+  return typeof keyPrefix === "string" ? keyPrefix : undefined;
 }
 
 interface Emitter {
