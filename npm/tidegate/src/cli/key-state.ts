@@ -3,7 +3,7 @@ import type { Config, Decision, Limiter, Store } from "../index.ts";
 import type { KeyValues } from "../policies/target.ts";
 
 /** The state of one key. Times are epoch ms of the store's clock. */
-export interface KeyState {
+interface KeyState {
   /** The limit's name. */
   readonly name: string;
   /** As it was given; absent for a limit that all share. */

@@ -5,12 +5,12 @@ import { pathToFileURL } from "node:url";
 import { type Command, type Terminal, UsageError } from "./command.ts";
 
 /** The command line of a package: its exit code, or an error with the name of {@link UsageError} for the user's mistakes. */
-export interface CommandLine {
+interface CommandLine {
   run(argv: readonly string[], terminal: Terminal): Promise<number>;
 }
 
 /** A command that is a package of its own, and its help. */
-export interface PackageCommand extends Pick<Command, "name" | "summary"> {
+interface PackageCommand extends Pick<Command, "name" | "summary"> {
   readonly package: string;
   /** The arguments of its usage. */
   readonly takes: string;

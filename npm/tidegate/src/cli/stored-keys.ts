@@ -7,7 +7,7 @@ import { linkTo, type RedisLike } from "../stores/redis/clients.ts";
 import { nameAndKeyOf } from "../stores/redis/key.ts";
 
 /** A key of one limit, and its two numbers. */
-export interface StoredKey {
+interface StoredKey {
   readonly name: string;
   readonly key: string | undefined;
   readonly state: State;

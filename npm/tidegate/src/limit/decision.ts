@@ -44,7 +44,7 @@ export interface Decision {
 }
 
 /** What a limit in shadow mode decided. */
-export type ShadowDecision = Readonly<Pick<Decision, "ok" | "retryAt" | "retryAfter" | "reserved" | "reason">>;
+type ShadowDecision = Readonly<Pick<Decision, "ok" | "retryAt" | "retryAfter" | "reserved" | "reason">>;
 
 /** The decision on several limits: all were taken or none. */
 export interface AllDecision {

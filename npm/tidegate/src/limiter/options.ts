@@ -36,7 +36,7 @@ export interface LimiterOptions<S extends Store> extends Resilience {
 }
 
 /** In place of a key that may be `undefined`, which no type of a call accepts. */
-export interface NoKey {
+interface NoKey {
   readonly "leave `key` out for one limit that all share": never;
 }
 
@@ -216,7 +216,7 @@ export function checkFor(length: unknown): number {
 }
 
 /** Calls on different limits and keys, and for each request the index of its call. */
-export interface Distinct {
+interface Distinct {
   readonly calls: readonly Call[];
   readonly indexes: readonly number[];
 }

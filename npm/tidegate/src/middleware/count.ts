@@ -11,7 +11,7 @@ import type { Pending } from "../limit/pending.ts";
  * decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay. Of a repeated
  * parameter the largest counts; a repeated header, which hosts join by commas, is no number.
  */
-export interface StatedCount {
+interface StatedCount {
   /** The header's name, such as `"x-count"`. Either this or `query`. */
   header?: string | undefined;
   /** The query parameter's name, such as `"limit"`. */

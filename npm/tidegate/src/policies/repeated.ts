@@ -1,5 +1,5 @@
 /** The path of a field in a document: names and array indices. */
-export type Path = readonly (string | number)[];
+type Path = readonly (string | number)[];
 
 interface Frame {
   /** An object's names so far; none for an array. */

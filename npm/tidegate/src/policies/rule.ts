@@ -8,7 +8,7 @@ import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
 import { enforcing, withoutStore } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
 
-export interface RequestParts {
+interface RequestParts {
   readonly incoming: Incoming;
   /** Claims of a token that something else has verified. */
   readonly claims: object | undefined;

@@ -33,7 +33,7 @@ export interface Shards {
 }
 
 /** A store some of whose limits have shards that live apart. */
-export interface Apart extends Shards {
+interface Apart extends Shards {
   isApart(limit: Limit, key: string | undefined): boolean;
   reset(limit: Limit, key: string | undefined, shard: number, deadline: Deadline): Promise<void>;
 }

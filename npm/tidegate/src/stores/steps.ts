@@ -33,7 +33,7 @@ export interface Transaction {
  */
 export const SLACK = 60_000;
 
-export type Target = Pick<Call, "limit" | "key">;
+type Target = Pick<Call, "limit" | "key">;
 
 /** What a call decides, and the states that it would write. */
 interface Plan {

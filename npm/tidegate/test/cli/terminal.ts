@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { main } from "../../src/cli/main.ts";
 
-export interface Run {
+interface Run {
   readonly code: number;
   readonly out: string;
   readonly err: string;

@@ -7,12 +7,12 @@ interface Case {
 }
 
 /** A valid document, and the names of its limits in order. */
-export interface Valid extends Case {
+interface Valid extends Case {
   readonly limits: readonly string[];
 }
 
 /** A document, or its text, and the messages of its mistakes; `structural`: a schema detects them. */
-export interface Invalid extends Case {
+interface Invalid extends Case {
   readonly text?: string;
   readonly structural: boolean;
   readonly sentences: readonly string[];

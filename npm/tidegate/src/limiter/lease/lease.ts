@@ -6,7 +6,7 @@ import { decideOnLease, type LeaseDecision } from "./decide.ts";
 import type { Lending } from "./options.ts";
 
 /** The moment before a request was sent, and how often tokens had been returned by then. */
-export interface Mark extends Moment {
+interface Mark extends Moment {
   readonly returns: number;
 }
 

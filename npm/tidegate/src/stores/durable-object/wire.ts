@@ -10,7 +10,7 @@ import { decide, getValue, type Shards } from "../spread.ts";
 export const NAME = "durable-object";
 
 /** One call, with its config, which the object checks again. */
-export interface WireCall {
+interface WireCall {
   op: Op;
   name: string;
   config: Config;
@@ -39,7 +39,7 @@ export type WireDecision = Omit<Decision, "policy">;
 export type WireAll = Omit<AllDecision, "decisions"> & { decisions: WireDecision[] };
 
 /** The result of a step on one shard. */
-export interface WireStep {
+interface WireStep {
   before: State | null;
   decision: WireDecision;
 }
@@ -76,7 +76,7 @@ export function refused(error: unknown): Reply {
 }
 
 /** One request to the object of this name; `undefined` where it is alone. */
-export type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
+type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
 
 /** Sends by the method `handle` of each object. */
 export function sender(callObject: (object: string, request: Request) => Promise<Reply>): Send {

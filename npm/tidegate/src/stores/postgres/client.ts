@@ -11,12 +11,12 @@ export interface UnsafeClient {
   unsafe(text: string, values?: never[], options?: { prepare?: boolean }): PromiseLike<unknown>;
 }
 /** Prisma: a `PrismaClient`, or the one that `prisma.$transaction` passes. */
-export interface PrismaLike {
+interface PrismaLike {
   $queryRawUnsafe(text: string, ...values: never[]): PromiseLike<unknown>;
   $executeRawUnsafe(text: string): PromiseLike<unknown>;
 }
 /** Drizzle's `db` on any driver of PostgreSQL, or the `tx` that `db.transaction` passes. */
-export interface DrizzleLike {
+interface DrizzleLike {
   execute(text: string): PromiseLike<unknown>;
 }
 /** A PostgreSQL client. */

@@ -46,7 +46,7 @@ function marginOf(requests: readonly PendingRequest[]): number {
 }
 
 /** Requests on locked rows; see `locked-keys.ts`. */
-export interface LockedRequests {
+interface LockedRequests {
   has(id: string): boolean;
   /** Moves the requests on these rows to queues of their own; returns the others. */
   separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[];

@@ -3,7 +3,7 @@
 import type { State } from "../../limit/decision.ts";
 
 /** The states behind a denial: of one key, or of all shards that live apart. */
-export interface Denial {
+interface Denial {
   readonly states: readonly (State | null)[];
   /** Whether they were stamped by a clock that was passed in. */
   readonly passed: boolean;

@@ -33,7 +33,7 @@ export interface Answer {
 }
 
 /** One request, or several that are all granted or none, until they are answered. */
-export interface Entry {
+interface Entry {
   readonly requests: readonly Request[];
   /** `performance.now()`, ms. */
   readonly deadline: number | undefined;
@@ -67,7 +67,7 @@ interface Sent {
  * Called with each answer before its caller gets it: the script was called at `sentAt` (`performance.now()`), with a
  * clock that was `passed` in or by the server's.
  */
-export type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
+type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
 
 /** Most requests of one script call, save for one `limitAll`: a server's other clients wait for some 100 microseconds. */
 const MOST_REQUESTS = 64;

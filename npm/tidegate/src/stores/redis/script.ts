@@ -53,7 +53,7 @@ export class Rule {
 }
 
 /** A step of the script: one request, or several of which all are carried out or none. */
-export type Step = readonly { readonly redisKey: string; readonly rule: Rule }[];
+type Step = readonly { readonly redisKey: string; readonly rule: Rule }[];
 
 /** Keys that go through one rule, each `times` times; or, with `all`, each through its own, all or none. */
 interface Run {

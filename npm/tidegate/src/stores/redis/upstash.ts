@@ -6,7 +6,7 @@ interface Reply {
 }
 
 /** What sends a client's commands. */
-export interface Requester {
+interface Requester {
   readonly retry: { readonly attempts: number };
   request(request: { path: string[]; body: string[][] }): Promise<readonly Reply[]>;
 }
