@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { afterWaiting } from "../src/limit/steady.ts";
+import { KeyError } from "../src/stores/failure.ts";
 import { Swaps } from "../src/stores/swap.ts";
 import { behind } from "./behind.ts";
 import { table } from "./swap-table.ts";
@@ -112,4 +113,28 @@ test("a step of compare-and-swap whose process did not run past the deadline wri
   }
   expect(await Promise.all([first, second, both])).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
   expect(lines).toEqual([]);
+});
+
+test("a write that the store aborts after the process did not run is late for the reason that the store has", async () => {
+  const { store, database } = table({ unanswered: { write: new KeyError("the client pauses", true) } });
+  let out = false;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  database.read = async () => {
+    clock.mockReturnValue(100);
+    return [{ value: undefined, version: undefined }];
+  };
+  database.swap = (_, until) =>
+    new Promise((_, reject) => {
+      out = true;
+      afterWaiting(until - performance.now(), () => reject(new DOMException("Request aborted", "AbortError")));
+    });
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, log: false });
+  const decision = limits.limit("api");
+  while (!out) await undefined;
+  clock.mockReturnValue(5000);
+  await vi.advanceTimersByTimeAsync(250);
+  clock.mockReturnValue(5150);
+  await vi.advanceTimersByTimeAsync(150);
+  expect((await decision).cause).toMatchObject({ scope: "key", message: expect.stringContaining("the client pauses") });
 });

@@ -179,8 +179,10 @@ export class Swaps<Version> {
         until.at = at;
       });
     } catch (error) {
-      // A request that its client or its server ended at the deadline: why it took so long is the cause.
-      if (performance.now() > until.at - TIMER_EARLY) return late();
+      // A request that its client, its server or the store itself ended at the deadline, which may have moved since: why it
+      // took so long is the cause.
+      const isAborted = (error as { name?: unknown } | undefined)?.name === "AbortError";
+      if (isAborted || performance.now() > until.at - TIMER_EARLY) return late();
       for (const { reject } of batch) reject(error);
     }
   }
