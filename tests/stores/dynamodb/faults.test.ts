@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Readable } from "node:stream";
 import type { DynamoDB } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { dynamodb } from "tidegate/dynamodb";
 import { DynamoDbServer } from "./server.ts";
@@ -158,6 +158,17 @@ describe("an error that means that nothing was done is repeated, and the call ta
   });
 });
 
+/** From here on the deadlines of calls pass only where the test says so, however slow the server is. */
+const stopClock = () => vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+/** A call whose deadline, in `ms`, passes once a write of its has failed; `left` is that of the client. */
+async function lateAfterWrite(limits: ReturnType<typeof limitsOn>, left: () => number, ms: number) {
+  const before = left();
+  const call = limits.limit("login", { key: "hot" });
+  while (left() === before) await new Promise((resolve) => setImmediate(resolve));
+  await vi.advanceTimersByTimeAsync(ms);
+  return call;
+}
+
 test("throttled until its deadline: the call is degraded, and takes nothing", async () => {
   const table = await server.createTable("throttled");
   const { client } = failing(1e6, "PutItem", error("ThrottlingException"));
@@ -169,12 +180,12 @@ test("throttled until its deadline: the call is degraded, and takes nothing", as
 
 test("one key that is throttled, or that others write, does not keep calls from other keys", async () => {
   const table = await server.createTable("hot");
+  stopClock();
   for (const name of ["ProvisionedThroughputExceededException", "ConditionalCheckFailedException"]) {
-    const { client } = failing(1e6, "PutItem", error(name));
+    const { client, left } = failing(1e6, "PutItem", error(name));
     const limits = limitsOn(table, client, 500);
     for (let i = 0; i < 6; i++) {
-      const { cause } = await limits.limit("login", { key: "hot" });
-      expect(cause).toMatchObject({ scope: "key" });
+      expect((await lateAfterWrite(limits, left, 500)).cause).toMatchObject({ scope: "key" });
     }
     expect((await limits.check("login", { key: "other" })).degraded).toBeUndefined();
     client.destroy();
@@ -183,8 +194,9 @@ test("one key that is throttled, or that others write, does not keep calls from 
 
 test("with the client's own attempts, which pause for longer than the deadline, the error names the setting", async () => {
   const table = await server.createTable("attempts");
-  const { client } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
-  const { cause } = await limitsOn(table, client, 1000).limit("login", { key: "k" });
+  stopClock();
+  const { client, left } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
+  const { cause } = await lateAfterWrite(limitsOn(table, client, 1000), left, 1000);
   expect(String(cause)).toMatch(/no answer before the deadline.*new DynamoDB\(\{ maxAttempts: 1 \}\)/);
   client.destroy();
 });
@@ -261,19 +273,24 @@ test("a write that the client would send after the deadline is aborted", async (
     resume = resolve;
   });
   let sent: Promise<unknown> | undefined;
+  const abort = vi.spyOn(AbortController.prototype, "abort");
   client.middlewareStack.add(
     (next, { commandName }) =>
       async (args) => {
         if (commandName !== "PutItemCommand") return next(args);
+        abort.mockClear();
         const sending = held.then(() => next(args));
         sent = sending;
         return sending;
       },
     { step: "build" },
   );
-  expect(await limitsOn(table, client, 500).limit("login", { key: "k" })).toMatchObject({ degraded: true });
-  // Timers end in the order of their times: this one after the one that aborts.
-  await new Promise((done) => setTimeout(done, 100));
+  // Until the read of one is answered before its deadline.
+  while (sent === undefined) {
+    expect(await limitsOn(table, client, 500).limit("login", { key: "k" })).toMatchObject({ degraded: true });
+  }
+  // Its timer may come after the one that ends the call.
+  await vi.waitUntil(() => abort.mock.calls.length > 0, { timeout: 60_000 });
   resume();
   await expect(sent).rejects.toThrow("abort");
   expect(await items(table)).toEqual([]);
