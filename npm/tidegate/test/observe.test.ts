@@ -206,3 +206,24 @@ test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a 
   expect(store.stats().evicted).toBeGreaterThan(0);
   await reader.shutdown();
 });
+
+test("metrics count a denied limitAll for the limits that deny: the others granted nothing", () => {
+  const counted: unknown[] = [];
+  const meter = {
+    createCounter: () => ({ add: (_: number, attributes = {}) => void counted.push(attributes) }),
+    createHistogram: () => ({ record: () => {} }),
+    createObservableCounter: () => ({ addCallback: () => {} }),
+  };
+  const limits = observe(defineLimits(POLICIES), metrics(meter));
+  for (const operation of ["limitAll", "checkAll"] as const) {
+    expect(limits[operation]([{ name: "api" }, { name: "all", count: 4 }]).ok).toBe(false);
+  }
+  expect(limits.limitAll([{ name: "api" }, { name: "all" }]).ok).toBe(true);
+  const of = (limit: string, operation: string, outcome: string) => ({ limit, operation, outcome, degraded: false });
+  expect(counted).toEqual([
+    of("all", "limitAll", "impossible"),
+    of("all", "checkAll", "impossible"),
+    of("api", "limitAll", "granted"),
+    of("all", "limitAll", "granted"),
+  ]);
+});

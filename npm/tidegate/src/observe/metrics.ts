@@ -59,8 +59,8 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
 /**
  * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
  * `impossible`, and `shadow denied` for a rule in shadow mode) and `degraded`; `tidegate.wait`, the `retryAfter` of denials
- * in s; `tidegate.evictions` of the store. Never by key, and by at most 100 names of limits, so that no client can add a
- * series.
+ * in s; `tidegate.evictions` of the store. Of a `limitAll` that is denied, the limits that deny are counted, and no others.
+ * Never by key, and by at most 100 names of limits, so that no client can add a series.
  *
  * ```ts
  * import { metrics as api } from "@opentelemetry/api";
@@ -86,7 +86,9 @@ export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observe
     evictions.addCallback((result) => result.observe(store.stats().evicted));
   }
   const names = new Set<string>();
-  return ({ operation, name, decision }: DecisionEvent): void => {
+  return ({ operation, name, decision, all }: DecisionEvent): void => {
+    // Nothing was taken, and not because of this limit.
+    if (all?.ok === false && decision.ok) return;
     if (names.size < MOST_NAMES) names.add(name);
     const limit = names.has(name) ? name : "other";
     const { ok, retryAfter, degraded = false } = decision;
