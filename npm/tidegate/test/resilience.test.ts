@@ -129,6 +129,18 @@ describe.each(["reject", "throw"] as const)("a failing store (%s)", (mode) => {
     expect(statusOf(await limiter("deny").limit("one"))).toBe(503);
   });
 
+  test("what only the fraction is too small for is 503: the limit itself can grant it once the store answers", async () => {
+    const local = limiter({ local: 0.1 });
+    const [one, all, never] = await Promise.all([
+      local.limit("one", { count: 5 }),
+      local.limitAll([{ name: "one", count: 5 }, { name: "two" }]),
+      local.limit("one", { count: 11 }),
+    ]);
+    expect([one.ok, one.reason, statusOf(one)]).toEqual([false, undefined, 503]);
+    expect([all.ok, statusOf(all)]).toEqual([false, 503]);
+    expect([never.reason, statusOf(never)]).toEqual(["exceeds capacity", 400]);
+  });
+
   test("a local fixed window starts at the limit's `start`", async () => {
     const window = { kind: "fixed window", rate: 2, period: 1000, start: 300 } as const;
     const limits = defineLimits({ window }, { store, onStoreError: { local: 0.5 } });

@@ -10,6 +10,10 @@ const LOCAL_KEYS = 100_000;
 
 const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now());
 
+/** Why no wait helps a call: the limit's own reason, since what is too much for its fraction is granted by the store later. */
+const reasonOf = ({ limit, ...call }: Call, { reason }: Decision, now: number): Decision["reason"] =>
+  reason && limit.never(call, now)?.reason;
+
 /** Decides as `onStoreError` of each limit, or else of the limiter, says. */
 export class Fallback {
   readonly #default: OnStoreError;
@@ -54,7 +58,7 @@ export class Fallback {
     const setting = this.#settingOf(call.limit);
     if (typeof setting === "object") {
       const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, now);
-      return { ...decision, degraded: true, cause };
+      return { ...decision, reason: reasonOf(call, decision, now), degraded: true, cause };
     }
     const never = call.limit.never(call, now);
     if (never !== undefined) return { ...never, degraded: true, cause };
@@ -91,8 +95,9 @@ export class Fallback {
     const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, now).decisions;
     const [locals, rest] = [decided.values(), others.values()];
     const decisions = calls.map((call): Decision => {
-      const { value } = isLocal(call) ? locals.next() : rest.next();
-      return { ...(value as Decision), degraded: true, cause };
+      if (!isLocal(call)) return { ...(rest.next().value as Decision), degraded: true, cause };
+      const decision = locals.next().value as Decision;
+      return { ...decision, reason: reasonOf(call, decision, now), degraded: true, cause };
     });
     return { ...combined(decisions, now), degraded: true, cause };
   }
