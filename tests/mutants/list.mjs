@@ -68,7 +68,7 @@ const LIST = [
   one("limiter/outages.ts", "if (answered) this.succeeded", "this.succeeded", "outages.test.ts"),
   one("limit/steady.ts", "late < JITTER)", "true)", "busy.test.ts"),
   one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
-  one("limiter/resilience.ts", "deadline.at = until;", "", "busy.test.ts"),
+  one("limit/steady.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
   one("stores/postgres/queue.ts", "await overdue(this.#waiting);", "", "postgres-deadline.test.ts"),
   one("limiter/resilience.ts", "connectBy ??= ", "connectBy = ", "connecting.test.ts"),
   one("limiter/resilience.ts", "at: steadyNow() + timeout", "at: steadyNow() + 20 * timeout", ...OUTAGES),
@@ -84,7 +84,7 @@ const LIST = [
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
   one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),
-  one("limiter/resilience.ts", "Math.min(...targets.map", "Math.max(...targets.map", "resilience.test.ts"),
+  one("limiter/resilience.ts", "Math.min(least, limit", "Math.max(least, limit", "resilience.test.ts"),
   one("limiter/resilience.ts", "    if (isInputError(cause)) throw cause;\n", "", "resilience.test.ts"),
   one(
     "limit/config.ts",
@@ -109,7 +109,7 @@ const LIST = [
   ),
   one("limit/cached.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
   one("limiter/fallback.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
-  one("limiter/resilience-sync.ts", "(flags & RESERVE) !== 0", "false", "resilience.test.ts"),
+  one("limiter/resilience-sync.ts", "(flags & RESERVE) !== 0", "false", "resilience-sync.test.ts"),
   one(
     "http/problem.ts",
     "decision.degraded === true && decision.retryAt === undefined",

@@ -11,7 +11,7 @@ import {
   StoreError,
 } from "../src/index.ts";
 import { rateLimitHeaders, statusOf } from "../src/http/index.ts";
-import type { AsyncStore, SyncStore } from "../src/stores/contract.ts";
+import type { AsyncStore } from "../src/stores/contract.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
 
@@ -356,50 +356,4 @@ test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("ti
   const rule = /^`timeout` must be a number of ms from 1 to 2147483647, or a text such as "30s"; got /;
   expect(() => limiter("deny", {}, timeout as never)).toThrow(rule);
   expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
-});
-
-describe("a synchronous store that throws", () => {
-  const failing = (): SyncStore => {
-    const fail = (): never => {
-      throw new Error("the disk is gone");
-    };
-    return { name: "local", sync: true, decide: fail, decideAll: fail, reset: fail, getValue: fail };
-  };
-  const limits = (onStoreError?: OnStoreError) =>
-    defineLimits({ one: bucket, two: bucket }, { store: failing(), onStoreError });
-
-  test("is replaced synchronously, as `onStoreError` sets", () => {
-    const denied = limits().limit("one");
-    expect(denied).toMatchObject({ ok: false, degraded: true });
-    expect((denied.cause as Error).message).toBe("the disk is gone");
-    expect(limits("allow").limit("one")).toMatchObject({ ok: true, degraded: true });
-    const local = limits({ local: 0.5 });
-    const granted = Array.from({ length: 8 }, () => local.limit("one")).filter(({ ok }) => ok);
-    expect(granted).toHaveLength(5);
-    expect(limits("allow").limitAll([{ name: "one" }, { name: "two" }])).toMatchObject({ ok: true, degraded: true });
-    expect(
-      limits("allow")
-        .limitMany("one", ["a", "b"])
-        .map(({ ok }) => ok),
-    ).toEqual([true, true]);
-  });
-
-  test("a reservation stays one in the local limit, also on the path without a call object", () => {
-    const decideFast = (): never => {
-      throw new Error("the disk is gone");
-    };
-    for (const store of [failing(), { ...failing(), decideFast } as SyncStore]) {
-      const local = defineLimits({ one: bucket }, { store, onStoreError: { local: 1 }, now: () => 1_000_000 });
-      local.limit("one", { count: 10 });
-      const reserved = local.limit("one", { count: 5, reserve: true });
-      expect(reserved).toMatchObject({ ok: true, reserved: true, retryAfter: 500, degraded: true });
-      expect(local.limit("one", { count: 5 })).toMatchObject({ ok: false, reserved: false });
-    }
-  });
-
-  test("throws its error if no decision can replace it", () => {
-    expect(() => limits().reset("one")).toThrow("the disk is gone");
-    expect(() => limits().getValue("one")).toThrow("the disk is gone");
-    expect(() => limits("allow").limit("one", { count: -1 })).toThrow("`count` must be");
-  });
 });

@@ -22,27 +22,22 @@ export function overdueTimers(at: number): Promise<void> | undefined {
  * Calls `then` after `ms`; the result cancels it. A timer that fires late fires before the replies that have arrived
  * meanwhile are read: the process was busy, and no peer was slow. It then waits as long again as it was late, at most `ms`.
  * One that fires early, as those of Node.js do by less than 1 ms, waits for the rest. `unref`: it does not keep the process
- * alive. `longer` is called with the new end of a wait that is prolonged, by this clock.
+ * alive. `deadline` is moved to the new end of a wait that is prolonged, by this clock.
  */
-export function afterWaiting(
-  ms: number,
-  then: () => void,
-  unref = false,
-  longer?: (until: number) => void,
-): () => void {
+export function afterWaiting(ms: number, then: () => void, unref = false, deadline?: { at: number }): () => void {
   const due = steadyNow() + ms;
-  const start = (wait: number, end: () => void): ReturnType<typeof setTimeout> => {
-    const timer = setTimeout(end, wait);
-    if (unref) (timer as { unref?: () => void }).unref?.();
-    return timer;
-  };
-  let timer = start(ms, () => {
+  let timer = setTimeout(() => {
     const now = steadyNow();
     const late = now - due;
     if (late > -EARLY && late < JITTER) return then();
     const rest = late < 0 ? Math.ceil(-late) : Math.min(Math.ceil(late), ms);
-    if (late > 0) longer?.(now + rest);
-    timer = start(rest, then);
-  });
+    if (late > 0 && deadline !== undefined) deadline.at = now + rest;
+    timer = setTimeout(then, rest);
+    if (unref) unreferenced(timer);
+  }, ms);
+  if (unref) unreferenced(timer);
   return () => clearTimeout(timer);
 }
+
+/** The process does not stay alive for this timer, where the host has that. */
+const unreferenced = (timer: object): void => (timer as { unref?: () => void }).unref?.();

@@ -56,10 +56,14 @@ const LONGEST_CONNECT = 2000;
 /** The part of {@link Call} that a reset has, too. */
 type Target = Pick<Call, "limit" | "key">;
 
-/** An operation on the store, and what takes the place of its result where the store fails. */
-interface Task<T> {
+/** An operation on the store, as errors name it. */
+interface Operation {
   readonly operation: string;
   readonly targets: readonly Target[];
+}
+
+/** An operation on the store, and what takes the place of its result where the store fails. */
+interface Task<T> extends Operation {
   send(deadline: Deadline): Promise<T>;
   /** Returns a result without the store, or throws the cause. */
   without(cause: unknown): T;
@@ -172,7 +176,7 @@ export class ResilientStore implements AsyncStore {
   /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
   atDeadline(operation: Op, target: Target, late: (error: StoreError) => void): () => void {
     const timeout = this.#timeoutOf([target]);
-    return afterWaiting(timeout, () => late(this.#noAnswer(timeout, operation, [target])));
+    return afterWaiting(timeout, () => late(this.#noAnswer(timeout, { operation, targets: [target] })));
   }
 
   #decide(
@@ -223,38 +227,38 @@ export class ResilientStore implements AsyncStore {
    */
   #send<T>(task: Task<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { operation, targets } = task;
-      const node = nodeOf(this.#store, targets);
+      const node = nodeOf(this.#store, task.targets);
       if (!this.#outages.admits(node)) {
         const reason = "it has failed repeatedly; calls go to it again later";
-        resolve(task.without(new StoreError(reason, this.#detailsOf(operation, targets))));
+        resolve(task.without(new StoreError(reason, this.#detailsOf(task))));
         return;
       }
-      const timeout = this.#timeoutOf(targets);
+      const timeout = this.#timeoutOf(task.targets);
       const deadline: NonNullable<Deadline> = { at: steadyNow() + timeout };
       let isOver = false;
-      const end = (result: () => T): void => {
-        if (isOver) return;
+      const isFirst = (): boolean => {
+        if (isOver) return false;
         isOver = true;
         cancel();
+        return true;
+      };
+      const succeed = (result: T): void => {
+        if (!isFirst()) return;
+        this.#outages.succeeded(node);
+        resolve(result);
+      };
+      const fail = (error: unknown): void => {
+        if (!isFirst()) return;
         try {
-          resolve(result());
+          resolve(this.#failed(task, node, error));
         } catch (cause) {
           reject(cause);
         }
       };
-      const succeed = (result: T): void =>
-        end(() => {
-          this.#outages.succeeded(node);
-          return result;
-        });
-      const fail = (error: unknown): void => end(() => this.#failed(task, node, error));
-      const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, operation, targets));
+      const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, task));
       const sent = sentBy(() => task.send(deadline));
       // Not before the call is sent: its caller's deadline is never earlier than the store's.
-      const cancel = afterWaiting(timeout, late, false, (until) => {
-        deadline.at = until;
-      });
+      const cancel = afterWaiting(timeout, late, false, deadline);
       const ended = sent.then(succeed, fail);
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
       this.#store.during?.(ended);
@@ -272,14 +276,16 @@ export class ResilientStore implements AsyncStore {
   }
 
   #timeoutOf(targets: readonly Target[]): number {
-    return Math.min(...targets.map(({ limit }) => limit.timeout ?? this.#timeout));
+    let least = Number.POSITIVE_INFINITY;
+    for (const { limit } of targets) least = Math.min(least, limit.timeout ?? this.#timeout);
+    return least;
   }
 
-  #noAnswer(timeout: number, operation: string, targets: readonly Target[]): NoAnswer {
-    return new NoAnswer(`no answer within ${timeout} ms`, this.#detailsOf(operation, targets));
+  #noAnswer(timeout: number, of: Operation): NoAnswer {
+    return new NoAnswer(`no answer within ${timeout} ms`, this.#detailsOf(of));
   }
 
-  #detailsOf(operation: string, targets: readonly Target[]): StoreErrorDetails {
+  #detailsOf({ operation, targets }: Operation): StoreErrorDetails {
     return { store: this.name, operation, identity: identitiesOf(targets) };
   }
 }

@@ -175,9 +175,7 @@ export class Swaps<Version> {
       for (const { deadline, reject } of batch) reject(deadline.why ?? error);
     };
     try {
-      await within(until.at - began, this.#attempts(ids, batch, until), late, (at) => {
-        until.at = at;
-      });
+      await within(until.at - began, this.#attempts(ids, batch, until), late, until);
     } catch (error) {
       // A request that its client, its server or the store itself ended at the deadline, which may have moved since: why it
       // took so long is the cause.

@@ -72,16 +72,11 @@ function over({ ended, deadline }: Turn): Promise<void> {
 
 /**
  * Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server.
- * `longer`: as of `afterWaiting`.
+ * `deadline`: as of `afterWaiting`.
  */
-export function within<T>(
-  ms: number,
-  awaited: PromiseLike<T>,
-  late: () => T,
-  longer?: (until: number) => void,
-): Promise<T> {
+export function within<T>(ms: number, awaited: PromiseLike<T>, late: () => T, deadline?: { at: number }): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true, longer);
+    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true, deadline);
     void awaited.then(resolve, reject).then(cancel);
   });
 }
