@@ -185,6 +185,7 @@ test("a write that the server gets after the call's deadline takes nothing, on a
   const pool = fixture.pool();
   const writes: (() => Promise<unknown>)[] = [];
   const client = {
+    execute() {},
     query(options: { sql: string }, values: unknown[]): Promise<unknown> {
       const send = (): Promise<unknown> => pool.query(options, values);
       if (!options.sql.startsWith("INSERT")) return send();

@@ -199,19 +199,34 @@ test("Drizzle's $client is a client, and its database an error that says so", as
   expect((await limiter.limit("login", { key: "drizzle" })).degraded).toBeUndefined();
 });
 
-test("a client without promises, and what is no client, are refused", async () => {
-  // The last two are as Sequelize and TypeORM's DataSource.
+test("a mariadb pool of before 3.1, which ignores metaAsArray, keeps the limits", async () => {
+  const pool = createMariadbPool(fixture.server.options);
+  const query = (options: object, values: never) => pool.query({ ...options, metaAsArray: false } as never, values);
+  const store = mysql({ query, batch() {} } as never, { table: "older" });
+  const limiter = defineLimits(limits, { timeout: 60_000, store, log: false });
+  const calls = [1, 2, 3].map(() => limiter.limit("login", { key: "k" }));
+  expect((await Promise.all(calls)).map(({ ok, cause }) => cause ?? ok)).toEqual([true, true, false]);
+  await pool.end();
+});
+
+test("a client with callbacks, one that returns rows alone, and what is no client, are refused", async () => {
   const query = () => Promise.resolve([[]]);
-  const orms = [
+  const callbacks = (_sql: string, _values: unknown[], _done: () => void) => {};
+  // As `mysql`, `mariadb/callback`, `promise-mysql`, Sequelize and TypeORM's DataSource.
+  const others = [
+    { query: callbacks },
+    { query: callbacks, execute: callbacks, batch: callbacks },
+    { query },
     { query, getQueryInterface: query },
     { query, createQueryRunner: query },
   ];
-  for (const bad of [undefined, null, 1, {}, { query: 1 }, ...orms]) {
-    expect(() => mysql(bad as never)).toThrow("`client` must be a pool or a connection of mysql2 or mariadb");
+  for (const bad of [undefined, null, 1, {}, { query: 1 }, ...others]) {
+    expect(() => mysql(bad as never)).toThrow(
+      "`client` must be a pool or a connection of mysql2 or mariadb, with promises",
+    );
   }
-  // The second is a client that returns rows without fields, as mariadb's does without `metaAsArray`.
   for (const result of [{}, Promise.resolve([[1, 5000, null]])]) {
-    const store = mysql({ query: () => result as never });
+    const store = mysql({ query: () => result as never, execute() {} } as never);
     const { cause } = await defineLimits(limits, { timeout: 60_000, store, log: false }).limit("login");
     expect(String(cause)).toContain("must return a promise of rows and fields");
   }

@@ -156,9 +156,12 @@ const hex = (id: string): string =>
 const notRowsAndFields = (): Error =>
   new TypeError("`query` of the client must return a promise of rows and fields, as a pool of mysql2 or mariadb does");
 
+const CLIENTS =
+  "a pool or a connection of mysql2 or mariadb, with promises: mysql2 1.7 or newer, mariadb 2 or newer, not `mariadb/callback`";
+
 type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
 
-/** mysql2 returns rows and fields; mariadb does with `metaAsArray`. The last two are a pool's own settings otherwise. */
+/** mysql2 returns rows and fields; mariadb 3.1 does with `metaAsArray`. The last two are a pool's own settings otherwise. */
 const FORM = {
   rowsAsArray: true,
   metaAsArray: true,
@@ -168,19 +171,21 @@ const FORM = {
 
 /** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
 function queryOf(client: MysqlLike): Query {
-  const { promise, query, getQueryInterface, createQueryRunner } = Object(client) as Record<string, unknown>;
-  // `query` of Sequelize and TypeORM takes other arguments.
-  const isOrm = getQueryInterface !== undefined || createQueryRunner !== undefined;
-  if (isOrm || (typeof promise !== "function" && typeof query !== "function")) {
-    throw notAClient("a pool or a connection of mysql2 or mariadb", client);
-  }
+  const { promise, query, execute, batch } = Object(client) as Record<string, unknown>;
+  const isPromised =
+    typeof query === "function" &&
+    // A third parameter is a callback: `mysql`, `mariadb/callback`.
+    query.length < 3 &&
+    // Without these, `query` is that of an ORM, or of a wrapper of `mysql` that returns rows alone.
+    (typeof execute === "function" || typeof batch === "function");
+  if (typeof promise !== "function" && !isPromised) throw notAClient(CLIENTS, client);
   const promised = (typeof promise === "function" ? (client as CallbackMysql).promise() : client) as {
     query(options: object, values: readonly unknown[]): PromiseLike<unknown>;
   };
   return async (sql, values) => {
     const result = await Promise.resolve(promised.query({ sql, ...FORM }, values)).catch(withoutStatement);
-    if (!Array.isArray(result)) throw notRowsAndFields();
-    return result[0];
+    // Before 3.1 mariadb returns rows, which have `meta`, or what a write has done.
+    return Array.isArray(result) && !("meta" in result) ? result[0] : result;
   };
 }
 
