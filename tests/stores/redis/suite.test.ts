@@ -136,6 +136,7 @@ describe("a client that would not work is refused when the store is made", () =>
     ["an object", {}],
     ["node-redis 3, which replies by callbacks", { evalsha() {}, eval() {}, internal_send_command() {} }],
     ["node-redis 4, which has no type mapping", { evalSha() {}, eval() {}, sendCommand() {} }],
+    ["node-redis 4 in its legacy mode, which replies by callbacks", { evalsha() {}, eval() {}, evalSha() {} }],
     ["a pipeline of ioredis", new Redis({ lazyConnect: true }).pipeline()],
     ["Memcached's", { get() {}, set() {}, send() {}, connect() {} }],
   ])("%s", (_, client) => {

@@ -99,14 +99,16 @@ export function linkTo(client: RedisLike): Link {
     const run: Link["run"] = (whole, script, keys, args) => send(command(whole, script, keys, args));
     return { ...server, form: "text", keyPrefix: "", run };
   }
-  // The third version of node-redis answers by callbacks, and a pipeline of ioredis when it is executed.
-  if (has("evalsha", "eval") && !has("internal_send_command") && !isPipeline) {
+  // node-redis 3, and 4 in its legacy mode, answer by callbacks; a pipeline of ioredis does when it is executed.
+  const isOld = has("internal_send_command") || has("evalSha");
+  if (has("evalsha", "eval") && !isOld && !isPipeline) {
     const rest = client as RestRedisLike;
     const run = (whole: boolean, script: string, keys: string[], args: string[]) =>
       whole ? rest.eval(script, keys, args) : rest.evalsha(script, keys, args);
     return { ...server, form: "text", keyPrefix: "", run };
   }
-  throw new InputError("client", CLIENTS, client, showInstead(client));
+  const got = isOld ? "a client of node-redis 4 or older, or in its legacy mode" : showInstead(client);
+  throw new InputError("client", CLIENTS, client, got);
 }
 
 const command = (whole: boolean, script: string, keys: string[], args: string[]): string[] => [
