@@ -6,6 +6,8 @@ const any = (value: unknown): any => value;
 const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
 const store = postgres(client);
 const sequelize = { query: client.query, getQueryInterface: () => {} };
+// As Drizzle 0.33 and older, whose `execute` takes what `sql` makes.
+const oldDrizzle = { dialect: {}, execute: (query: { getSQL(): unknown }) => query.getSQL() };
 const options = "`options` must be an object of settings, or left out; got ";
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
 
@@ -22,6 +24,8 @@ describe("a wrong argument is an InputError that names it", () => {
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
     ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
+    ["postgres(drizzle 0.33)", () => postgres(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
+    ["within(drizzle 0.33)", () => store.within(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
     ["purge(null)", () => store.purge(any(null)), `${options}null`],
     ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be an integer from 1 to"],
     ["purge({ now: NaN })", () => store.purge({ now: Number.NaN }), "`now` must be"],

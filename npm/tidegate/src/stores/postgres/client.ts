@@ -133,9 +133,28 @@ function ormQuery(client: object): ((statement: Statement) => PromiseLike<unknow
   }
   if (!has(client, "execute") || has(client, "query")) return undefined;
   const drizzle = client as DrizzleLike;
+  if (takesNoText(drizzle)) {
+    throw new InputError(
+      "client",
+      "Drizzle 0.34 or newer, or its driver, such as pg's Pool",
+      client,
+      "an older Drizzle",
+    );
+  }
   // Drizzle's parameters need a class of its own.
   return ({ text, values }) =>
     drizzle.execute(text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null)));
+}
+
+/** Drizzle before 0.34, which has no `$client` either. What `execute` makes is sent when it is awaited. */
+function takesNoText(client: DrizzleLike): boolean {
+  if (!("dialect" in client) || "$client" in client) return false;
+  try {
+    client.execute("SELECT 1");
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** A value in the text of a statement, under any settings of the session. */
