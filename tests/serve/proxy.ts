@@ -136,10 +136,14 @@ export async function proxied(proxy: Proxy, service: Served): Promise<Proxied> {
     ["3000", (app.address() as AddressInfo).port],
   ]);
   for (const file of files) {
-    const text = readFileSync(join(root, "examples/serve", file), "utf8").replaceAll(
-      /(listen |port_value: |:)(8000|8080|8081|3000)\b/g,
-      (_, before, written) => `${before}${ports.get(written)}`,
-    );
+    const text = readFileSync(join(root, "examples/serve", file), "utf8")
+      .replaceAll(
+        /(listen |port_value: |:)(8000|8080|8081|3000)\b/g,
+        (_, before, written) => `${before}${ports.get(written)}`,
+      )
+      // The half second that a proxy waits for the service: a busy machine needs longer.
+      .replaceAll(/\b500ms|\b0\.5s/g, "60s")
+      .replaceAll("timeout = 500", "timeout = 60000");
     // Caddy's administration would take a fixed port.
     writeFileSync(join(folder, file), file === "Caddyfile" ? `{\n\tadmin off\n}\n${text}` : text);
   }
