@@ -184,10 +184,10 @@ export const STORES = [
     "transaction ? () => undefined : connectingBy",
     "true ? () => undefined : connectingBy",
   ),
-  of("table.ts", ...server("mysql/connecting"))('connectedBy(() => read([""]), storeOf', "(storeOf"),
+  of("table.ts", ...server("mysql/connecting"))('connectedBy(() => read([""]), store)', "store"),
   of("dynamodb.ts", ...server("dynamodb/connecting"))(
-    "connectedBy(connect, { ...storeOf(NAME, swaps.run), during })",
-    "{ ...storeOf(NAME, swaps.run), during }",
+    "connectedBy(connect, { ...store, during })",
+    "{ ...store, during }",
   ),
   of("memcached.ts", ...server("memcached/connecting"))(
     'connectedBy(() => connection.connect(keyOf(prefix, "")), ',

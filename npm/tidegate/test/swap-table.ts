@@ -2,8 +2,7 @@
 import { decodeText, encodeText } from "../src/limit/codec.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Call } from "../src/stores/contract.ts";
-import { storeOf } from "../src/stores/steps.ts";
-import { type Change, type Entry, type Swappable, Swaps } from "../src/stores/swap.ts";
+import { type Change, type Entry, type Swappable, swapStore } from "../src/stores/swap.ts";
 
 type Found = Entry<string | undefined>;
 
@@ -30,9 +29,7 @@ export function table(options: Partial<Swappable<string | undefined>> = {}) {
     },
     ...options,
   };
-  const swaps = new Swaps(database);
-  const store = storeOf("rows", swaps.run);
-  return { rows, reads, changes, database, store };
+  return { rows, reads, changes, database, store: swapStore(database) };
 }
 
 export const bucket = { kind: "token bucket", rate: 10, period: 1000 } as const;

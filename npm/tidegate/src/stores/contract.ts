@@ -1,7 +1,7 @@
 /**
  * What a limiter requires of a store: types only. Stores decide in one of three ways: in the engine (memory.ts,
- * addon-store.ts), in the database (redis/, postgres/), or here, between a read and a write (steps.ts, of which swap.ts and
- * transactional.ts are the two kinds).
+ * addon-store.ts), in the database (redis/, postgres/), or here, between a read and a write: `swapStore` and `transactional`
+ * make such stores, whose steps are in steps.ts.
  */
 import type { AllDecision, Decision, Operation, State } from "../limit/decision.ts";
 import type { RateLimitError } from "../limit/errors.ts";

@@ -17,8 +17,8 @@ import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/steady.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectedBy, storeOf } from "./steps.ts";
-import { type Change, type Entry, Swaps } from "./swap.ts";
+import { connectedBy } from "./steps.ts";
+import { type Change, type Entry, swapStore } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
 export interface DynamoDbLike {
@@ -45,7 +45,6 @@ const OPTIONS = {
     accepts: (name: unknown) => typeof name === "string" && name !== "",
   },
 };
-const NAME = "dynamodb";
 const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transactWriteItems"] as const;
 /** The key of the first request, which resolves credentials and opens a connection: no limit has it. */
 const NO_IDENTITY = "/";
@@ -117,8 +116,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     return { Put: { ...where, Item: { ...keyOf(id), state: { B: encode(write.state) }, dropAt: { N: `${dropAt}` } } } };
   }
 
-  const swaps = new Swaps<Version>({
-    name: NAME,
+  const store = swapStore<Version>({
+    name: "dynamodb",
     async read(ids, until) {
       const [id] = ids;
       if (ids.length === 1) {
@@ -155,7 +154,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   const hello = { TableName, Key: keyOf(NO_IDENTITY) };
   const connect = () => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at));
   // In a Worker, calls of several requests share steps.
-  return connectedBy(connect, { ...storeOf(NAME, swaps.run), during });
+  return connectedBy(connect, { ...store, during });
 }
 
 /** An item without a state is corrupt, and not absent. */

@@ -9,8 +9,8 @@ import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectedBy, storeOf } from "./steps.ts";
-import { type Change, Swaps } from "./swap.ts";
+import { connectedBy } from "./steps.ts";
+import { type Change, swapStore } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
 export interface MongoClientLike {
@@ -37,7 +37,6 @@ type Version = Row["state"] | undefined;
 
 const A_NAME = { expects: "a name", accepts: (name: unknown) => typeof name === "string" && name !== "" };
 const OPTIONS = { database: A_NAME, collection: A_NAME };
-const NAME = "mongodb";
 /** The end of the year 9999: the latest date that every driver and tool reads. */
 const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
@@ -115,8 +114,8 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     }
   }
 
-  const swaps = new Swaps<Version>({
-    name: NAME,
+  const store = swapStore<Version>({
+    name: "mongodb",
     async read(ids, until) {
       const rows = await ready();
       const find = (within: Within) => rows.find({ _id: { $in: ids.map(wellFormed) } }, within).toArray();
@@ -148,7 +147,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
     },
   });
-  return connectedBy(ready, storeOf(NAME, swaps.run));
+  return connectedBy(ready, store);
 }
 
 /** Options of one operation. */

@@ -6,8 +6,8 @@
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
-import type { Deadline } from "./contract.ts";
-import { type Run, SLACK, Steps, type Transaction } from "./steps.ts";
+import type { AsyncStore, Deadline } from "./contract.ts";
+import { type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyError } from "./failure.ts";
 import { overdueTimers } from "../limit/steady.ts";
 import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
@@ -113,7 +113,12 @@ function inTime(calls: readonly Waiting[], by: number, reason: Error): Waiting[]
   });
 }
 
-/** Atomic steps on a {@link Swappable}. */
+/** The store on this database. */
+export function swapStore<Version>(database: Swappable<Version>): AsyncStore {
+  return storeOf(database.name, new Swaps(database).run);
+}
+
+/** The steps of {@link swapStore}, for a store that adds to them. */
 export class Swaps<Version> {
   readonly #database: Swappable<Version>;
   readonly #turns = new Turns();

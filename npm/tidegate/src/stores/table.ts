@@ -3,8 +3,8 @@ import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
-import { connectedBy, SLACK, storeOf } from "./steps.ts";
-import { type Busy, type Entry, type Swappable, Swaps } from "./swap.ts";
+import { connectedBy, SLACK } from "./steps.ts";
+import { type Busy, type Entry, type Swappable, swapStore } from "./swap.ts";
 
 /** Settings of a store in a table. */
 export interface TableOptions {
@@ -91,7 +91,7 @@ export function tableStore(
     return states.map((state) => ({ value: state ?? undefined, version: (state as string | null) ?? null }));
   }
 
-  const swaps = new Swaps<string | null>({
+  const store = swapStore<string | null>({
     name,
     read,
     decode(value: unknown) {
@@ -116,5 +116,5 @@ export function tableStore(
     ...(statements.unanswered && { unanswered: statements.unanswered }),
   });
   // Creates the table, too.
-  return connectedBy(() => read([""]), storeOf(name, swaps.run));
+  return connectedBy(() => read([""]), store);
 }
