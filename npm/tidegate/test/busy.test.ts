@@ -33,9 +33,9 @@ function work(ms: number): void {
 
 test("a reply that arrives while the process is busy past the deadline is the decision", async () => {
   const store = behind(echo, "echo");
-  const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, timeout: 50 });
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 1000 } }, { store, timeout: 500 });
   const sent = limits.limit("api");
-  work(200);
+  work(1000);
   expect(await sent).toMatchObject({ ok: true, remaining: 9 });
 });
 
@@ -63,14 +63,14 @@ test("a step of compare-and-swap ends with the reply, too", async () => {
     read: () => echo().then(() => [{ value: undefined, version: undefined }]),
     decode: () => ({ value: 0, ts: 0 }),
     swap: () => Promise.resolve(true),
-    stepTimeout: 50,
+    stepTimeout: 500,
   });
   const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 1000 });
   const step = swaps.on(["api"], 0, undefined, (steps) => steps.getValue(limit, undefined));
   // The step begins after the calls of this turn.
   await undefined;
   await undefined;
-  work(200);
+  work(1000);
   expect(await step).toMatchObject({ value: 10 });
 });
 
