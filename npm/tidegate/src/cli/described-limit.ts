@@ -57,8 +57,12 @@ function rulesOf(args: Arguments, terminal: Terminal): readonly CheckedRule[] {
 /** The rules of the document `--policy` that have no tiers: which tier a key is in, only its requests say. */
 export function documentLimits(args: Arguments, terminal: Terminal): readonly DescribedLimit[] {
   if (text(args, "tier") !== undefined) throw new UsageError("--tier needs the name of its rule");
-  const without = rulesOf(args, terminal).filter(({ tiers }) => tiers === undefined);
+  const rules = rulesOf(args, terminal);
+  const without = rules.filter(({ tiers }) => tiers === undefined);
   if (without.length === 0) throw new UsageError("every rule has tiers: name one of them, and its --tier");
+  for (const { name, tiers } of rules) {
+    if (tiers !== undefined) terminal.err(`tidegate: ${name} has tiers, so it is not listed: name it, and its --tier`);
+  }
   return without.map((rule) => ({ name: rule.name, config: rule.limit.config, limitKeys: limitKeysOf(rule) }));
 }
 
@@ -70,15 +74,15 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
   const { shadow } = rule;
   const limitKeys = limitKeysOf(rule);
   const wanted = text(args, "tier");
-  if (wanted === undefined) return { name, config: rule.limit.config, limitKeys, shadow };
   const settings = rule.tiers?.settings ?? [];
-  const tier = settings.find((one) => one.name === wanted);
-  if (tier === undefined) {
-    throw new InputError(
-      "--tier",
-      settings.length === 0 ? "absent: the rule has no tiers" : `one of ${settings.map((one) => one.name).join(", ")}`,
-      wanted,
-    );
+  const names = settings.map((one) => one.name).join(", ");
+  if (wanted === undefined) {
+    // A key of a tier has other numbers: a block would end sooner or later than it says.
+    if (names !== "") terminal.err(`tidegate: ${name} has tiers (${names}): for a key of one of them, give its --tier`);
+    return { name, config: rule.limit.config, limitKeys, shadow };
   }
+  const tier = settings.find((one) => one.name === wanted);
+  if (tier === undefined)
+    throw new InputError("--tier", names === "" ? "absent: the rule has no tiers" : `one of ${names}`, wanted);
   return { name, config: tier.limit.config, limitKeys, shadow };
 }

@@ -30,6 +30,17 @@ test("the list, as a person reads it", () => {
   ]);
 });
 
+test("rules with tiers that are not listed are named, and a rule of which no tier was chosen", async () => {
+  const files = { "p.json": JSON.stringify({ rules: [rule, { ...rule, name: "plan", tiers }] }) };
+  const noCount = ["--count=-1"]; // ends before the store is opened
+  const all = await tidegate(["top", ...ON, ...noCount], files);
+  expect(all.err).toContain("tidegate: plan has tiers, so it is not listed: name it, and its --tier\n");
+  const note = "tidegate: plan has tiers (pro): for a key of one of them, give its --tier\n";
+  expect((await tidegate(["top", "plan", ...ON, ...noCount], files)).err).toContain(note);
+  expect((await tidegate(["block", "plan", ...ON, "--for", "1"], files)).err).toContain(note);
+  expect((await tidegate(["top", "plan", ...ON, "--tier", "pro", ...noCount], files)).err).not.toContain("has tiers");
+});
+
 describe("a mistake exits with 2, before the store is opened", () => {
   test.each([
     [["top"], "top needs --store, the store of the app; see tidegate help top"],
