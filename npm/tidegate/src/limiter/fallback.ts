@@ -10,9 +10,13 @@ const LOCAL_KEYS = 100_000;
 
 const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now());
 
-/** Why no wait helps a call: the limit's own reason, since what is too much for its fraction is granted by the store later. */
-const reasonOf = ({ limit, ...call }: Call, { reason }: Decision, now: number): Decision["reason"] =>
-  reason && limit.never(call, now)?.reason;
+/** A decision of the local limit as that of the limit. What only the fraction is too small for, the store grants later. */
+const standIn = (call: Call, decision: Decision, now: number, cause: unknown): Decision => ({
+  ...decision,
+  reason: decision.reason && call.limit.never(call, now)?.reason,
+  degraded: true,
+  cause,
+});
 
 /** Decides as `onStoreError` of each limit, or else of the limiter, says. */
 export class Fallback {
@@ -58,7 +62,7 @@ export class Fallback {
     const setting = this.#settingOf(call.limit);
     if (typeof setting === "object") {
       const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, now);
-      return { ...decision, reason: reasonOf(call, decision, now), degraded: true, cause };
+      return standIn(call, decision, now, cause);
     }
     const never = call.limit.never(call, now);
     if (never !== undefined) return { ...never, degraded: true, cause };
@@ -94,11 +98,9 @@ export class Fallback {
     });
     const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, now).decisions;
     const [locals, rest] = [decided.values(), others.values()];
-    const decisions = calls.map((call): Decision => {
-      if (!isLocal(call)) return { ...(rest.next().value as Decision), degraded: true, cause };
-      const decision = locals.next().value as Decision;
-      return { ...decision, reason: reasonOf(call, decision, now), degraded: true, cause };
-    });
+    const decisions = calls.map((call) =>
+      isLocal(call) ? standIn(call, locals.next().value as Decision, now, cause) : (rest.next().value as Decision),
+    );
     return { ...combined(decisions, now), degraded: true, cause };
   }
 

@@ -276,9 +276,7 @@ export class ResilientStore implements AsyncStore {
   }
 
   #timeoutOf(targets: readonly Target[]): number {
-    let least = Number.POSITIVE_INFINITY;
-    for (const { limit } of targets) least = Math.min(least, limit.timeout ?? this.#timeout);
-    return least;
+    return targets.reduce((least, { limit }) => Math.min(least, limit.timeout ?? this.#timeout), Infinity);
   }
 
   #noAnswer(timeout: number, of: Operation): NoAnswer {
