@@ -83,6 +83,15 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     const got = isModular ? "a client that has only `send`" : showInstead(client);
     throw new InputError("client", "a client with a method for each operation: new DynamoDB(…)", client, got);
   }
+  // Its methods have these names too, and call back: a reply would look like an absent item.
+  if ("makeRequest" in client) {
+    throw new InputError(
+      "client",
+      "of AWS SDK 3: new DynamoDB(…) of @aws-sdk/client-dynamodb",
+      client,
+      "one of AWS SDK 2",
+    );
+  }
   checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;
   const database = client as unknown as Client;
