@@ -19,6 +19,9 @@ import { sqlite } from "../src/stores/sqlite.ts";
 import { workersKv } from "../src/stores/workers-kv.ts";
 import { any, throwEach } from "./throw-each.ts";
 
+const thrower = (message: string) => () => {
+  throw new Error(message);
+};
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 
 describe("a store", () => {
@@ -77,6 +80,21 @@ describe("a store", () => {
       "`client` must be a client with a method for each operation: new DynamoDB(…); got a client that has only `send`",
     ],
     [
+      "DynamoDB: a client of AWS SDK 2, whose methods call back",
+      () =>
+        dynamodb(
+          any({
+            getItem() {},
+            putItem() {},
+            deleteItem() {},
+            transactGetItems() {},
+            transactWriteItems() {},
+            makeRequest() {},
+          }),
+        ),
+      "`client` must be of AWS SDK 3: new DynamoDB(…) of @aws-sdk/client-dynamodb; got one of AWS SDK 2",
+    ],
+    [
       "MongoDB: a database",
       () => mongodb(any({ collection() {} })),
       "`client` must be a client of the driver mongodb: new MongoClient(url); got an object with collection",
@@ -92,6 +110,23 @@ describe("a store", () => {
       () => sqlite(any({ prepare() {}, run() {}, each() {} })),
       "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
         "got an object with prepare, run, each",
+    ],
+    [
+      "SQLite: a database of libsql/promise, whose statements are promises",
+      () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), exec() {} })),
+      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
+        "got an object with prepare, exec",
+    ],
+    [
+      "SQLite: a connection of @tursodatabase/serverless",
+      () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), batch() {} })),
+      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
+        "got an object with prepare, batch",
+    ],
+    [
+      "SQLite: 3.37, as better-sqlite3 7.4 has it",
+      () => sqlite(any({ prepare: thrower('near ">>": syntax error') })),
+      '`client` must be on SQLite 3.38 or newer; got an older one (near ">>": syntax error)',
     ],
     [
       "Convex: all of ctx",

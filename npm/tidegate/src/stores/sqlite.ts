@@ -5,7 +5,7 @@
  * @module
  */
 import { during } from "#workers";
-import { messageOf } from "../limit/errors.ts";
+import { InputError, messageOf } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { notAClient, type TableOptions, tableStore } from "./table.ts";
@@ -127,11 +127,12 @@ function connectionTo(client: SqliteLike): Connection {
     };
   }
   // Statements of sqlite3 and sql.js, which alone have `each`, return no rows.
-  if (typeof prepare !== "function" || typeof each === "function") {
+  const isD1 = typeof batch === "function";
+  if (typeof prepare !== "function" || typeof each === "function" || !canPrepare(client as Preparing, isD1)) {
     const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
     throw notAClient(rule, client);
   }
-  if (typeof batch === "function") {
+  if (isD1) {
     const d1 = client as D1Like;
     const call = (sql: string, values: string[]) =>
       d1
@@ -160,6 +161,30 @@ function connectionTo(client: SqliteLike): Connection {
     all: (sql, values) => on(sql, (statement) => statement.all(...values)),
     run: (sql, values) => on(sql, (statement) => statement.run(...values).changes),
   };
+}
+
+interface Preparing {
+  prepare(sql: string): { all?(): unknown; first?: unknown };
+}
+
+/**
+ * Whether its statements are D1's, or return rows synchronously: those of `libsql/promise` and of Turso's packages
+ * return promises. Throws where SQLite is too old. D1 sends nothing for it.
+ */
+function canPrepare(client: Preparing, isD1: boolean): boolean {
+  try {
+    const statement = client.prepare("SELECT json_array(1) ->> 0");
+    if (isD1 && typeof statement.first === "function") return true;
+    const rows = statement.all?.();
+    if (!isD1 && Array.isArray(rows)) return true;
+    Promise.resolve(rows ?? statement).catch(() => {});
+    return false;
+  } catch (error) {
+    const message = messageOf(error);
+    // It may be busy, or not open as yet: then the first call decides.
+    if (!/syntax error|no such function/i.test(message)) return true;
+    throw new InputError("client", "on SQLite 3.38 or newer", client, `an older one (${message})`);
+  }
 }
 
 interface Statement {
