@@ -40,6 +40,18 @@ export const takeAfterLoss = async (calls, key) => {
   };
   return take(calls, key);
 };
+/** Takes one by a database that is open, one while it does not open again, as on a full disk, and one when it does. */
+export const takeWhileUnopened = async (key) => {
+  const before = await take(1, key);
+  await emptied();
+  const { open } = IDBFactory.prototype;
+  IDBFactory.prototype.open = () => {
+    throw new DOMException("no space", "UnknownError");
+  };
+  const { degraded, cause } = await limits.limit("shared", { key });
+  IDBFactory.prototype.open = open;
+  return [before, degraded, cause?.message, await take(1, key)];
+};
 /** When the calls that this tab throttles by the shared limit ran: epoch ms. */
 export const paced = (calls, key) => {
   const run = throttle(() => Date.now(), { limiter: limits, name: "paced", key });

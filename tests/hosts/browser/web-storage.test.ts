@@ -66,6 +66,16 @@ for (const [name, launch] of browsers) {
         await context.close();
       });
 
+      test("a database that does not open again is a failure of the store, until it opens", async () => {
+        const context = await browser.newContext();
+        const tab = await open(context);
+        const [before, degraded, cause, after] = await evaluate<unknown[]>(tab, "takeWhileUnopened('full')");
+        expect([before, degraded, after]).toEqual([1, true, 1]);
+        expect(cause).toMatch(/no space/);
+        expect(await evaluate(tab, "fallbacks()")).toEqual([]);
+        await context.close();
+      });
+
       test("calls that three tabs throttle by one limit are spaced as one", async () => {
         const context = await browser.newContext();
         const tabs = await Promise.all([open(context), open(context), open(context)]);

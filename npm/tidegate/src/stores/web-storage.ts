@@ -43,6 +43,8 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   const { name = "tidegate", onFallback = (cause: Error) => console.warn(cause.message) } = options;
   let database: Promise<IDBDatabase | undefined> | undefined;
   let local: MemoryStore | undefined;
+  /** Whether the database opened once: where it does not later, as on a full disk, the call fails, and the next tries again. */
+  let wasOpen = false;
 
   async function opened(): Promise<IDBDatabase | undefined> {
     try {
@@ -60,8 +62,10 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
       found.onversionchange = forget;
       found.onclose = forget;
       await sweep(found);
+      wasOpen = true;
       return isOpen ? found : opening();
     } catch (cause) {
+      if (wasOpen) throw cause;
       const message = `tidegate: limits are this tab's own, in memory: ${messageOf(cause)}`;
       notify(() => onFallback(new Error(message, { cause })));
       return undefined;
@@ -69,7 +73,13 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   }
 
   const opening = (): Promise<IDBDatabase | undefined> => {
-    database ??= opened();
+    if (database === undefined) {
+      const found = opened();
+      database = found;
+      found.catch(() => {
+        if (database === found) database = undefined;
+      });
+    }
     return database;
   };
 
@@ -84,7 +94,8 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     return transact(transaction, deadline, (states) => body(new Steps(states, NAME, now)));
   });
   async function use<T>(call: (store: Store) => T | Promise<T>): Promise<T> {
-    if ((await opening()) !== undefined) return call(stored);
+    // Where it fails to open again, `stored` rejects with the reason.
+    if ((await opening().catch(() => true)) !== undefined) return call(stored);
     local ??= memory();
     return call(local);
   }
