@@ -90,6 +90,17 @@ test("a reset is not undone by a read, a write or a grant that it overtakes", as
   expect(await values(isolate())).toEqual([9, 10, 8]);
 });
 
+test("a reset reaches an isolate that has cached the key", async () => {
+  const cached = isolate();
+  await cached.limit("quota", { count: 10 });
+  await isolate().reset("quota");
+  // Nothing is read again for a minute, and what was written may not be readable for another.
+  vi.advanceTimersByTime(60_000);
+  expect((await cached.limit("quota")).ok).toBe(false);
+  vi.advanceTimersByTime(60_000);
+  expect((await cached.limit("quota")).ok).toBe(true);
+});
+
 test("a reset that KV refuses leaves the state", async () => {
   const limits = isolate();
   await limits.limit("quota", { count: 9 });

@@ -54,6 +54,9 @@ export function change(call: Call, at: Cached, now: number): Decision {
   return decision;
 }
 
+/** Whether KV has had time to serve all that this isolate wrote: where it then holds nothing, another one reset the key. */
+const isReadable = ({ isAhead, writtenAt }: Cached): boolean => !isAhead && Date.now() - writtenAt >= 2 * READ_EVERY;
+
 export class States {
   readonly #namespace: KvNamespaceLike;
   readonly #prefix: string;
@@ -80,7 +83,8 @@ export class States {
     if (own !== before) return own;
     // Other locations took some, and so did this one: the lower value counts.
     const start = limit.start(key);
-    if (limit.project(stored, now, start).value < limit.project(own.state, now, start).value) own.state = stored;
+    const tookMore = limit.project(stored, now, start).value < limit.project(own.state, now, start).value;
+    if (tookMore || (stored === null && isReadable(own))) own.state = stored;
     own.readAt = Date.now();
     return own;
   }
