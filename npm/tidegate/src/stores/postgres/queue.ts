@@ -18,12 +18,8 @@ export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
   #waiting: PendingRequest[] = [];
-  /** Statements that are out, and the requests in them. */
-  #out = 0;
-  #outRequests = 0;
+  readonly #out = new Out();
   #scheduled = false;
-  /** The rows of the statements that are out: other requests on them wait, so that they are decided in order. */
-  readonly #busy = new Set<string>();
   readonly #locked = new LockedKeys();
   /** Statements that are out on locked rows. */
   #lockedOut = 0;
@@ -39,9 +35,9 @@ export class Queue {
   }
 
   add(pending: PendingRequest): void {
-    pending.undelayed = this.#out === 0;
+    pending.undelayed = this.#out.statements === 0;
     if (this.#locked.size === 0 || !this.#joinLocked(pending)) this.#waiting.push(pending);
-    if (this.#out < this.#options.statements) this.#schedule();
+    if (this.#out.statements < this.#options.statements) this.#schedule();
   }
 
   #schedule(): void {
@@ -56,15 +52,15 @@ export class Queue {
 
   #send(): void {
     const { statements, batch } = this.#options;
-    while (this.#out < statements) {
+    while (this.#out.statements < statements) {
       if (this.#sendLocked()) continue;
       this.#lockedLast = false;
       if (this.#waiting.length === 0) return;
       // An even share for each statement: a small one costs as much as a large one, so few wait for the next.
-      const share = (this.#waiting.length + this.#outRequests) / statements;
-      if (this.#out > 0 && this.#waiting.length < share / 2) return;
+      const share = (this.#waiting.length + this.#out.requests) / statements;
+      if (this.#out.statements > 0 && this.#waiting.length < share / 2) return;
       this.#waiting = stillWaiting(this.#waiting);
-      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#busy);
+      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#out.rows);
       if (next === undefined) return;
       this.#waiting = next.left;
       void this.#execute(next);
@@ -72,18 +68,10 @@ export class Queue {
   }
 
   async #execute({ kind, batch }: Selection, wait?: number): Promise<void> {
-    for (const pending of batch) {
-      pending.undelayed = false;
-      for (const id of pending.ids) this.#busy.add(id);
-    }
-    this.#out++;
-    this.#outRequests += batch.length;
+    for (const pending of batch) pending.undelayed = false;
     try {
-      await this.#executor.execute(kind, batch, wait);
+      await this.#out.during(batch, () => this.#executor.execute(kind, batch, wait));
     } finally {
-      this.#out--;
-      this.#outRequests -= batch.length;
-      for (const { ids } of batch) for (const id of ids) this.#busy.delete(id);
       // After the callers that just got their replies have made their next calls.
       this.#schedule();
     }
@@ -114,7 +102,7 @@ export class Queue {
     if (this.#locked.size === 0 || transaction || this.#lockedOut >= Math.max(1, statements - 1)) return false;
     if (statements === 1 && this.#lockedLast && this.#waiting.length > 0) return false;
     const now = performance.now();
-    const due = this.#locked.due(now, batch).filter(({ id }) => !this.#busy.has(id));
+    const due = this.#locked.due(now, batch).filter(({ id }) => !this.#out.rows.has(id));
     if (due.length === 0) {
       this.#wake(now);
       return false;
@@ -172,25 +160,42 @@ export class Queue {
     const [first] = due as [LockedKey];
     const mayWait = statements === 1 ? [] : onOneRow(first.requests);
     if (due.length === 1 && mayWait.length > 0) {
-      return { next: select(mayWait, batch, this.#busy), locked: undefined, alone: first };
+      return { next: select(mayWait, batch, this.#out.rows), locked: undefined, alone: first };
     }
     const requests = due.flatMap((key) => key.requests);
-    const locked = requests.length === 0 ? undefined : await this.#lockedIds(requests);
+    const look = () => this.#executor.lockedIds(requests);
+    const locked = requests.length === 0 ? undefined : await this.#out.during([], look);
     const free = locked === undefined ? [] : requests.filter(({ ids }) => !ids.some((id) => locked.has(id)));
-    return { next: select(free.length > 0 ? free : mayWait, batch, this.#busy), locked, alone: undefined };
-  }
-
-  async #lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
-    this.#out++;
-    const locked = await this.#executor.lockedIds(requests);
-    this.#out--;
-    return locked;
+    return { next: select(free.length > 0 ? free : mayWait, batch, this.#out.rows), locked, alone: undefined };
   }
 
   /** ms that a statement waits for a lock: longer after each attempt where it is on the row of one key alone. */
   #lockWait(alone: LockedKey | undefined): number {
     if (alone !== undefined) return Math.min(LOCK_WAIT * 2 ** alone.attempts, MOST_LOCK_WAIT);
     return this.#options.statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
+  }
+}
+
+/** The statements that are out. */
+class Out {
+  statements = 0;
+  /** The requests in them. */
+  requests = 0;
+  /** The rows of these: other requests on them wait, so that they are decided in order. */
+  readonly rows = new Set<string>();
+
+  /** Counts a statement with these requests until it ends. */
+  async during<T>(batch: readonly PendingRequest[], send: () => Promise<T>): Promise<T> {
+    this.statements++;
+    this.requests += batch.length;
+    for (const { ids } of batch) for (const id of ids) this.rows.add(id);
+    try {
+      return await send();
+    } finally {
+      this.statements--;
+      this.requests -= batch.length;
+      for (const { ids } of batch) for (const id of ids) this.rows.delete(id);
+    }
   }
 }
 
