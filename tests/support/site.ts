@@ -7,7 +7,7 @@ import { afterAll } from "vitest";
 
 const TYPES: Readonly<Record<string, string>> = { html: "text/html", js: "text/javascript", json: "application/json" };
 
-export interface Site {
+interface Site {
   readonly origin: string;
   stop(): void;
 }

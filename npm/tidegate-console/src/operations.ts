@@ -52,7 +52,7 @@ const SWITCH_FIELDS = new Set(["operation", "name", "on"]);
 class BadRequest extends Error {}
 
 /** What operations are carried out on. */
-export interface Operated {
+interface Operated {
   readonly limiter: AnyLimiter;
   readonly keys: ConsoleKeys;
   readonly shadow: ShadowSwitches | undefined;

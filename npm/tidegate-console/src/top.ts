@@ -42,7 +42,7 @@ export class Summary {
   }
 }
 
-export interface Leader {
+interface Leader {
   readonly key: string;
   readonly atLeast: number;
   readonly atMost: number;

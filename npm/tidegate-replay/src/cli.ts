@@ -11,7 +11,7 @@ import { type Options, type Progress, replay, type Replayed } from "./index.ts";
 import { FORMAT, MAX_KEYS } from "./options.ts";
 
 /** What the command reads and writes. */
-export interface Terminal {
+interface Terminal {
   /** Writes a line to the standard output. */
   out(line: string): void;
   /** The text of a file, of the standard input where the path is `-`. */

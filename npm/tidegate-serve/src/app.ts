@@ -14,7 +14,7 @@ import { mistaken, problem, RequestError } from "./problem.ts";
 import { answerOf, type Route, ROUTES } from "./routes.ts";
 
 /** What the routes need. */
-export interface Service {
+interface Service {
   readonly file: PolicyFile;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -15,7 +15,7 @@ import type { Settings } from "./server.ts";
 export { UsageError } from "tidegate/cli";
 
 /** What the command writes and reads. */
-export interface Terminal {
+interface Terminal {
   /** Writes a line to the standard output. */
   out(line: string): void;
   /** The text of a file. */

@@ -1,7 +1,7 @@
 /** The service's log: one JSON object per line. */
 
 /** Fields of a line, beside `time`, `level` and `event`. */
-export type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Writes events; `event` is one of a few fixed names, such as `started`. */
 export interface Log {

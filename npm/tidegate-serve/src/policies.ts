@@ -20,7 +20,7 @@ import { RequestError } from "./problem.ts";
 import type { NamedLimit, RequestParts, Target } from "./schemas.ts";
 
 /** What rules read of a request, besides headers and URL. */
-export interface Facts {
+interface Facts {
   readonly claims?: object | undefined;
 }
 
@@ -41,7 +41,7 @@ function versionOf(path: string): string {
   return found === undefined ? "absent" : `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
 
-export interface PolicySettings {
+interface PolicySettings {
   readonly store: Store;
   readonly onStoreError: OnStoreError;
   /** ms. */
@@ -152,7 +152,7 @@ export class PolicyFile {
   }
 
   /** The limiter's request for a limit by its name. */
-  requestOf(body: z.infer<typeof NamedLimit>, at = ""): LimitRequest<string> {
+  requestOf(body: z.infer<typeof NamedLimit>, at: string): LimitRequest<string> {
     return Object.assign(this.callOf(body, at), { name: body.name });
   }
 

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { PROBLEM_JSON } from "tidegate/http";
 
 /** What is wrong with a request. */
-export interface Mistake {
+interface Mistake {
   /** The path of the field: `limits[0].count`. */
   readonly field: string;
   /** What it must be. */
@@ -38,7 +38,7 @@ const TITLES = {
 } as const;
 
 /** The statuses of the service's own problems. */
-export type ProblemStatus = keyof typeof TITLES;
+type ProblemStatus = keyof typeof TITLES;
 
 /** `1e999` is infinite in JavaScript, and JSON has no word for it: it would be reported as `null`. */
 const infinite = (_: string, value: unknown): unknown =>

@@ -8,7 +8,7 @@ import { RequestError } from "./problem.ts";
 import * as schemas from "./schemas.ts";
 
 /** The body of an answer, and its rate-limit fields. */
-export interface Answer {
+interface Answer {
   readonly body: object;
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -40,7 +40,7 @@ export interface Settings {
   readonly version: string;
 }
 
-export interface Service {
+interface Service {
   readonly url: string;
   reload(): void;
   /** Stops accepting, waits for the requests under way, and closes the store. */

@@ -158,7 +158,8 @@ test("its random number picks the shards: the same numbers give the same states"
 });
 
 /** A host's transaction: every operation takes another number of turns, and calls are not isolated. */
-function slow(states = new Map<string, State>()) {
+function slow() {
+  const states = new Map<string, State>();
   let operations = 0;
   const turn = async (): Promise<void> => {
     for (let i = (operations++ * 7) % 5; i >= 0; i--) await Promise.resolve();

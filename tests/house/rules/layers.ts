@@ -94,7 +94,7 @@ function moduleOf(file: string): { kind: string; module: string } {
   return { kind: "nowhere", module: "nowhere" };
 }
 
-export const importsOf = (text: string): string[] =>
+const importsOf = (text: string): string[] =>
   ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
 
 function strangers(tree: Tree): string[] {

@@ -171,14 +171,14 @@ test("limitAll on leases that expire while it runs grants what it decided on", a
 test("after a give on a slow network, requests are granted from retryAt on", async () => {
   vi.useFakeTimers();
   const truth = memory();
-  const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const oneWay = () => new Promise((resolve) => setTimeout(resolve, 40));
   const store = {
     ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
     lease: true,
     async decide(call: Call) {
-      await after(40);
+      await oneWay();
       const decision = truth.decide(call, Date.now());
-      await after(40);
+      await oneWay();
       return decision;
     },
   };

@@ -93,12 +93,12 @@ describe("fastifyRateLimitStore in memory", () => {
     for (let i = 0; i < times; i++) all.push((await app.inject(request as { url: string })).statusCode);
     return all;
   };
-  const limit = (max: number, timeWindow = HOUR) => ({ config: { rateLimit: { max, timeWindow } } });
+  const once = { config: { rateLimit: { max: 1, timeWindow: HOUR } } };
   const hello = async () => "hello";
 
   test("counts a route, a shared handler and a limiter separately", async () => {
     const app = await server((app) => {
-      app.get("/route", limit(1), hello);
+      app.get("/route", once, hello);
       app.get(
         "/handler",
         { config: { rateLimit: false }, preHandler: app.rateLimit({ max: 1, timeWindow: HOUR }) },
@@ -125,7 +125,7 @@ describe("fastifyRateLimitStore in memory", () => {
 
   test("counts two routes of one URL that differ by host separately", async () => {
     const app = await server((app) => {
-      for (const host of ["a.test", "b.test"]) app.get("/", { constraints: { host }, ...limit(1) }, hello);
+      for (const host of ["a.test", "b.test"]) app.get("/", { constraints: { host }, ...once }, hello);
     });
     for (const host of ["a.test", "b.test"])
       expect(await statuses(app, 2, { url: "/", headers: { host } })).toEqual([200, 429]);
