@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { postgres, type PostgresOptions, type PostgresStore } from "tidegate/postgres";
-import { granted, stock, take, withServer } from "./fixture.ts";
+import { granted, PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 
@@ -18,7 +18,7 @@ function counted(options: PostgresOptions = {}): { store: PostgresStore; stateme
         return pool.query(text, values);
       },
     },
-    options,
+    { ...PATIENT, ...options },
   );
   return { store, statements };
 }

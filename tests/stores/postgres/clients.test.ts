@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { defineLimits } from "tidegate";
 import { migrate, migration, postgres, type PostgresClient } from "tidegate/postgres";
-import { granted, stock, take, withServer } from "./fixture.ts";
+import { granted, PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const strange = [
@@ -36,7 +36,7 @@ const strange = [
 
 /** Everything that a store does, through a client. */
 async function everything(client: PostgresClient, name: string, prepare = true): Promise<void> {
-  const store = postgres(client, { prepare });
+  const store = postgres(client, { ...PATIENT, prepare });
   const limit = new Limit(`${name}.plain`, { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 });
   const sharded = stock(`${name}.shards`, 10, { shards: 3 });
   for (const [turn, left] of [8, 6, 4].entries()) {
@@ -153,7 +153,7 @@ describe("databases and sessions that are set up otherwise", () => {
       "-c extra_float_digits=-15 -c search_path= -c bytea_output=escape -c datestyle=SQL,DMY -c standard_conforming_strings=off";
     const pool = fixture.pool({ options });
     await everything(pool, "odd");
-    const store = postgres(pool);
+    const store = postgres(pool, PATIENT);
     const limit = stock("digits", 10);
     const answer = await store.decide(take(limit, "k", 1 / 3), 1_763_640_000_000);
     expect(answer.value).toBe(10 - 1 / 3);
@@ -165,12 +165,12 @@ describe("the migration", () => {
   test("several at the same time, and again, keep what is stored", async () => {
     const pool = fixture.pool();
     await Promise.all(Array.from({ length: 8 }, () => migrate(pool, { schema: 'my "limits"' })));
-    const store = postgres(pool, { schema: 'my "limits"' });
+    const store = postgres(pool, { ...PATIENT, schema: 'my "limits"' });
     const limit = stock("kept", 10);
     await store.decide(take(limit, "k", 4));
     await migrate(pool, { schema: 'my "limits"' });
     expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
-    expect((await postgres(pool).getValue(limit, "k")).value).toBe(10);
+    expect((await postgres(pool, PATIENT).getValue(limit, "k")).value).toBe(10);
   });
   test("makes one table, one index, and functions, in one schema", async () => {
     const columns =
@@ -195,7 +195,7 @@ describe("the migration", () => {
     ]);
   });
   test("without it: a StoreError, and a degraded decision of the limiter", async () => {
-    const store = postgres(fixture.pool(), { schema: "absent" });
+    const store = postgres(fixture.pool(), { ...PATIENT, schema: "absent" });
     const limit = stock("absent", 10);
     await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
       code: "TIDEGATE_STORE",

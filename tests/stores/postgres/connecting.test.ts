@@ -4,7 +4,7 @@ import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
 import { postgres, type PostgresClient } from "tidegate/postgres";
 import { connectingSuite } from "../connecting.ts";
-import { withServer } from "./fixture.ts";
+import { PATIENT, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 
@@ -35,6 +35,6 @@ describe.each(Object.entries(clients))("%s", (_, open) => {
 });
 
 test("a store within a transaction has a connection", () => {
-  const store = postgres(fixture.pool());
+  const store = postgres(fixture.pool(), PATIENT);
   expect(store.within(fixture.admin).connecting).toBeUndefined();
 });

@@ -7,12 +7,16 @@ import { migrate, postgres, type PostgresOptions, type PostgresStore } from "tid
 import { type Server, startServer } from "./server.ts";
 import type { Rows } from "./stored.ts";
 
+/** Statements of calls whose answer a test needs: no slow machine takes as long. */
+export const PATIENT = { statementTimeout: 60_000 } as const;
+
 export interface Fixture {
   readonly server: Server;
   /** A connection of the test's own, to look at what is stored. */
   readonly admin: Client;
   readonly rows: Rows;
   pool(config?: PoolConfig): Pool;
+  /** A store whose statements are {@link PATIENT}, unless `options` has a timeout for them. */
   store(options?: PostgresOptions, config?: PoolConfig): PostgresStore;
 }
 
@@ -35,7 +39,7 @@ export function withServer(settings: Readonly<Record<string, string | number>> =
       pools.push(pool);
       return pool;
     },
-    store: (options, config) => postgres(fixture.pool(config), options),
+    store: (options, config) => postgres(fixture.pool(config), { ...PATIENT, ...options }),
   };
   beforeAll(async () => {
     server = await startServer(settings);

@@ -169,7 +169,8 @@ describe("a row that another transaction has locked", () => {
 
 test("a locked table: a call that ends at its deadline takes nothing, whether it was sent or queued", async () => {
   const store = fixture.store();
-  const limits = defineLimits({ table: plenty }, { store, timeout: 100 });
+  // Much more than a statement takes, also on a slow machine: one that is sent in time has its reply in time.
+  const limits = defineLimits({ table: plenty }, { store, timeout: 1000 });
   let granted = 0;
   let degraded = 0;
   let stop = false;
@@ -182,9 +183,12 @@ test("a locked table: a call that ends at its deadline takes nothing, whether it
     }
   };
   const running = Promise.all(Array.from({ length: 200 }, (_, i) => caller(i)));
-  for (let round = 0; round < 4; round++) {
+  for (let round = 1; round <= 2; round++) {
     await wait(100);
-    await holding("LOCK TABLE tidegate.states IN ACCESS EXCLUSIVE MODE", () => wait(330));
+    await holding("LOCK TABLE tidegate.states IN ACCESS EXCLUSIVE MODE", async () => {
+      await wait(1300);
+      while (degraded < 100 * round) await wait(10);
+    });
   }
   stop = true;
   await running;
@@ -192,7 +196,6 @@ test("a locked table: a call that ends at its deadline takes nothing, whether it
   const [sum] = await fixture.rows(
     "SELECT sum(1e6 - value) AS taken FROM tidegate.states WHERE substr(id, 1, 6) = 'table:'",
   );
-  expect(degraded).toBeGreaterThan(100);
   // At most what two statements had in them when they were answered too late, and not what waited behind them.
   expect(Math.round(sum?.["taken"] as number) - granted).toBeLessThan(200);
 });

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "tidegate/postgres";
 import { remove, temporaryFolder } from "../../support/folders.ts";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const run = promisify(execFile);
@@ -59,7 +59,7 @@ test.each([
       ]);
       // It works, and again by a client.
       await migrate(fixture.admin, { schema });
-      const store = postgres(fixture.admin, { schema });
+      const store = postgres(fixture.admin, { ...PATIENT, schema });
       expect((await store.decide(take(stock("x", 5), "k"))).value, what).toBeCloseTo(4, 6);
       expect((await store.decideAll([take(stock("x", 5), "k"), take(stock("y", 5), "k")])).ok, what).toBe(true);
       await fixture.rows(`DROP SCHEMA "${schema.replaceAll('"', '""')}" CASCADE`);

@@ -5,7 +5,7 @@ import postgresJs from "postgres";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
 import { migrate, postgres, type PostgresClient } from "tidegate/postgres";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const plenty: Config = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 1e6 };
@@ -162,13 +162,13 @@ describe("connections that stay open and lead nowhere", () => {
 
 test("parallel calls in one transaction are decided in their order, on every client", async () => {
   const limit = stock("parallel", 3);
-  const ten = async (client: PostgresClient, store = postgres(client)): Promise<boolean[]> => {
+  const ten = async (client: PostgresClient, store = postgres(client, PATIENT)): Promise<boolean[]> => {
     const bound = store.within(client);
     const one = await Promise.all(Array.from({ length: 10 }, () => bound.decide(take(limit, "k"))));
     return one.map(({ ok }) => ok);
   };
   const apart = async (client: PostgresClient): Promise<boolean[]> => {
-    const store = postgres(client);
+    const store = postgres(client, PATIENT);
     const one = await Promise.all(Array.from({ length: 10 }, () => store.within(client).decide(take(limit, "k"))));
     return one.map(({ ok }) => ok);
   };

@@ -6,7 +6,7 @@ import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { migrate, type PostgresClient, postgres } from "tidegate/postgres";
-import { granted, stock, take, withServer } from "./fixture.ts";
+import { granted, PATIENT, stock, take, withServer } from "./fixture.ts";
 import { prismaOn } from "./prisma.ts";
 
 const fixture = withServer();
@@ -61,7 +61,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
   test("makes the schema, and decides as every client", async () => {
     const { client, close } = await open();
     await migrate(client);
-    const store = postgres(client);
+    const store = postgres(client, PATIENT);
     const limit = stock(`${name.replaceAll(" ", "-")}.plain`, 10);
     expect((await store.decide(take(limit, "k", 8))).ok).toBe(true);
     expect((await store.decide(take(limit, "k", 5))).ok).toBe(false);
@@ -79,7 +79,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
   test("within a transaction: a rollback gives the tokens back, and a commit keeps them taken", async () => {
     const { client, transaction, close } = await open();
     await migrate(client);
-    const store = postgres(client);
+    const store = postgres(client, PATIENT);
     const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;
     const key = name;
     const outside = defineLimits(configs, { store, timeout: 20_000, now: () => 5000 });
@@ -104,12 +104,12 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
   test("an error of the server is the driver's, however it is wrapped: the remedy, and a try again", async () => {
     const { client, transaction, close } = await open();
     const limit = stock(`${name.replaceAll(" ", "-")}.errors`, 10);
-    const missing = await postgres(client, { schema: "absent" })
+    const missing = await postgres(client, { ...PATIENT, schema: "absent" })
       .decide(take(limit, "k"))
       .catch((error: unknown) => error);
     expect(String(missing)).toContain('the schema "absent" is missing or older than this version: run npx tidegate');
     await migrate(client);
-    const store = postgres(client);
+    const store = postgres(client, PATIENT);
     await store.decide(take(limit, "k"));
     await fixture.admin.query("BEGIN");
     await fixture.admin.query("SELECT FROM tidegate.states FOR UPDATE");
@@ -122,7 +122,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
     expect(String(Object(locked).reason)).toContain("the row is locked by another transaction");
     expect(beside).toMatchObject({ status: "fulfilled", value: { ok: true } });
     await transaction(async (tx) => {
-      const inside = postgres(client, { schema: "absent" }).within(tx);
+      const inside = postgres(client, { ...PATIENT, schema: "absent" }).within(tx);
       await expect(inside.decide(take(limit, "k"))).rejects.toThrow("npx tidegate migrate");
     }).catch(() => {});
     await close();
@@ -131,7 +131,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
 
 test("Drizzle in a session where quotes have other rules: no key leaves its literal", async () => {
   const pool = fixture.pool({ max: 1, options: "-c standard_conforming_strings=off -c backslash_quote=off" });
-  const store = postgres(drizzlePg(pool));
+  const store = postgres(drizzlePg(pool), PATIENT);
   const limit = stock("quotes", 10);
   for (const key of strange) expect((await store.decide(take(limit, key, 3))).value, key).toBeCloseTo(7, 6);
 });

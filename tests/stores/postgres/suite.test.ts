@@ -3,6 +3,7 @@ import { Pool } from "pg";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { migrate, postgres } from "tidegate/postgres";
 import { storeSuite } from "tidegate/testing";
+import { PATIENT } from "./fixture.ts";
 import { type Server, startServer } from "./server.ts";
 import { type Rows, stateOf } from "./stored.ts";
 import { vectors } from "../vectors.ts";
@@ -29,7 +30,7 @@ describe("PostgreSQL, through pg", () => {
     vectors,
     create: async () => {
       await pool.query(EMPTY);
-      return postgres(pool);
+      return postgres(pool, PATIENT);
     },
     stored: () => (identity) => stateOf(rows, identity),
     corrupt: () => (identity) => rows(DAMAGE, [identity]),
@@ -50,7 +51,7 @@ describe("PGlite", () => {
     vectors,
     create: async () => {
       await client.query(EMPTY);
-      return postgres(client);
+      return postgres(client, PATIENT);
     },
     stored: () => (identity) => stateOf(rows, identity),
     corrupt: () => (identity) => rows(DAMAGE, [identity]),

@@ -5,7 +5,7 @@ import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { postgres, type PostgresStore } from "tidegate/postgres";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 import { prismaOn } from "./prisma.ts";
 
 const fixture = withServer();
@@ -135,7 +135,7 @@ test("the client that makes transactions is refused: what it takes would not rol
   const prisma = prismaOn(fixture.server.options);
   // As TypeORM's `DataSource`.
   const source = { query: async () => [], createQueryRunner: () => undefined };
-  const store = postgres(pool);
+  const store = postgres(pool, PATIENT);
   for (const client of [pool, sql, prisma, source, drizzle(pool), drizzleJs(sql)]) {
     expect(() => store.within(client)).toThrow("`client` must be the client that the transaction is on");
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { postgres, type PostgresStore } from "tidegate/postgres";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off", autovacuum_naptime: "1s" });
 
@@ -99,7 +99,7 @@ test("new keys by SQL alone delete old rows too", async () => {
 });
 
 test("purge waits for no lock, and deletes no row that a concurrent call takes from", async () => {
-  const store: PostgresStore = postgres(fixture.pool());
+  const store: PostgresStore = postgres(fixture.pool(), PATIENT);
   await fixture.rows("DELETE FROM tidegate.states");
   const limit = new Limit("busy", { kind: "token bucket", rate: 1000, period: 1000, capacity: 10 });
   const stocked = stock("busystock", 100_000);

@@ -9,7 +9,7 @@ import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "tidegate/postgres";
 import { Limit } from "tidegate/store";
 import { remove, temporaryFolder } from "../../support/folders.ts";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const run = promisify(execFile);
@@ -53,7 +53,7 @@ test.each([["pg"], ["postgres"]])("tidegate migrate makes the schema with the pr
       stderr: "",
     });
   }
-  const store = postgres(fixture.pool({ database: `cli_${name}` }));
+  const store = postgres(fixture.pool({ database: `cli_${name}` }), PATIENT);
   expect((await store.decide(take(limit, "k"))).ok).toBe(true);
 });
 
@@ -72,12 +72,12 @@ test("the migration may follow a comment without a line feed, as where it is app
   await fresh("appended");
   const pool = fixture.pool({ database: "appended" });
   await pool.query(`-- Custom SQL migration file, put your code below! --${migration()}`);
-  expect((await postgres(pool).decide(take(limit, "k"))).ok).toBe(true);
+  expect((await postgres(pool, PATIENT).decide(take(limit, "k"))).ok).toBe(true);
 });
 
 test("store.migrate() makes the schema that the store is on, and may be called again", async () => {
   await fresh("by_store");
-  const store = postgres(fixture.pool({ database: "by_store" }), { schema: "limits" });
+  const store = postgres(fixture.pool({ database: "by_store" }), { ...PATIENT, schema: "limits" });
   await Promise.all([store.migrate(), store.migrate(), store.migrate()]);
   expect((await store.decide(take(limit, "k", 4))).ok).toBe(true);
   await store.migrate();
@@ -86,7 +86,7 @@ test("store.migrate() makes the schema that the store is on, and may be called a
 
 test("a schema that is missing: the error names both ways to make it", async () => {
   await fresh("missing");
-  const store = postgres(fixture.pool({ database: "missing" }));
+  const store = postgres(fixture.pool({ database: "missing" }), PATIENT);
   const names = {
     message: expect.stringMatching(/"tidegate" is missing or older.*npx tidegate migrate.*store\.migrate\(\)/),
   };
@@ -105,7 +105,7 @@ test("version 1 is brought to this version: states are kept, rows of shards are 
     CREATE FUNCTION tidegate.id(name text, key text DEFAULT NULL, shard int DEFAULT NULL) RETURNS bytea
       LANGUAGE sql AS 'SELECT NULL::bytea';
     INSERT INTO tidegate.states VALUES ('versions:k', 3, 1), ('versions:a/b', 2, 1), ('parts/0:k', 1, 1), ('parts/1', 1, 1)`);
-  const store = postgres(pool);
+  const store = postgres(pool, PATIENT);
   await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
     message: expect.stringContaining("npx tidegate migrate"),
   });
@@ -125,7 +125,7 @@ test("version 2 serves calls that it knows, and refuses windows that begin at th
       .replaceAll(/,\s+since int DEFAULT 2/g, "")
       .replace("SELECT 7", "SELECT 2"),
   );
-  const store = postgres(pool);
+  const store = postgres(pool, PATIENT);
   const own = new Limit("own", { kind: "fixed window", rate: 5, period: 60_000, start: "first request" });
   expect((await store.decide(take(limit, "k", 3))).ok).toBe(true);
   const refused = { message: expect.stringContaining("npx tidegate migrate") };
@@ -145,7 +145,7 @@ test("version 3 serves calls that it knows, and refuses blocks until it is migra
   await pool.query(migration().replace("SELECT 7", "SELECT 3"));
   // Version 3 lacks this function. Its `call_rows` would take a block for a charge.
   await pool.query("DROP FUNCTION tidegate.block_rows");
-  const store = postgres(pool);
+  const store = postgres(pool, PATIENT);
   const minute = new Limit("minute", { kind: "token bucket", rate: 10, period: 60_000 });
   const block = take(minute, "k", 60_000, { op: "block" });
   expect((await store.decide(take(minute, "k", 3), 1000)).ok).toBe(true);
