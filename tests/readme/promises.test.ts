@@ -49,7 +49,7 @@ describe("in memory", () => {
         console.log((await limits.limit("api", { key: "a" })).ok);
       }`;
     const args = ["--input-type=module", "--eval", program];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 120_000 });
     expect(stdout).toBe("true\ntrue\n");
   });
 });

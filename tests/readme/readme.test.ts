@@ -51,7 +51,7 @@ describe("every block of code runs, and prints what its comments say", () => {
 
   test.each(found.slice(1))("$under: it runs", async ({ file, prints }) => {
     const env = { ...process.env, NO_COLOR: "1" };
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: dirname(file), env, timeout: 30_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: dirname(file), env, timeout: 120_000 });
     expect(stderr).toBe("");
     expect(stdout.split("\n").slice(0, -1)).toEqual(prints);
   });

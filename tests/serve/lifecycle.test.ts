@@ -69,7 +69,7 @@ describe("the command line", () => {
     return name;
   };
   const run = (...args: string[]) =>
-    spawnSync(process.execPath, [BIN, ...args], { cwd: folder, encoding: "utf8", timeout: 60_000 });
+    spawnSync(process.execPath, [BIN, ...args], { cwd: folder, encoding: "utf8", timeout: 120_000 });
   write("policies.json", JSON.stringify(POLICIES));
   write("token", "short");
 

@@ -66,7 +66,7 @@ describe("runs", () => {
 
   async function prints({ file, prints }: Block): Promise<void> {
     const env = { ...process.env, NO_COLOR: "1", REDIS_URL: `redis://127.0.0.1:${server?.port}` };
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: dirname(file), env, timeout: 60_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: dirname(file), env, timeout: 120_000 });
     expect(stderr).toBe("");
     expect(stdout.split("\n").slice(0, -1)).toEqual(prints);
   }

@@ -17,6 +17,6 @@ export async function stallUntilRecovered(
   expect((await patient.limit("api")).ok).toBe(true);
   proxy.stall();
   expect((await limiter.limit("api")).degraded).toBe(true);
-  await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 30_000, interval: 50 });
+  await vi.waitUntil(async () => !(await limiter.check("api")).degraded, { timeout: 60_000, interval: 50 });
   expect(Math.round((await patient.getValue("api")).value)).toBe(99);
 }

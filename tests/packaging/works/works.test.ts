@@ -110,7 +110,7 @@ async function inChromium(url: string): Promise<unknown> {
   tab.on("pageerror", (error) => errors.push(`${error}`));
   tab.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   await tab.goto(url);
-  await tab.waitForFunction("globalThis.answers !== undefined", undefined, { timeout: 30_000 }).catch(() => {});
+  await tab.waitForFunction("globalThis.answers !== undefined", undefined, { timeout: 120_000 }).catch(() => {});
   const answers = await tab.evaluate("globalThis.answers");
   await tab.close();
   // Chromium looks for an icon by itself.

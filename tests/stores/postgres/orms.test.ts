@@ -82,7 +82,7 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
     const store = postgres(client, PATIENT);
     const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;
     const key = name;
-    const outside = defineLimits(configs, { store, timeout: 20_000, now: () => 5000 });
+    const outside = defineLimits(configs, { store, timeout: 60_000, now: () => 5000 });
     const body = async (tx: PostgresClient): Promise<void> => {
       const inside = defineLimits(configs, { store: store.within(tx), now: () => 5000 });
       expect(await Promise.all([1, 2].map((count) => inside.limit("order", { key, count })))).toMatchObject([

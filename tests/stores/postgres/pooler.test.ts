@@ -11,7 +11,7 @@ if (!hasPgbouncer) console.warn("!!! THE TESTS THROUGH PGBOUNCER ARE NOT RUN: ap
 
 describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBouncer, %s", (level) => {
   const fixture = withServer({ fsync: "off", default_transaction_isolation: level });
-  const patient: PostgresOptions = { prepare: false, statementTimeout: 20_000 };
+  const patient: PostgresOptions = { prepare: false, statementTimeout: 60_000 };
   let bouncer: Awaited<ReturnType<typeof startPgbouncer>>;
   beforeAll(async () => {
     bouncer = await startPgbouncer(fixture.server, 3);
@@ -70,7 +70,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     const config: Config = { kind: "token bucket", rate: 10, period: 1000 };
     const limits = defineLimits(
       { settings: config },
-      { store: fixture.store(patient, { port: bouncer.port, max: 1 }), timeout: 20_000 },
+      { store: fixture.store(patient, { port: bouncer.port, max: 1 }), timeout: 60_000 },
     );
     const pool = fixture.pool({ port: bouncer.port, max: 1 });
     for (let i = 0; i < 5; i++) {

@@ -109,7 +109,7 @@ test("a limiter on the store within a transaction", async () => {
   expect((await inside.limit("order", { key: "k", count: 4 })).ok).toBe(true);
   await client.query("ROLLBACK");
   await client.end();
-  const outside = defineLimits(configs, { store, timeout: 20_000 });
+  const outside = defineLimits(configs, { store, timeout: 60_000 });
   expect((await outside.check("order", { key: "k", count: 10 })).ok).toBe(true);
 });
 

@@ -36,7 +36,7 @@ describe("remembered denials", () => {
     await repeated();
     vi.advanceTimersByTime(110);
     await expect
-      .poll(async () => Number((await client.time())[0]) * 1000, { timeout: 30_000 })
+      .poll(async () => Number((await client.time())[0]) * 1000, { timeout: 60_000 })
       .toBeGreaterThan(denied.retryAt as number);
     const granted = await take("d", 1, quick);
     expect(granted.ok).toBe(true);

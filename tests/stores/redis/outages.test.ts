@@ -50,7 +50,7 @@ describe.each(Object.entries(single))("%s", (name, make) => {
     const probe = server.client();
     onTestFinished(() => probe.disconnect());
     await probe.set(`${name.includes("keyPrefix") ? "mine:" : ""}tidegate:api:bad`, "not a state");
-    const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 10_000 });
+    const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 60_000 });
     for (let turn = 0; turn < 20; turn++) {
       const keys = Array.from({ length: 50 }, (_, i) => (i < 10 ? `good${i}` : "bad"));
       const answers = await Promise.all(keys.map((key) => limiter.limit("api", { key })));
@@ -70,7 +70,7 @@ test("a limit whose keys the ACL withholds degrades only its own calls, also in 
   onTestFinished(() => client.disconnect());
   const lines: string[] = [];
   const log = { error: (line: string) => void lines.push(line), info: (line: string) => void lines.push(line) };
-  const limiter = defineLimits({ ...limits, later: limits.api }, { store: redis(client), timeout: 10_000, log });
+  const limiter = defineLimits({ ...limits, later: limits.api }, { store: redis(client), timeout: 60_000, log });
   for (let turn = 0; turn < 8; turn++) {
     const [first, withheld, both, second] = await Promise.all([
       limiter.limit("api", { key: "a" }),
@@ -104,7 +104,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     expect(denied.every(({ degraded }) => degraded)).toBe(true);
     await sleep(trip + DRIFT);
     server.signal("SIGCONT");
-    await vi.waitUntil(async () => !(await patient.check("api")).degraded, { timeout: 30_000 });
+    await vi.waitUntil(async () => !(await patient.check("api")).degraded, { timeout: 60_000 });
     expect(Math.round((await patient.getValue("api")).value)).toBe(1e6 - 1);
     expect(Math.round((await patient.getValue("api", { key: "k" })).value)).toBe(1e6);
   });
@@ -114,7 +114,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     const probe = server.client();
     onTestFinished(() => probe.disconnect());
     const limiter = defineLimits(limits, { store: redis(await opened(make(server.port))), timeout: 50, log: false });
-    await vi.waitUntil(async () => !(await limiter.limit("api")).degraded, { timeout: 30_000 });
+    await vi.waitUntil(async () => !(await limiter.limit("api")).degraded, { timeout: 60_000 });
     await probe.config("RESETSTAT");
     const late = Promise.all([limiter.limit("api"), limiter.limitAll([{ name: "api", key: "k" }])]);
     const until = performance.now() + 60;
@@ -199,7 +199,7 @@ test("a server whose clock is an hour ahead or behind does not degrade calls", a
   vi.useFakeTimers({ toFake: ["Date"] });
   for (const skew of [-3_600_000, 3_600_000]) {
     vi.setSystemTime(performance.timeOrigin + performance.now() + skew);
-    const limiter = defineLimits(limits, { store: redis(client), timeout: 5_000, log: false });
+    const limiter = defineLimits(limits, { store: redis(client), timeout: 60_000, log: false });
     for (let i = 0; i < 5; i++) expect((await limiter.limit("api")).degraded).toBeUndefined();
   }
 });
@@ -281,7 +281,7 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
     if (signal === "SIGKILL") return;
     await sleep(trip + DRIFT);
     stopped.signal("SIGCONT");
-    await vi.waitUntil(async () => !(await patient.check("api", { key: bad })).degraded, { timeout: 30_000 });
+    await vi.waitUntil(async () => !(await patient.check("api", { key: bad })).degraded, { timeout: 60_000 });
     const { value } = await patient.getValue("api", { key: bad });
     expect(Math.round(value), "what was denied took nothing").toBe(1e6 - granted);
   });

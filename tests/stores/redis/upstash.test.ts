@@ -53,7 +53,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   const create = () => redis(connect(), { rememberDenials: 0 });
 
   test("sends the script whole where the server does not have it, and again after SCRIPT FLUSH", async () => {
-    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    const limiter = defineLimits(limits, { store: create(), timeout: 60_000 });
     for (let round = 1; round <= 2; round++) {
       const calls = Array.from({ length: 20 }, (_, i) => limiter.limit("api", { key: `${i % 4}` }));
       const answers = await Promise.all(calls);
@@ -66,7 +66,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   });
 
   test("sends nothing a second time where a reply is lost", async () => {
-    const limiter = defineLimits(limits, { store: create(), timeout: 10_000, onStoreError: "deny" });
+    const limiter = defineLimits(limits, { store: create(), timeout: 60_000, onStoreError: "deny" });
     expect(await limiter.limit("api", { key: "lost" })).toMatchObject({ ok: true, remaining: 9 });
     rest.repliesToLose = 1;
     const { degraded, cause } = await limiter.limit("api", { key: "lost" });
@@ -78,7 +78,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   });
 
   test("sends 64 concurrent calls in one request, and 3000 in three", async () => {
-    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    const limiter = defineLimits(limits, { store: create(), timeout: 60_000 });
     await limiter.limit("api");
     const granted = async (calls: number, keys: number) => {
       const before = rest.requests;
@@ -90,7 +90,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   });
 
   test("sends nothing a second time where an error merely quotes the word", async () => {
-    const limiter = defineLimits(limits, { store: create(), timeout: 10_000 });
+    const limiter = defineLimits(limits, { store: create(), timeout: 60_000 });
     expect((await limiter.limit("api")).ok).toBe(true);
     await probe.config("SET", "maxmemory", "1");
     rest.commands.length = 0;
@@ -108,13 +108,13 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
 
 test("an error of the REST server is reported without the script", async () => {
   const client = new Upstash({ url: rest.url, token: "wrong" });
-  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 10_000 }).limit("api");
+  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 60_000 }).limit("api");
   expect((cause as Error).message).toBe('redis: take of "api" failed: WRONGPASS');
 });
 
 test("a client without an address fails its calls with that reason, not by their deadline", async () => {
   const client = new Upstash({ url: "", token: "" });
-  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 10_000 }).limit("api");
+  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 60_000 }).limit("api");
   expect((cause as Error).message).toMatch(/Failed to parse URL/);
 });
 
