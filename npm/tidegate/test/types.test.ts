@@ -8,7 +8,8 @@ import { rateLimitGuard, RateLimitModule } from "../src/middleware/nest.ts";
 import { rateLimit as next, rateLimitAction } from "../src/middleware/next.ts";
 import { rateLimitMiddleware } from "../src/middleware/node.ts";
 import { observe } from "../src/observe/index.ts";
-import { spend } from "../src/limiter/budget.ts";
+import { spend, type Spending } from "../src/limiter/budget.ts";
+import type { RateLimit } from "../src/react/index.ts";
 import { createFetch, limitObjectStream, limitStream, throttle } from "../src/client/index.ts";
 import { limitNodeObjectStream, limitNodeStream } from "../src/client/node.ts";
 import type { LimitOptions } from "../src/limiter/options.ts";
@@ -135,4 +136,13 @@ test("a wrong field is a compile-time and a run-time error", () => {
   refused(() => defineLimits({ one: { kind: "token bucket", rate: 1 } }));
   // @ts-expect-error a give is not reserved
   refused(() => sync.give("sendMessage", { reserve: true }));
+});
+
+test("functions that documented code takes out of an object are no methods, which linters would refuse", () => {
+  // Where `used` were a method, its parameter could be narrower.
+  // @ts-expect-error a function of any number is expected
+  const spending: Spending = { decided: {} as AllDecision, used: (_: 7) => {} };
+  // @ts-expect-error the same
+  const learning: Pick<RateLimit, "learn"> = { learn: (_: Decision) => {} };
+  expect([typeof spending.used, typeof learning.learn]).toEqual(["function", "function"]);
 });

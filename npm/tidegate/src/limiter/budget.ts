@@ -44,10 +44,10 @@ interface SpendSettings<N extends string> {
   sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
 }
 
-/** The argument of the work. */
+/** The argument of the work. `used` is a function, and no method: `({ used }) => …` passes `unbound-method` of typescript-eslint. */
 export interface Spending {
   /** Sets the tokens used so far, also for work that fails later. A later call replaces an earlier one. */
-  used(tokens: number): void;
+  readonly used: (tokens: number) => void;
   /** The decision that let it run. */
   readonly decided: AllDecision;
 }

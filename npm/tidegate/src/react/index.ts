@@ -44,14 +44,17 @@ export interface Checked {
   readonly retryAfter: number | undefined;
 }
 
-/** A limit, as a component shows it. Reading a field while rendering makes the component render when that field changes. */
+/**
+ * A limit, as a component shows it. Reading a field while rendering makes the component render when that field changes. Its
+ * functions work apart from it, and are no methods, which `unbound-method` of typescript-eslint would refuse to take out.
+ */
 export interface RateLimit extends View {
   /** The decision on a request for so many tokens now; `undefined` until the server has sent the limit's state. */
-  check(wish?: { count?: number | undefined; reserve?: boolean | undefined }): Checked | undefined;
+  readonly check: (wish?: { count?: number | undefined; reserve?: boolean | undefined }) => Checked | undefined;
   /** Takes the state from a response of the server: a decision, or the result of `getValue` with `now`. */
-  learn(learned: Learned): void;
+  readonly learn: (learned: Learned) => void;
   /** Loads the state from the server, such as after a request that took tokens. Resolves when it has arrived; never rejects. */
-  refresh(): Promise<void>;
+  readonly refresh: () => Promise<void>;
 }
 
 const FROM: Check = {
