@@ -20,8 +20,8 @@ export interface CallbackMysql {
   promise(): PromiseMysql;
 }
 
-/** Any of the clients that {@link mysql} takes. */
-export type MysqlLike = PromiseMysql | CallbackMysql;
+/** Any of the clients that {@link mysql} takes. What has `query` alone may return rows without fields. */
+export type MysqlLike = (PromiseMysql & ({ readonly execute: unknown } | { readonly batch: unknown })) | CallbackMysql;
 
 /** Settings of {@link mysql}. */
 export type MysqlOptions = TableOptions;
