@@ -1,6 +1,7 @@
 /** The contract of a store, through every shape of client. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { redis, type RedisOptions } from "tidegate/redis";
 import { storeSuite } from "tidegate/testing";
@@ -142,4 +143,19 @@ describe("a client that would not work is refused when the store is made", () =>
   ])("%s", (_, client) => {
     expect(() => redis(client as never)).toThrow("`client` must be a Redis client: ioredis");
   });
+});
+
+test("the error of a server older than Redis 6.2 names that version", async () => {
+  const message = "ERR Error running script (call to f_c7): @user_script:83: ERR syntax error";
+  const evalsha = () => Promise.reject(new Error(message));
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 1, period: 1000 } },
+    {
+      store: redis({ evalsha, eval: evalsha }),
+      log: false,
+    },
+  );
+  expect((await limits.limit("api")).cause?.message).toContain(
+    `failed: the server must be Redis 6.2 or newer (${message})`,
+  );
 });

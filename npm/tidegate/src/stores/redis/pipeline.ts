@@ -296,10 +296,14 @@ const corrupt = (request: Request, what: string): StoreError =>
     scope: "key",
   });
 
+/** `SET` in the script takes `PXAT` since Redis 6.2. */
+const TOO_OLD = /user_script.*\bERR syntax error/;
+
 function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
   const identity = requests.map(identityOf).join(", ");
-  const message = messageOf(cause);
+  const reported = messageOf(cause);
+  const message = TOO_OLD.test(reported) ? `the server must be Redis 6.2 or newer (${reported})` : reported;
   const scope = cause instanceof KeyError || isOfKeys(message) ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
