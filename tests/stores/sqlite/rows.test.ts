@@ -54,6 +54,17 @@ await inRuntime("better-sqlite3", async () => {
     for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
   });
 
+  test("a client whose `run` returns nothing decides as any other (Bun before 1.1.14)", async () => {
+    const silent: SyncSqlite = {
+      prepare(sql) {
+        const statement = client.prepare(sql);
+        return { all: statement.all.bind(statement), run: (...values) => void statement.run(...values) };
+      },
+    };
+    const limiter = defineLimits(limits, { store: sqlite(silent, { table: "n" }), now: () => 5000, timeout: 60_000 });
+    for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
+  });
+
   test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
     const limiter = defineLimits(limits, { store: sqlite(client, { table: "k" }), now: () => 5000, timeout: 60_000 });
     await limiter.limit("parts", { count: 3 });

@@ -157,9 +157,11 @@ function connectionTo(client: SqliteLike): Connection {
       throw error;
     }
   };
+  const changes = (): unknown => on("SELECT changes()", (statement) => Object.values(Object(statement.all()[0]))[0]);
   return {
     all: (sql, values) => on(sql, (statement) => statement.all(...values)),
-    run: (sql, values) => on(sql, (statement) => statement.run(...values).changes),
+    // Bun returns nothing before 1.1.14.
+    run: (sql, values) => on(sql, (statement) => statement.run(...values)?.changes ?? changes()),
   };
 }
 
@@ -188,6 +190,6 @@ function canPrepare(client: Preparing, isD1: boolean): boolean {
 }
 
 interface Statement {
-  all(...values: string[]): unknown;
-  run(...values: string[]): { changes: unknown };
+  all(...values: string[]): unknown[];
+  run(...values: string[]): { changes: unknown } | undefined;
 }
