@@ -1,6 +1,7 @@
 /** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
 import { LONGEST_TIMER } from "../limit/duration.ts";
+import { steadyNow } from "../limit/steady.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
 export interface Clock {
@@ -12,12 +13,32 @@ export interface Clock {
   clearTimeout(timer: never): void;
 }
 
-/** The host's globals, looked up at each call, so that a test's fake timers take effect. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  setTimeout: (callback, ms) => setTimeout(callback, ms),
-  clearTimeout: (timer) => clearTimeout(timer),
-};
+/** Ms by which corrections of a clock may set it back. */
+const CORRECTION = 1000;
+
+/**
+ * The host's globals, looked up at each call, so that a test's fake timers take effect. Where the host's time is set back,
+ * this clock goes on from its last reading: otherwise calls that wait would wait for as long in addition.
+ */
+export function systemClock(): Clock {
+  let last = Number.NEGATIVE_INFINITY;
+  let lastSteady = 0;
+  let ahead = 0;
+  return {
+    now() {
+      const wall = Date.now();
+      const steady = steadyNow();
+      // The host's time has caught up.
+      if (wall >= last) ahead = 0;
+      else if (wall + ahead < last - CORRECTION) ahead = Math.round(last + steady - lastSteady) - wall;
+      last = wall + ahead;
+      lastSteady = steady;
+      return last;
+    },
+    setTimeout: (callback, ms) => setTimeout(callback, ms),
+    clearTimeout: (timer) => clearTimeout(timer),
+  };
+}
 
 export const CLOCK: Check = {
   expects: "an object with now, setTimeout and clearTimeout",

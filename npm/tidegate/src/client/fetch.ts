@@ -57,7 +57,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   checkFetchOptions(options);
   const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3 } = options;
   const maxWait = msOf(options.maxWait ?? 60_000);
-  const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED, clock = systemClock } = options;
+  const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED, clock = systemClock() } = options;
   const semaphore = semaphoreOf(options.concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
   const queues = new Queues((key) => ({

@@ -57,13 +57,14 @@ export class Reserve {
     this.#slots.cut(this.#spare + count, this.#clock.now() - (this.#offset ?? 0));
     const need = Math.min(count, -this.#spare);
     if (need <= 0) return undefined;
+    const sent = this.#clock.now();
     const answer = this.#source.take(need);
-    if (!isPromise(answer)) return this.#add(answer, need);
+    if (!isPromise(answer)) return this.#add(answer, need, sent);
     this.#requested += need;
     return answer.then(
       (decision) => {
         this.#requested -= need;
-        return this.#add(decision, need);
+        return this.#add(decision, need, sent);
       },
       (error) => {
         this.#requested -= need;
@@ -72,12 +73,14 @@ export class Reserve {
     );
   }
 
-  #add(decision: Decision, count: number): Decision {
+  /** `sent`: when the request was made, on this clock. */
+  #add(decision: Decision, count: number, sent: number): Decision {
     if (!decision.ok) return decision;
     // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
     const offset = this.#clock.now() - decision.now;
     const known = this.#offset ?? offset;
-    this.#offset = offset <= known ? offset : known + (offset - known) * DRIFT;
+    // It was made after the request was sent: less than that is from before one of the clocks was set.
+    this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
     this.#slots.add(decision, count);
     this.#meter ??= new Meter(configOf(decision));
     return decision;

@@ -100,7 +100,7 @@ export interface BytesGate {
 
 export function bytesGate(options: StreamLimitOptions): BytesGate {
   checkTable("limitStream", options, OPTIONS, "an object with bytesPerSecond or limit");
-  const { bytesPerSecond: rate, limit, clock = systemClock } = options;
+  const { bytesPerSecond: rate, limit, clock = systemClock() } = options;
   checkRate("bytesPerSecond", rate, limit);
   const { burst = rate === undefined ? SHARED_BURST : Math.max(1, rate / 10) } = options;
   const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
@@ -131,7 +131,7 @@ export interface ObjectsGate<T> {
 
 export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
   checkTable("limitObjectStream", options, OBJECTS, "an object with perSecond or limit");
-  const { perSecond: rate, limit, clock = systemClock, weight = () => 1 } = options;
+  const { perSecond: rate, limit, clock = systemClock(), weight = () => 1 } = options;
   checkRate("perSecond", rate, limit);
   if (rate === undefined && options.burst !== undefined) {
     throw new InputError("burst", "absent beside `limit`, whose capacity it is", options.burst);

@@ -64,10 +64,10 @@ export function throttle<T, A extends unknown[], R, const N extends string = str
   options: ThrottleOptions<ArgumentsOf<A>> = {},
 ): Throttled<T, A, R> {
   checkOptions(options);
-  const { clock = systemClock } = options;
+  const { clock = systemClock() } = options;
   return queued(
     fn,
-    options,
+    { ...options, clock },
     sourcesOf(limit, () => clock.now()),
   );
 }
@@ -97,7 +97,7 @@ function queued<T, A extends unknown[], R>(
 ): Throttled<T, A, R> {
   check("fn", fn, FUNCTION);
   checkOptions(options);
-  const { clock = systemClock, maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
+  const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
   const semaphore = semaphoreOf(options.concurrency);
   const queues = new Queues((key) => ({ clock, maxQueued, semaphore, source: sources?.(key) }));
 
