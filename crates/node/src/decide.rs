@@ -6,10 +6,10 @@ use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use tidegate_core::MAX_KEY_BYTES;
-use tidegate_table::wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, write_decision};
+use tidegate_wire::{BROKEN, KEY_TOO_LONG, RESET, WITHOUT_KEY, call, write_decision};
 
 /// `decide(limit, flags, key)`: one call on one limit and key, with now and count in the first two numbers of
-/// the limit's store. Returns the status word of [`tidegate_table::wire`]; the decision is in the same numbers.
+/// the limit's store. Returns the status word of [`tidegate_wire`]; the decision is in the same numbers.
 pub(crate) extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     returning(env, || answer(&Arguments::of(env, info)?))
 }

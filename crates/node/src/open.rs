@@ -11,8 +11,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::ptr;
 use tidegate_file::{FileError, Options, Sync};
-use tidegate_table::wire::{BROKEN, NUMBERS, policy};
 use tidegate_table::{Limit, SharedTable};
+use tidegate_wire::{BROKEN, NUMBERS, policy};
 
 /// Version of the addon; the package loads only an addon of its own version.
 #[napi(catch_unwind)]

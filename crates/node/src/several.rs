@@ -6,8 +6,8 @@ use napi::bindgen_prelude::{Float64Array, Uint16Array, Uint32Array};
 use napi::{Error, Result};
 use napi_derive::napi;
 use tidegate_core::{Decision, check_now};
-use tidegate_table::wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, write_decision};
 use tidegate_table::{All, Member};
+use tidegate_wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, write_decision};
 
 /// The concatenated keys in `units`, given the end of each.
 fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {

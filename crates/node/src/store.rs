@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use tidegate_core::Decision;
 use tidegate_file::{FileError, FileStore, Stats};
-use tidegate_table::wire::{FAILED, NUMBERS};
 use tidegate_table::{All, Call, Limit, Member, SharedTable};
+use tidegate_wire::{FAILED, NUMBERS};
 
 /// The table of the process.
 pub(crate) static TABLE: OnceLock<SharedTable> = OnceLock::new();

@@ -40,7 +40,6 @@ mod shared;
 #[cfg(feature = "std")]
 mod sync;
 mod table;
-pub mod wire;
 
 pub use call::{All, Call, Change, Member, Op, States, Stored, plan, plan_all};
 pub use dump::CorruptDump;

@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
 use tidegate_core::MAX_KEY_BYTES;
-use tidegate_table::wire::{BROKEN, NUMBERS, policy};
 use tidegate_table::{Digest, Limit, Member, Table};
+use tidegate_wire::{BROKEN, NUMBERS, policy};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Keys of at most this many bytes are written by the host in words of 4 bytes.
 pub const SHORT_KEY_BYTES: usize = 24;
-pub use tidegate_table::wire::{NO_KEY, NONE as NO_TABLE, SAME_KEY};
+pub use tidegate_wire::{NO_KEY, NONE as NO_TABLE, SAME_KEY};
 
 /// Where the host writes a key: it may write whole words of 4 bytes, so a little past the longest key.
 const KEY_ROOM: usize = MAX_KEY_BYTES + 8;

@@ -2,7 +2,7 @@
 
 use crate::engine::with;
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
-use tidegate_table::wire::{UNDECIDED, policy, refuse, write_decision};
+use tidegate_wire::{UNDECIDED, policy, refuse, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Takes `count` of the leased tokens (`leased`), or denies, under the policy at [`numbers_at`](crate::numbers_at). With

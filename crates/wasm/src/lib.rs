@@ -1,7 +1,7 @@
 //! The engine as WebAssembly: the table and the algebra behind functions of numbers.
 //!
 //! The host writes keys into this module's memory ([`key_at`]). A call returns a status word and leaves eight doubles
-//! in memory ([`numbers_at`]): see [`tidegate_table::wire`]. The decisions are those of the core and the table.
+//! in memory ([`numbers_at`]): see [`tidegate_wire`]. The decisions are those of the core and the table.
 //!
 //! The functions are exported by wasm-bindgen, and the package calls the raw exports: numbers need no glue.
 

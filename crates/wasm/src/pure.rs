@@ -2,7 +2,7 @@
 
 use crate::engine::{get, key_of, with};
 use tidegate_core::{Outcome, State};
-use tidegate_table::wire::{call, policy, refuse, write_decision, write_state};
+use tidegate_wire::{call, policy, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A state from its two numbers; none where `value` is NaN.
@@ -22,7 +22,7 @@ pub fn start(limit: u32, length: u32) -> f64 {
 
 /// Decides one call on a state (`value` is NaN: a fresh key) under the policy at [`numbers_at`](crate::numbers_at), whose
 /// `start` is the key's. Needs no limit or table, so a build with this export alone is the algebra for hosts that
-/// download it. With [`WRITES`](tidegate_table::wire::WRITES) in the status word, the sixth and seventh number are the
+/// download it. With [`WRITES`](tidegate_wire::WRITES) in the status word, the sixth and seventh number are the
 /// state to store. With `one_shard`, the policy's numbers are divided by its shards.
 #[wasm_bindgen]
 #[must_use]

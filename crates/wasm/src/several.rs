@@ -4,8 +4,8 @@ use crate::engine::{get, key_of, with};
 use crate::pure::state;
 use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now};
-use tidegate_table::wire::{BROKEN, NUMBERS, OK, WRITES, call, policy, refuse, write_decision};
 use tidegate_table::{Member, Op};
+use tidegate_wire::{BROKEN, NUMBERS, OK, WRITES, call, policy, refuse, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Adds one request to the next [`all_commit`]. Returns 0, or the status word of an error.

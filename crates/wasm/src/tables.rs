@@ -2,7 +2,7 @@
 
 use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
 use tidegate_table::Table;
-use tidegate_table::wire::{BROKEN, call, write_decision};
+use tidegate_wire::{BROKEN, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Creates a table of at most `max_keys` states and returns its number. The secret of its hash is the 16 bytes at

@@ -5,10 +5,11 @@ use anyhow::Result;
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::{Kind, Reason};
-use tidegate_table::{Op, wire};
+use tidegate_table::Op;
 use tidegate_wasm::SHORT_KEY_BYTES;
+use tidegate_wire as wire;
 
-/// Name, value and documentation. Those of [`tidegate_table::wire`] are also the addon's.
+/// Name, value and documentation. Those of [`tidegate_wire`] are also the addon's.
 const NUMBERS: [(&str, u32, &str); 18] = [
     ("OK", wire::OK, "Status bit: allowed."),
     ("RESERVED", wire::RESERVED, "Status bit: allowed at `retryAt`."),
@@ -35,7 +36,7 @@ const REASONS: [Reason; 2] = [Reason::ExceedsCapacity, Reason::ExceedsClock];
 
 fn source() -> Result<String> {
     let mut out = String::from(
-        "// Generated from crates/table/src/wire.rs and crates/wasm/src/engine.rs by `cargo run -p tidegate-xtask -- bounds`.\n\n",
+        "// Generated from crates/wire/src/lib.rs and crates/wasm/src/engine.rs by `cargo run -p tidegate-xtask -- bounds`.\n\n",
     );
     for (name, value, documentation) in NUMBERS {
         writeln!(out, "/** {documentation} */\nexport const {name} = {value};")?;

@@ -12,7 +12,7 @@ export interface AddonStats {
   syncError?: string;
 }
 
-/** The addon's exports: see crates/node. Stores and limits are numbers on this thread; a status is a word of `tidegate_table::wire`. */
+/** The addon's exports: see crates/node. Stores and limits are numbers on this thread; a status is a word of `tidegate_wire`. */
 export interface Addon {
   /** The version of the crates that it was built from. */
   version(): string;

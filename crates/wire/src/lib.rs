@@ -1,8 +1,10 @@
 //! A policy, a call and a decision as both bindings pass them: a status word, and eight doubles.
 
-use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State};
+#![no_std]
+#![forbid(unsafe_code)]
 
-use crate::call::{Call, Op};
+use tidegate_core::{Config, Decision, Field, InputError, Kind, Policy, State};
+use tidegate_table::{Call, Op};
 
 /// Status bit: granted.
 pub const OK: u32 = 1;

@@ -1,8 +1,8 @@
 //! The numbers that the bindings pass are a protocol: the engines of two versions in one page share it.
 
 use tidegate_core::{Config, Field, InputError, Kind, Policy, Reason, State};
-use tidegate_table::wire::{self, NUMBERS};
 use tidegate_table::{Call, Limit, Op, Table};
+use tidegate_wire::{self as wire, NUMBERS};
 
 #[test]
 fn each_status_and_flag_is_its_own_bit() {
