@@ -103,7 +103,8 @@ fn block() -> Value {
     })
 }
 
-fn rule_schema(required: &[&str], fallback: bool) -> Value {
+/// A rule with these fields, which matches at most so many things.
+fn rule_schema(required: &[&str], matches: usize) -> Value {
     let by_algorithm: Vec<Value> = ALGORITHMS
         .iter()
         .map(|(name, _)| {
@@ -132,7 +133,7 @@ fn rule_schema(required: &[&str], fallback: bool) -> Value {
         "limit_keys": { "type": "array", "maxItems": rule::MAX_KEYS, "uniqueItems": true, "items": { "$ref": "#/$defs/descriptor" }, "description": "Whose limit: what these hold together is the key. [] is one limit for all." },
         "algorithm": { "enum": ALGORITHMS.map(|(name, _)| name) },
         "algorithm_config": { "type": "object" },
-        "match": { "type": "object", "maxProperties": if fallback { 0 } else { MAX_FIELDS }, "propertyNames": { "$ref": "#/$defs/descriptor" }, "additionalProperties": { "type": ["string", "number", "boolean"] }, "description": "What must all be equal for the rule to apply." },
+        "match": { "type": "object", "maxProperties": matches, "propertyNames": { "$ref": "#/$defs/descriptor" }, "additionalProperties": { "type": ["string", "number", "boolean"] }, "description": "What must all be equal for the rule to apply." },
         "cost": { "$ref": "#/$defs/cost" },
         "tiers": { "$ref": "#/$defs/tiers" },
         "reserve": { "type": "boolean", "description": "Whether tokens may be owed, up to maxReserved." },
@@ -201,8 +202,8 @@ pub fn schema() -> Value {
             ],
         },
         "block": block(),
-        "rule": rule_schema(&rule::FIELDS[..4], false),
-        "fallback": rule_schema(&rule::FIELDS[1..4], true),
+        "rule": rule_schema(&rule::FIELDS[..4], MAX_FIELDS),
+        "fallback": rule_schema(&rule::FIELDS[1..4], 0),
     });
     for (name, kind) in ALGORITHMS {
         definitions[name] = config(kind, false);
