@@ -1,83 +1,21 @@
-/** What is stored: rows, what denials leave, corrupt states, resets and the deletion of full states. */
+/** What is stored, by sessions and clients of any settings, and what a role may do. */
 import { readFileSync } from "node:fs";
 import { drizzle } from "drizzle-orm/mysql2";
 import { createPool as createMariadbPool } from "mariadb";
 import { createPool } from "mysql2/promise";
 import { describe, expect, test } from "vitest";
-import { defineLimits, HOUR, SECOND } from "tidegate";
+import { defineLimits } from "tidegate";
 import { mysql } from "tidegate/mysql";
+import { limits, testTable } from "../table.ts";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();
-const limits = {
-  login: { kind: "token bucket", rate: 2, period: HOUR },
-  brief: { kind: "token bucket", rate: 1, period: SECOND },
-  parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
-} as const;
-const rows = (table: string) =>
-  fixture.rows(`SELECT CONVERT(id USING utf8mb4), state, drop_at FROM ${table} ORDER BY id`);
 
-test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
-  const limiter = defineLimits(limits, {
-    timeout: 60_000,
-    store: mysql(fixture.pool(), { table: "a" }),
-    now: () => 5000,
-  });
-  await limiter.limit("login", { key: "k", count: 1.5 });
-  await limiter.limit("parts", { count: 3 });
-  const before = await rows("a");
-  expect(before).toMatchObject([
-    ["login:k", "0.5 5000", expect.any(Number)],
-    ["parts", "1 5000", expect.any(Number)],
-  ]);
-  expect((await limiter.limit("login", { key: "k" })).ok).toBe(false);
-  await limiter.check("login", { key: "k", count: 0.25 });
-  await limiter.limitAll([{ name: "login", key: "k" }, { name: "parts" }]);
-  expect(await rows("a")).toEqual(before);
-});
-
-test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
-  const limiter = defineLimits(limits, {
-    timeout: 60_000,
-    store: mysql(fixture.pool(), { table: "k" }),
-    now: () => 5000,
-  });
-  await limiter.limit("parts", { count: 3 });
-  const before = await rows("k");
-  await limiter.limitAll([
-    { name: "login", key: "k" },
-    { name: "parts", count: 0 },
-  ]);
-  expect(await rows("k")).toEqual([["login:k", "1 5000", expect.any(Number)], ...before]);
-});
-
-test.each([
-  ["one", "user_id"],
-  ["two", "id VARBINARY(1200), state"],
-])("a table with other columns is reported, with the remedy (%s: %s)", async (table, columns) => {
-  await fixture.admin.query(`CREATE TABLE ${table} (${columns} VARCHAR(64))`);
-  const limiter = defineLimits(limits, {
-    timeout: 60_000,
-    store: mysql(fixture.pool(), { table }),
-    log: false,
-  });
-  const { cause } = await limiter.limit("login", { key: "k" });
-  expect(String(cause)).toMatch(/the table (one|two) is not a store's \(.*\): give the store one of its own, such as/);
-});
-
-test("a state that does not decode fails its own key, and is kept until reset", async () => {
-  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "b" }), log: false });
-  await limiter.limit("login", { key: "k" });
-  await fixture.admin.query("UPDATE b SET state = 'garbage'");
-  const [{ ok, cause }, beside] = await Promise.all([
-    limiter.limit("login", { key: "k" }),
-    limiter.limit("login", { key: "healthy" }),
-  ]);
-  expect([ok, String(cause)]).toEqual([false, expect.stringContaining('mysql: read of "login:k" failed')]);
-  expect(beside.degraded).toBeUndefined();
-  expect(await fixture.rows("SELECT state FROM b WHERE id = 'login:k'")).toEqual([["garbage"]]);
-  await limiter.reset("login", { key: "k" });
-  expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
+testTable("mysql", {
+  store: (table) => mysql(fixture.pool(), { table }),
+  rows: (table) => fixture.rows(`SELECT CONVERT(id USING utf8mb4), state, drop_at FROM ${table} ORDER BY id`),
+  run: (sql) => fixture.admin.query(sql),
+  reasons: ["Unknown column", "Unknown column 'drop_at'"],
 });
 
 test("a reset row is kept for a minute, so that no step that read it before brings the old state back", async () => {
@@ -87,18 +25,6 @@ test("a reset row is kept for a minute, so that no step that read it before brin
   const [[state, left] = []] = await fixture.rows("SELECT state, drop_at - UNIX_TIMESTAMP() FROM r");
   expect(state).toBeNull();
   expect(Number(left)).toBeGreaterThan(10);
-});
-
-test("writes delete full states, and no others", async () => {
-  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(fixture.pool(), { table: "c" }) });
-  await limiter.limit("brief", { key: "full" });
-  await limiter.limit("login", { key: "kept" });
-  await fixture.admin.query("UPDATE c SET drop_at = 1 WHERE id = 'brief:full'");
-  for (let i = 0; i < 70; i++) await limiter.limit("login", { key: `${i}` });
-  const ids = (await rows("c")).map(([id]) => id);
-  expect(ids).not.toContain("brief:full");
-  expect(ids).toContain("login:kept");
-  expect(ids).toHaveLength(71);
 });
 
 describe("sessions that are set up otherwise decide the same", () => {
