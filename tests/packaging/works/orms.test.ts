@@ -1,10 +1,10 @@
 /** What the PostgreSQL page gives for ORMs that are no dependency of the tests, with the ORMs themselves: types, and decisions. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Server, startServer } from "../../stores/postgres/server.ts";
 import { install, type Installed, output, root } from "../installed.ts";
+import { folderOf } from "./folder.ts";
 
 const PACKAGES = {
   "@mikro-orm/core": "7.2.5",
@@ -20,8 +20,7 @@ const PACKAGES = {
   typeorm: "1.1.1",
   typescript: "5.9.3",
 };
-/** Stays between runs, with what is installed in it. */
-const folder = join(tmpdir(), "tidegate-works", "orms");
+const folder = folderOf("orms");
 
 const page = readFileSync(join(root, "npm/site/stores/postgres.md"), "utf8");
 /** The function `on` of the page's block that has this text. */

@@ -1,7 +1,6 @@
 /** The packed tarball in the tools that people build and run JavaScript with: builds and runs every row of `tools.ts`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
@@ -10,15 +9,10 @@ import { watch } from "../../../npm/scripts/watch.mjs";
 import { freePort } from "../../support/ports.ts";
 import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
+import { folderOf } from "./folder.ts";
 import { GROUPS } from "./groups.ts";
 import { LAST_RUN, type Row, rowOf } from "./results.ts";
 import { ANSWERS, type Tool, TOOLS } from "./tools.ts";
-
-/**
- * What a group installs stays here: the tarball alone is renewed. Outside the repository, whose packages would be found, and
- * of every `node_modules`, in which tools compile nothing.
- */
-const folderOf = (group: string): string => join(tmpdir(), "tidegate-works", group.replaceAll(" ", "-"));
 
 /** Less than the test's own limit, so that the error names the command and its processes. */
 const LIMIT_MS = 300_000;
