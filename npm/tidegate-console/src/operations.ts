@@ -30,7 +30,8 @@ export interface ConsoleAction {
   readonly request: Request;
 }
 
-export type OnAction = (action: ConsoleAction) => void | Promise<void>;
+/** Its promise is awaited. What it returns is ignored: `(action) => stream.write(…)` is one too. */
+export type OnAction = (action: ConsoleAction) => unknown;
 
 /** What puts limits into shadow mode, in which they deny nothing: the `policies` of `definePolicies`. */
 export interface ShadowSwitches {

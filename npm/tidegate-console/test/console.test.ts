@@ -190,7 +190,7 @@ describe("an operation", () => {
 
   test("blocks for a time", async () => {
     const actions: unknown[] = [];
-    const { fetch, limits } = make({ onAction: ({ request: _, ...action }) => void actions.push(action) });
+    const { fetch, limits } = make({ onAction: ({ request: _, ...action }) => actions.push(action) });
     const { next, now } = await stateOf(await fetch(post({ ...read, operation: "block", for: "15m" })));
     expect(next).toEqual({ count: 1, ok: false, retryAt: now + 900_000 });
     expect(limits.check("api", { key: "ann" }).ok).toBe(false);
