@@ -13,6 +13,19 @@ describe("tidegate check", () => {
     expect((await tidegate(["check", ...Object.keys(every)], every)).code).toBe(0);
   });
 
+  test("notes a period of less than a second, which may have been meant in seconds", async () => {
+    const rule = (name: string, period: number | string) =>
+      ({ name, limit_keys: [], algorithm: "fixed_window", algorithm_config: { rate: 1, period } }) as const;
+    const tiers = { by: "jwt:plan", settings: { pro: { rate: 2, period: 60 } } };
+    const rules = [rule("a", 30), { ...rule("b", "1m"), tiers }, rule("c", 1000)];
+    const { code, out, err } = await tidegate(["check", "p.json"], { "p.json": JSON.stringify({ rules }) });
+    expect([code, out]).toEqual([0, "p.json: no mistakes, 3 limits"]);
+    expect(err.split("\n")).toEqual([
+      "p.json: note: a period of a is 30 ms: a number without a unit is ms",
+      "p.json: note: a period of b is 60 ms: a number without a unit is ms",
+    ]);
+  });
+
   test("prints one line per mistake, after the file's name; one invalid file of several exits with 1", async () => {
     const { code, out } = await tidegate(["check", "good.json", "-"], { "good.json": good, "-": bad });
     expect(code).toBe(1);

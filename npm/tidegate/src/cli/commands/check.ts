@@ -1,11 +1,13 @@
+import { SECOND } from "../../limit/duration.ts";
 import { examine } from "../../policies/check.ts";
-import type { PolicyProblem } from "../../policies/document.ts";
+import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
 import { type Command, EXIT, flag, read, UsageError } from "../command.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
 
 Checks policy documents, and prints every mistake in them: the rule, the field, what it must be, and
-the value. A file named - is the standard input.
+the value. A file named - is the standard input. A note on the standard error, which is no mistake,
+names each period of less than a second: 60 is 60 ms.
 
   --json   the same as JSON: one object for each file, with file, ok, rules, problems
 
@@ -33,14 +35,22 @@ export const check: Command = {
     if (positionals.length === 0) throw new UsageError("check needs a file; see tidegate help check");
     const findings = positionals.map((file): Finding => {
       const { rules, fallback, problems } = examine(read(terminal, file));
-      const names = [...rules, ...(fallback === undefined ? [] : [fallback])].map(({ name }) => name);
-      return { file, ok: problems.length === 0, rules: names, problems };
+      const all = [...rules, ...(fallback === undefined ? [] : [fallback])];
+      for (const note of all.flatMap(shortPeriods)) terminal.err(`${file}: note: ${note}`);
+      return { file, ok: problems.length === 0, rules: all.map(({ name }) => name), problems };
     });
     if (flag(args, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
     else for (const finding of findings) print(finding, terminal.out);
     return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
   },
 };
+
+/** A note for each period that may have been meant in seconds. */
+function shortPeriods({ name, limit, tiers }: CheckedRule): string[] {
+  const limits = [limit, ...(tiers?.settings ?? []).map((tier) => tier.limit)];
+  const short = limits.map(({ config }) => Number(config.period)).filter((period) => period < SECOND);
+  return short.map((period) => `a period of ${name} is ${period} ms: a number without a unit is ms`);
+}
 
 function print({ file, rules, problems }: Finding, out: (line: string) => void): void {
   for (const { message } of problems) out(`${file}: ${message}`);
