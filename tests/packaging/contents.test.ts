@@ -115,7 +115,17 @@ describe("the tarball", () => {
   });
 
   test("offers every host an engine, the most special condition first", () => {
-    const conditions = ["workerd", "react-native", "edge-light", "node", "deno", "convex", "browser", "default"];
+    const conditions = [
+      "workerd",
+      "react-native",
+      "edge-light",
+      "fastly",
+      "node",
+      "deno",
+      "convex",
+      "browser",
+      "default",
+    ];
     expect(Object.keys(manifest.imports["#engine-host"] ?? {})).toEqual(conditions);
   });
 

@@ -47,6 +47,9 @@ test("for a browser, the package's stores bring their layers", async () => {
   expect(await printed(attempt("tidegate", store), "browser")).toBe("degraded: true");
 });
 
-test.each([["edge-light"], ["convex"], ["worker"]])("for %s, no store needs them", async (condition) => {
-  expect(await printed(attempt("tidegate", "own"), condition)).toBe("degraded: true");
-});
+test.each([["edge-light"], ["fastly", "browser"], ["convex"], ["worker"]])(
+  "for %s, no store needs them",
+  async (...conditions) => {
+    expect(await printed(attempt("tidegate", "own"), ...conditions)).toBe("degraded: true");
+  },
+);

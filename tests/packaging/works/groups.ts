@@ -85,5 +85,6 @@ export const GROUPS = {
     "@vercel/nft": "1.11.5",
     "node-22.20": NODES["22.20"],
   },
+  "fastly compute": { "@fastly/js-compute": "3.46.0" },
   managers: { "@yarnpkg/cli-dist": "4.18.1", pnpm: "10.20.0" },
 };

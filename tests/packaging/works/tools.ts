@@ -169,6 +169,13 @@ export const TOOLS: readonly Tool[] = [
       apart("out", "out/server/server.js"),
     ],
   },
+  {
+    name: "Fastly Compute",
+    does: "limits in memory, called while js-compute builds the program",
+    group: "fastly compute",
+    app: "plain",
+    run: ["js-compute-runtime program.mjs built.wasm"],
+  },
   bundler("esbuild, browser", "script of a page", ["esbuild program.mjs --bundle --minify --outfile=built.js"], {
     page: "built.js",
   }),

@@ -7,6 +7,8 @@ function allowed<E>(load: () => E): E {
   try {
     return load();
   } catch (cause) {
+    // Not a matter of a policy: iOS in Lockdown Mode, and engines that have none.
+    if (typeof WebAssembly === "undefined") throw cause;
     const remedy =
       "add 'wasm-unsafe-eval' to `script-src` in the page's content security policy, or import tidegate/pure";
     throw new Error(`WebAssembly is not allowed here: ${remedy} (${(cause as Error).message})`, { cause });
