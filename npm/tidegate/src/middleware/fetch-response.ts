@@ -22,7 +22,8 @@ export function settlement<R>(
   outgoing?: NodeResponse,
 ): (admission: Admission<R>) => (status: number, error?: unknown) => void {
   if (gate.options.settle === undefined) return () => () => {};
-  const { signal, headers } = request;
+  // The request of Azure Functions has no signal.
+  const { signal, headers }: { signal?: AbortSignal; headers: Headers } = request;
   const ended = outgoing === undefined ? undefined : ending(outgoing);
   // Bun and Deno abort the signal of a request that becomes a WebSocket.
   const leaves = headers.get("upgrade")?.toLowerCase() !== "websocket";
@@ -31,19 +32,19 @@ export function settlement<R>(
     const settle = (status: number, aborted: boolean, error?: unknown): void => {
       if (done) return;
       done = true;
-      signal.removeEventListener("abort", left);
+      signal?.removeEventListener("abort", left);
       keep(admission.settle({ status, aborted, error }));
     };
     const left = (): void => settle(499, true);
     if (leaves) {
-      if (signal.aborted) left();
-      else signal.addEventListener("abort", left);
+      if (signal?.aborted) left();
+      else signal?.addEventListener("abort", left);
       // @hono/node-server does not abort the signal of a request behind another of its connection.
       ended?.(({ aborted }) => (aborted ? left() : undefined));
     }
     return (status, error) => {
       if (ended === undefined) return settle(status, false, error);
-      signal.removeEventListener("abort", left);
+      signal?.removeEventListener("abort", left);
       return ended(({ aborted }) => settle(status, aborted, error));
     };
   };

@@ -61,6 +61,14 @@ describe("settles once", () => {
     expect(await ended(AbortSignal.abort(), hello)).toEqual([[499, true]]);
   });
 
+  test("for a request without a signal, as that of Azure Functions", async () => {
+    const ends: unknown[] = [];
+    const settle: FetchOptions<Request, "api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+    const request = { url: "http://a/", method: "GET", headers: new Headers() } as Request;
+    await rateLimit(limits, { name: "api", key: "k", settle }, hello)(request);
+    expect(ends).toEqual([[200, false]]);
+  });
+
   test("for a client that left during the handler, which answers then", async () => {
     const client = new AbortController();
     const answer = () => {
