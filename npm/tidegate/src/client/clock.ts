@@ -13,24 +13,19 @@ export interface Clock {
   clearTimeout(timer: never): void;
 }
 
-/** Ms by which corrections of a clock may set it back. */
-const CORRECTION = 1000;
-
 /**
  * The host's globals, looked up at each call, so that a test's fake timers take effect. Where the host's time is set back,
  * this clock goes on from its last reading: otherwise calls that wait would wait for as long in addition.
  */
 export function systemClock(): Clock {
-  let last = Number.NEGATIVE_INFINITY;
+  let last = 0;
   let lastSteady = 0;
   let ahead = 0;
   return {
     now() {
       const wall = Date.now();
       const steady = steadyNow();
-      // The host's time has caught up.
-      if (wall >= last) ahead = 0;
-      else if (wall + ahead < last - CORRECTION) ahead = Math.round(last + steady - lastSteady) - wall;
+      ahead = wall < last ? Math.max(ahead, last + steady - lastSteady - wall) : 0;
       last = wall + ahead;
       lastSteady = steady;
       return last;
