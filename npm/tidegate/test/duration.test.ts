@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createFetch, throttle } from "../src/client/index.ts";
 import { defineLimits } from "../src/index.ts";
 import { type Duration, inMs } from "../src/limit/duration.ts";
@@ -113,8 +113,11 @@ test("waits of queued calls and of a fetch as texts", async () => {
 
 const cache = { gets() {}, add() {}, cas() {}, del() {} };
 test("a step on Memcached as a text", async () => {
+  vi.useFakeTimers();
   const store = memcached(cache, { stepTimeout: "20ms" });
-  await expect(store.getValue(new Limit("api", bucket), "k", 0)).rejects.toThrow("no answer within 20 ms");
+  const late = expect(store.getValue(new Limit("api", bucket), "k", 0)).rejects.toThrow("no answer within 20 ms");
+  await vi.advanceTimersByTimeAsync(20);
+  await late;
 });
 
 const text = (duration: string) => duration as Duration;
