@@ -71,15 +71,15 @@ export const STORES = [
   swap("if (this.#lost !== undefined) throw this.#lost.error;", ""),
   swap("this.#writes.size === 0 && this.#reads < 2", "this.#writes.size === 0"),
   swap("if (performance.now() >= first) return", "if (false) return"),
-  swap("database.swap(changes, this.#until.at, first)", "database.swap(changes, this.#until.at, this.#until.at)"),
+  swap("{ until: this.#until.at, first }", "{ until: this.#until.at, first: this.#until.at }"),
   swap("if (performance.now() > enough) break;", ""),
   swap("(performance.now() + firstDeadline(this.#calls, this.#until)) / 2", "firstDeadline(this.#calls, this.#until)"),
   swap("calls = calls.slice(outcome.ends.length);", "calls = [];"),
   swap("this.#attempt(ids, calls, until)", "this.#attempt(ids, batch, until)"),
   swap("comparesAll === true", "false"),
   swap(
-    "if (await this.#database.swap(changes, this.#until.at, first)) return undefined;",
-    "await this.#database.swap(changes, this.#until.at, first);\n    return undefined;",
+    "if (await this.#database.swap(changes, { until: this.#until.at, first })) return undefined;",
+    "await this.#database.swap(changes, { until: this.#until.at, first });\n    return undefined;",
   ),
   swap(
     "this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)))",

@@ -17,7 +17,7 @@ export function table(options: Partial<Swappable<string | undefined>> = {}) {
       reads.push([...ids]);
       return ids.map((id): Found => ({ value: rows.get(id), version: rows.get(id) }));
     },
-    decode: (value: string) => decodeText(value),
+    decode: (value) => decodeText(value as string),
     async swap(some) {
       changes.push(some);
       if (some.some(({ id, seen }) => seen !== undefined && seen.version !== rows.get(id))) return false;

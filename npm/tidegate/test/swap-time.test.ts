@@ -36,10 +36,10 @@ test("nothing is taken for a call whose deadline passes before the write; the ot
   const { swap } = database;
   // A server that compares its clock when it writes: 20 ms after it is sent, and later 1 ms.
   let ms = 20;
-  database.swap = async (changes, until, first) => {
+  database.swap = async (changes, times) => {
     await after(ms);
     ms = 1;
-    return performance.now() < first && swap(changes, until, first);
+    return performance.now() < times.first && swap(changes, times);
   };
   const began = performance.now();
   const [soon, later] = [20, 1000].map((deadline) => store.decide(call(), NOW, { at: began + deadline }));
@@ -76,9 +76,9 @@ test.each([
     const { read, swap } = database;
     database.read = (ids, until) => after(trip).then(() => read(ids, until));
     // The server refuses what arrives after the first deadline.
-    database.swap = async (changes, until, first) => {
+    database.swap = async (changes, times) => {
       await after(trip / 2);
-      const written = performance.now() < first && (await swap(changes, until, first));
+      const written = performance.now() < times.first && (await swap(changes, times));
       return after(trip / 2).then(() => written);
     };
     const limits = defineLimits({ api: { ...bucket, rate: 1e6, timeout: 250 } }, { store, log: false });

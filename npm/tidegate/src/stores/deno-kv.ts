@@ -84,7 +84,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
           return { value: versionstamp === null ? undefined : value, version: versionstamp };
         }),
       ),
-    decode(value: unknown) {
+    decode(value) {
       if (isBytes(value)) return decode(value);
       throw new NotAState("what is stored is not bytes");
     },

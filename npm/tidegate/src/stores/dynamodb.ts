@@ -137,11 +137,11 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       const { Responses } = await send(until, (at) => database.transactGetItems({ TransactItems }, at));
       return ids.map((_, i) => entryOf(Responses?.[i]?.Item));
     },
-    decode(value: unknown) {
+    decode(value) {
       if (isBytes(value)) return decode(value);
       throw new NotAState("the attribute `state` is not binary");
     },
-    async swap(changes, until) {
+    async swap(changes, { until }) {
       const TransactItems = changes.map(itemOf);
       const [{ Put, Delete } = {}] = TransactItems;
       await send<unknown>(until, (at) => {

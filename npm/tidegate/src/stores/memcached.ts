@@ -77,7 +77,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       const found = await connection.find(keyOf(prefix, id as string));
       return [found ?? { value: undefined, version: undefined }];
     },
-    decode(value: unknown) {
+    decode(value) {
       if (typeof value !== "string") throw new NotAState("the client returned a value that is not text");
       return decodeText(value);
     },

@@ -128,11 +128,11 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         return { value, version: row && (row.state ?? null) };
       });
     },
-    decode(value: unknown) {
+    decode(value) {
       if (typeof value === "string") return decodeText(value);
       throw new NotAState(`the field \`state\` must be a string; got ${typeof value}`);
     },
-    async swap(changes, until) {
+    async swap(changes, { until }) {
       const rows = await ready();
       const all = async (within: Within): Promise<boolean> => {
         for (const change of changes) if (!(await swapOne(rows, change, within))) return false;

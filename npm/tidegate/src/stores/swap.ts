@@ -44,13 +44,16 @@ export interface Swappable<Version> {
   /** What is stored under these identities, all at one time, in their order. No result is waited for after `until`. */
   read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
   /** Reads a stored value, or throws a `NotAState`. */
-  decode(value: never): State;
+  decode(value: unknown): State;
   /**
    * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. A
    * server that can refuses it from `first` on, the first deadline of the step's calls, with `false`: what is taken for a
    * call after its deadline is lost.
    */
-  swap(changes: readonly Change<Version>[], until: number, first: number): Promise<boolean>;
+  swap(
+    changes: readonly Change<Version>[],
+    times: { readonly until: number; readonly first: number },
+  ): Promise<boolean>;
   /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
   readonly comparesAll?: boolean;
   /**
@@ -289,7 +292,7 @@ class Attempt<Version> implements Transaction {
     const written = this.#writes.get(id);
     if (written !== undefined) return written.state;
     const { value } = this.#seen.get(id) as Entry<Version>;
-    return value === undefined ? null : this.#database.decode(value as never);
+    return value === undefined ? null : this.#database.decode(value);
   }
 
   set(id: string, state: State, fullAt: number, now: number): void {
@@ -342,7 +345,7 @@ class Attempt<Version> implements Transaction {
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    if (await this.#database.swap(changes, this.#until.at, first)) return undefined;
+    if (await this.#database.swap(changes, { until: this.#until.at, first })) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
       true,

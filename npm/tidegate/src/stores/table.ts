@@ -94,12 +94,12 @@ export function tableStore(
   const store = swapStore<string | null>({
     name,
     read,
-    decode(value: unknown) {
+    decode(value) {
       if (typeof value !== "string") throw new NotAState(`what is stored must be text; got ${typeof value}`);
       return decodeText(value);
     },
     comparesAll: true,
-    async swap(changes, _, first) {
+    async swap(changes, { first }) {
       // Before the write, so that a failure here is one of a step that took nothing.
       if (++writes % SWEEP_EVERY === 0) await statements.sweep(SWEEP_MOST);
       const rows = changes.map(({ id, seen, write }): Row => {
