@@ -1,11 +1,12 @@
 /** A server for a file of tests, with a connection of the test's own. */
-import { type Connection, createConnection, createPool, type Pool, type PoolOptions } from "mysql2/promise";
+import { createPool, type Pool, type PoolOptions } from "mysql2/promise";
 import { afterAll, beforeAll } from "vitest";
 import { FAST, Server } from "./server.ts";
 
 export interface Fixture {
   readonly server: Server;
-  readonly admin: Connection;
+  /** Of one connection, which is made anew where a test has ended it with the server. */
+  readonly admin: Pool;
   pool(options?: PoolOptions): Pool;
   /** The rows of a query, each as an array. */
   rows(sql: string): Promise<unknown[][]>;
@@ -13,11 +14,11 @@ export interface Fixture {
 
 export function withServer(...options: string[]): Fixture {
   let server: Server;
-  let admin: Connection;
+  let admin: Pool;
   const pools: Pool[] = [];
   beforeAll(async () => {
     server = await Server.start(...FAST, ...options);
-    admin = await createConnection(server.options);
+    admin = createPool({ ...server.options, connectionLimit: 1 });
   });
   afterAll(async () => {
     await Promise.all(pools.map((pool) => pool.end()));
