@@ -18,11 +18,19 @@ interface Connecting {
 /** How long a server may take until it is connected, in ms. */
 const PATIENCE = 10_000;
 
-interface Ioredis {
-  Redis: new (url: string, options: object) => RedisLike & Connecting & { disconnect(): void };
-}
+type RedisClass = new (url: string, options: object) => RedisLike & Connecting & { disconnect(): void };
+/** The class itself; it is its own field in versions of late. */
+type Ioredis = RedisClass & { Redis?: RedisClass };
 interface NodeRedis {
-  createClient(options: object): RedisLike & Connecting & { destroy?(): void; disconnect(): Promise<void> };
+  createClient(
+    options: object,
+  ): RedisLike &
+    Connecting & {
+      destroy?(): void;
+      disconnect(): Promise<void>;
+      withTypeMapping?: unknown;
+      end?(flush: boolean): void;
+    };
 }
 interface Pg {
   Client: new (options: {
@@ -88,8 +96,9 @@ async function connected<C extends Connecting>(
 async function redis(url: string): Promise<Connection<RedisLike>> {
   const ioredis = await installed<Ioredis>("ioredis");
   if (ioredis !== undefined) {
+    const { Redis = ioredis } = ioredis;
     // One attempt: a person waits for the answer. Where it fails, ioredis waits 2 s for the end of a connection that has ended.
-    const client = new ioredis.Redis(url, {
+    const client = new Redis(url, {
       lazyConnect: true,
       retryStrategy: () => null,
       maxRetriesPerRequest: 0,
@@ -100,6 +109,11 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
   const nodeRedis = await installed<NodeRedis>("redis");
   if (nodeRedis === undefined) throw absent("ioredis", "redis");
   const client = nodeRedis.createClient({ url, socket: { reconnectStrategy: false } });
+  if (client.withTypeMapping === undefined) {
+    // Version 3 connects by itself.
+    client.end?.(true);
+    throw new UsageError(`redis is older than version 5 in ${process.cwd()}: run npm install redis@latest`);
+  }
   return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
 }
 

@@ -1,4 +1,8 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { remove, temporaryFolder } from "../../../../tests/support/folders.ts";
 import { clients as serviceClients } from "../../../tidegate-serve/src/clients.ts";
 import { clients } from "../../src/cli/clients.ts";
 import { masked } from "../../src/cli/store.ts";
@@ -40,6 +44,29 @@ test("a client of a server that is down leaves no timer, which would keep the pr
   // Those of connections that end now.
   await vi.advanceTimersByTimeAsync(1);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+/** Makes a folder with this package in it the current one. */
+function inProjectWith(name: string, program: string): void {
+  const folder = temporaryFolder("project");
+  onTestFinished(() => remove(folder));
+  mkdirSync(join(folder, "node_modules", name), { recursive: true });
+  writeFileSync(join(folder, "node_modules", name, "index.js"), program);
+  vi.spyOn(process, "cwd").mockReturnValue(folder);
+}
+
+test("ioredis 5.0 and older, which is the class alone, is a client", async () => {
+  inProjectWith("ioredis", "module.exports = class { on() {} async connect() {} disconnect() {} };");
+  await (await clients.redis("redis://localhost")).close();
+});
+
+test("node-redis 3, which connects by itself, is refused and closed", async () => {
+  inProjectWith(
+    "redis",
+    "exports.ended = []; exports.createClient = () => ({ end: (flush) => exports.ended.push(flush) });",
+  );
+  await expect(clients.redis("redis://localhost")).rejects.toThrow("redis is older than version 5 in ");
+  expect(createRequire(join(process.cwd(), "package.json"))("redis").ended).toEqual([true]);
 });
 
 afterEach(() => void vi.useRealTimers());
