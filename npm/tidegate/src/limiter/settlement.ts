@@ -21,8 +21,9 @@ export async function settleUp(
   worth: Worth,
 ): Promise<void> {
   if (worth === undefined) return;
+  const isByName = typeof worth === "object" && worth !== null;
   const due = taken.map(({ name, count = 1 }, i) => {
-    const tokens = typeof worth === "number" ? worth : Object.hasOwn(Object(worth), name) ? worth[name] : undefined;
+    const tokens = !isByName ? worth : Object.hasOwn(worth, name) ? worth[name] : undefined;
     // Neither a degraded decision nor a denial in shadow mode took tokens from the store: giving them back would create some.
     if (tokens === undefined || decisions[i]?.degraded === true || decisions[i]?.shadow?.ok === false) return 0;
     if (typeof tokens !== "number" || !(tokens >= 0 && tokens <= MAX_COUNT)) {

@@ -79,17 +79,21 @@ export function settling(start: Start): void {
     await eventually(async () => expect(await left()).toBe(5));
   });
 
-  test("a settlement that fails is reported, and affects no request", async () => {
-    const errors: unknown[] = [];
-    const { get, left } = await start({
-      name: "api",
-      settle: () => Number.NaN,
-      onError: (error) => void errors.push(error),
-    });
-    expect((await get()).status).toBe(200);
-    await eventually(() => expect(String(errors[0])).toMatch(/`settle` must be tokens from 0 .* got NaN/));
-    expect(await left()).toBe(4);
-  });
+  // A text is what the header of another service has.
+  test.each([Number.NaN, "3", null])(
+    "a settlement that fails is reported, and affects no request: %s",
+    async (worth) => {
+      const errors: unknown[] = [];
+      const { get, left } = await start({
+        name: "api",
+        settle: () => worth as never,
+        onError: (error) => void errors.push(error),
+      });
+      expect((await get()).status).toBe(200);
+      await eventually(() => expect(String(errors[0])).toMatch(/`settle` must be tokens from 0 .* got (NaN|"3"|null)/));
+      expect(await left()).toBe(4);
+    },
+  );
 
   test("a function of the user's that throws, or rejects, fails that request alone", async () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
