@@ -65,11 +65,15 @@ function unlessFailed<T>(run: () => Pending<T>, instead: T): Pending<T> {
   }
 }
 
-/** The lengths of a key's blocks, and the limits that count its denials and its blocks. */
+/** Ms in which a key has one block at most: until it is stored that none begins while it lasts. */
+const BEGINS = 1000;
+
+/** The lengths of a key's blocks, and the limits that count its denials and its blocks, and let one begin at a time. */
 interface Ladder {
   readonly lengths: readonly number[];
   readonly denials: Config;
   readonly blocks: Config;
+  readonly begins: Config;
 }
 
 function ladderOf(block: EscalatingBlock): Ladder {
@@ -84,12 +88,17 @@ function ladderOf(block: EscalatingBlock): Ladder {
     lengths.slice(0, -1).reduce((sum, length) => sum + length, window.period),
     MAX_COUNT,
   );
-  return { lengths, denials: { ...window, rate: after }, blocks: { ...window, period, rate: lengths.length } };
+  return {
+    lengths,
+    denials: { ...window, rate: after },
+    blocks: { ...window, period, rate: lengths.length },
+    begins: { kind: "token bucket", rate: 1, period: Math.min(BEGINS, ...lengths) },
+  };
 }
 
 /** Checks the option once, with the names that are known, and returns the function that counts denials. */
 export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
-  const { lengths, denials, blocks } = ladderOf(block);
+  const { lengths, denials, blocks, begins } = ladderOf(block);
   for (const name of names) {
     if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
   }
@@ -98,31 +107,46 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
     const { name } = request;
     const whose = keyed(request.key);
     const counts: Counter = { name: `${name}.denials`, at: { ...whose, config: denials } };
+    const begin: Counter = { name: `${name}.begins`, at: { ...whose, config: begins } };
     return follow(limiter.limit(counts.name, counts.at), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
       if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
-      // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
-      return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), (begun) => {
-        const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
-        const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
-        return beginBlock(limiter, request, length, counts, decision);
+      return follow(limiter.limit(begin.name, begin.at), (first) => {
+        // Denials from before a block are counted while it begins: they begin no other, and the count is new after it.
+        if (!first.ok && first.degraded !== true) {
+          const { retryAfter = 1 } = first;
+          return unlessFailed(() => follow(blockAnew(limiter, counts, retryAfter), () => decision), decision);
+        }
+        // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
+        return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), (begun) => {
+          const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
+          const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
+          return beginBlock(limiter, request, length, { counts, begin }, decision);
+        });
       });
     });
   };
 }
 
-/** The limit that counts a key's denials, and the options of calls on it. */
+/** A limit of a key's denials or blocks, and the options of calls on it. */
 interface Counter {
   readonly name: string;
   readonly at: CallOptions & { config: Config };
 }
 
-/** Blocks the key, and the count of its denials for as long. Returns the decision, with the end of the block if that is later. */
+/** Blocks a limit that is full again at the end. */
+const blockAnew = (limiter: Blocker, { name, at }: Counter, length: number): Pending<Decision> =>
+  follow(limiter.reset(name, at), () => limiter.block(name, { ...at, for: length }));
+
+/**
+ * Blocks the key, and for as long the next block and the count of its denials. Returns the decision, with the end of the
+ * block if that is later.
+ */
 function beginBlock(
   limiter: Blocker,
   { name, key, config }: LimitRequest<string>,
   length: number,
-  counts: Counter,
+  { counts, begin }: { readonly counts: Counter; readonly begin: Counter },
   decision: Decision,
 ): Pending<Decision> {
   const earlierRetryAt = decision.retryAt ?? 0;
@@ -130,8 +154,9 @@ function beginBlock(
   return follow(blocked, (block) => {
     const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
     const answer = longer ? { ...block, ok: false } : decision;
-    const again = (): Pending<Decision> => limiter.block(counts.name, { ...counts.at, for: length });
-    return unlessFailed(() => follow(follow(limiter.reset(counts.name, counts.at), again), () => answer), answer);
+    const again = (): Pending<Decision> => blockAnew(limiter, counts, length);
+    const next = (): Pending<Decision> => limiter.block(begin.name, { ...begin.at, for: length });
+    return unlessFailed(() => follow(follow(next(), again), () => answer), answer);
   });
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, HOUR, memory, MINUTE, SECOND } from "../../src/index.ts";
 import { decisionOf, rateLimit } from "../../src/middleware/fetch.ts";
 import type { EscalatingBlock } from "../../src/middleware/escalation.ts";
+import type { AsyncStore } from "../../src/stores/index.ts";
 import { later } from "./later.ts";
 
 const START = 1_700_000_000_000;
@@ -90,6 +91,44 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
     clock.now += 24 * HOUR;
     expect((await denied(3))?.retryAfter).toBe(MINUTE);
   });
+});
+
+test("blocks begin once where denials from before a block are counted while it begins", async () => {
+  const table = memory();
+  let random = 1;
+  /** As on the connections of many processes, whose calls overtake each other. */
+  const trip = async (): Promise<void> => {
+    random = (random * 16_807) % 2_147_483_647;
+    for (let turns = random % 60; turns > 0; turns--) await undefined;
+  };
+  const far =
+    <A extends unknown[], R>(call: (...args: A) => R) =>
+    async (...args: A): Promise<R> => {
+      await trip();
+      const answer = call(...args);
+      await trip();
+      return answer;
+    };
+  const store: AsyncStore = {
+    name: "far",
+    sync: false,
+    decide: far((...call) => table.decide(...call)),
+    decideAll: far((...call) => table.decideAll(...call)),
+    reset: far((...call) => table.reset(...call)),
+    getValue: far((...call) => table.getValue(...call)),
+  };
+  const clock = { now: START };
+  const limits = defineLimits({ api: BUCKET }, { store, now: () => clock.now });
+  const handler = rateLimit(limits, { name: "api", key: "ann", block: BLOCK }, () => new Response("hello"));
+  for (const length of [MINUTE, 10 * MINUTE]) {
+    await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        for (let i = 0; i < 20; i++) await handler(new Request("https://app.example/"));
+      }),
+    );
+    expect((await limits.check("api", { key: "ann" })).retryAfter).toBe(length);
+    clock.now += length;
+  }
 });
 
 test("the response that begins a block has the fields of the block", async () => {
