@@ -54,7 +54,7 @@ describe("a client that never answers", () => {
   test("rejects after `stepTimeout`, and the next call reads again", async () => {
     for (const attempt of [1, 2]) {
       await expect(store.decide(call, undefined)).rejects.toMatchObject(ERROR);
-      await expect(store.decide(call, undefined)).rejects.toThrow("no answer within 20 ms");
+      await expect(store.decide(call, undefined)).rejects.toThrow(/no answer within \d+ ms/);
       expect(silent.reads).toBe(2 * attempt);
     }
   });
