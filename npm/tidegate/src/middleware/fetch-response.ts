@@ -5,7 +5,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type Admission, type Gate, gate } from "./gate.ts";
 import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import { outgoingOf, peerOf } from "./peer.ts";
+import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 

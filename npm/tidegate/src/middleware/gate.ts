@@ -10,7 +10,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type LimitOptions, type LimitRequest, unknownName } from "../limiter/options.ts";
 import { type Choose, chooserOf, isOne, type Taken } from "./choice.ts";
 import { clientKey, type Incoming } from "./client.ts";
-import { bindingDecision } from "./decision.ts";
+import { bindingDecision } from "./request-decision.ts";
 import {
   type CheckedOptions,
   checkGateOptions,

@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
-import { outgoingOf, peerOf } from "./peer.ts";
+import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 

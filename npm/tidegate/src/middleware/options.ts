@@ -5,16 +5,16 @@ import { NEVER, type Problem } from "../http/problem.ts";
 import { ANY, type Check, check, checkTable, FLAG, FUNCTION, integerFrom } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
-import type { RequestDecision } from "./decision.ts";
+import type { RequestDecision } from "./request-decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
-import { refuseForeign } from "./foreign.ts";
+import { refuseForeign } from "./foreign-options.ts";
 import type { Pending } from "../limit/pending.ts";
 import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
 import type { Selection } from "./selection.ts";
 import { notALimiter } from "../limiter/options.ts";
 import type { Worth } from "../limiter/settlement.ts";
 
-export type { RequestDecision } from "./decision.ts";
+export type { RequestDecision } from "./request-decision.ts";
 
 /** How a request ended. */
 export interface Outcome<R> {
@@ -193,13 +193,13 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
   const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
   checkJitter({ ...spread, key: "" });
-  const refunded = named(settle, skipSuccessfulRequests, skipFailedRequests);
-  const hooks = { skip, message, settle: refunded, onDecision, onError };
+  const settled = settleOf(settle, skipSuccessfulRequests, skipFailedRequests);
+  const hooks = { skip, message, settle: settled, onDecision, onError };
   return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 
-/** `settle`, or the one that has a name of its own. */
-function named<R>(
+/** `settle`, or what the two options with a name of their own stand for. */
+function settleOf<R>(
   settle: GateOptions<R, unknown>["settle"],
   successful: boolean,
   failed: boolean,

@@ -7,7 +7,7 @@ import { callLimit } from "../limit/limit.ts";
 import { checkDefined, keyed, type LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import { type Count, countOf } from "./count.ts";
-import { refuseForeign } from "./foreign.ts";
+import { refuseForeign } from "./foreign-options.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 
 export interface RuleOptions<R> {
