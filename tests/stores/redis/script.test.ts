@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { redisKeyOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { Rule } from "../../../npm/tidegate/src/stores/redis/script.ts";
@@ -20,6 +20,12 @@ const REDIS_PY = "redis==8.1.0";
 let server: RedisServer;
 beforeAll(async () => {
   server = await RedisServer.start();
+});
+// The vectors use the same keys through every client.
+beforeEach(async () => {
+  const probe = server.client();
+  await probe.flushall();
+  probe.disconnect();
 });
 afterAll(() => server?.stop());
 
@@ -164,7 +170,6 @@ describe("redis-cli", () => {
 
 test("an argument that is wrong is an error that names it, and nothing is written", async () => {
   const probe = server.client();
-  await probe.flushall();
   const source = readFileSync(SCRIPT, "utf8");
   const run = (...args: string[]) => probe.eval(source, 1, "tidegate:api:user", ...args);
   const good = ["decision", "", "1", "10", "60000", "10", "take", "", "", "1800000000000.9"];
@@ -242,16 +247,12 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
   };
 
   test.each(files)("%s", async (file) => {
-    const probe = server.client();
-    await probe.flushall();
-    probe.disconnect();
     const expected = plan(file);
     compare(expected, await run(expected.map(({ call }) => call)));
   });
 
   test("a limit is shared with a service in JavaScript, by this server's clock", async () => {
     const probe = server.client();
-    await probe.flushall();
     const { redis } = await import("tidegate/redis");
     const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const take = { op: "take", limit, key: "user", count: 3, reserve: false } as const;
