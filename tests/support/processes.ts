@@ -54,13 +54,13 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** A server without output, which is killed at the latest when the test's process ends. */
+/** A server whose output is not read, which is killed at the latest when the test's process ends. */
 export class ServerProcess {
   readonly #child: ChildProcess;
   readonly #gone: Promise<unknown>;
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
-    const child = spawn(command, args, { ...options, stdio: "ignore" });
+    const child = spawn(command, args, { stdio: "ignore", ...options });
     running.add(child);
     this.#gone = new Promise((resolve) => child.once("exit", resolve)).then(() => running.delete(child));
     this.#child = child;

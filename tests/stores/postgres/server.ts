@@ -1,10 +1,12 @@
 /** A PostgreSQL server of a test's own, on a free loopback port, in a folder that goes when it stops. */
-import { execFile, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { chownSync, closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Client } from "pg";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { freePort } from "../../support/ports.ts";
+import { ServerProcess } from "../../support/processes.ts";
 
 const run = promisify(execFile);
 
@@ -83,21 +85,26 @@ export class Server {
     await this.start();
   }
 
+  /** As a child of this process, with which it ends: pg_ctl would leave it running after Ctrl-C. */
   async start(): Promise<void> {
-    const [command, args] = this.#command("pg_ctl", [
-      "-D",
-      this.#data,
-      "-w",
-      "-l",
-      join(this.#folder, "log"),
-      "-o",
-      `-c config_file=${join(this.#folder, "own.conf")} -D ${this.#data}`,
-      "start",
-    ]);
-    // pg_ctl's child keeps its output open: so nothing is read from it.
-    const child = spawn(command, args, { cwd: this.#folder, stdio: "ignore" });
-    const status = await new Promise((resolve) => child.on("close", resolve));
-    if (status !== 0) throw new Error(`the server did not start: ${this.log()}`);
+    const args = ["-D", this.#data, "-c", `config_file=${join(this.#folder, "own.conf")}`];
+    const log = openSync(join(this.#folder, "log"), "a");
+    const server = new ServerProcess(...this.#command("postgres", args), {
+      cwd: this.#folder,
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+    await server
+      .answers(() => this.#connects())
+      .catch((error: unknown) => {
+        throw new Error(`the server did not start: ${this.log()}`, { cause: error });
+      });
+  }
+
+  async #connects(): Promise<void> {
+    const client = new Client(this.options);
+    await client.connect();
+    await client.end();
   }
 
   log(): string {
@@ -107,7 +114,7 @@ export class Server {
 
   /** Ends it at once, as a crash does. */
   async stop(mode: "fast" | "immediate" = "immediate"): Promise<void> {
-    await this.#run("pg_ctl", "-D", this.#data, "-w", "-m", mode, "stop");
+    await this.#run("pg_ctl", "-D", this.#data, "-w", "-t", "600", "-m", mode, "stop");
   }
 
   /** Every process of the server: the first is the postmaster. */
