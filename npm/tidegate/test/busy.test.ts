@@ -124,7 +124,7 @@ test("a write that the store aborts after the process did not run is late for th
     clock.mockReturnValue(100);
     return [{ value: undefined, version: undefined }];
   };
-  database.swap = (_, until) =>
+  database.swap = (_, { until }) =>
     new Promise((_, reject) => {
       out = true;
       afterWaiting(until - performance.now(), () => reject(new DOMException("Request aborted", "AbortError")));

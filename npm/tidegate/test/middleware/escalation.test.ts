@@ -112,10 +112,10 @@ test("blocks begin once where denials from before a block are counted while it b
   const store: AsyncStore = {
     name: "far",
     sync: false,
-    decide: far((...call) => table.decide(...call)),
-    decideAll: far((...call) => table.decideAll(...call)),
-    reset: far((...call) => table.reset(...call)),
-    getValue: far((...call) => table.getValue(...call)),
+    decide: far((call, now) => table.decide(call, now)),
+    decideAll: far((calls, now) => table.decideAll(calls, now)),
+    reset: far((limit, key) => table.reset(limit, key)),
+    getValue: far((limit, key, now) => table.getValue(limit, key, now)),
   };
   const clock = { now: START };
   const limits = defineLimits({ api: BUCKET }, { store, now: () => clock.now });
