@@ -51,11 +51,13 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
   test("end at the millisecond that the denial names, and denials during a block do not count", async () => {
     const { clock, send, denied } = limited({ isAsync });
     await denied(3);
-    for (let i = 0; i < 20; i++) expect(await send()).toEqual({ status: 429, retryAfter: MINUTE });
+    for (let i = 0; i < 19; i++) expect(await send()).toEqual({ status: 429, retryAfter: MINUTE });
     clock.now += MINUTE - 1;
     expect(await send()).toEqual({ status: 429, retryAfter: 1 });
     clock.now += 1;
     expect((await send()).status).toBe(200);
+    expect(await denied(2)).toEqual({ status: 429, retryAfter: SECOND });
+    expect((await send()).retryAfter).toBe(10 * MINUTE);
   });
 
   test("begin once, however many requests are denied at the same time", async () => {
